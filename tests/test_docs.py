@@ -18,7 +18,7 @@ from tb_plugin.api.findings import Finding
 from tb_plugin.cli import DOCUMENTED, VERBS, main, parser_of, verbs_of
 from tb_plugin.cli.report.command import Report
 from tb_plugin.cli.report.reading import RunReport
-from tb_plugin.docs import FOLDER, NAMES, PAGES, text_of, title_of
+from tb_plugin.docs import FOLDER, NAMES, PAGES, source_of, text_of, title_of
 from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
 from tests.simulate import OOM_CAUSES
 
@@ -26,12 +26,14 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TEXTS = {"README": README, **{name: text_of(name) for name in NAMES}}
 """All that is documented, by page."""
+SOURCES = {"README": README, **{name: source_of(name) for name in NAMES}}
+"""The same with comments: markers, and what proves a claim."""
 
 
 def between(page: str, marker: str) -> str:
     """The text between a pair of markers, without them."""
     pattern = rf"<!-- {marker}:begin -->(.*?)<!-- {marker}:end -->"
-    found = re.search(pattern, TEXTS[page], re.DOTALL)
+    found = re.search(pattern, SOURCES[page], re.DOTALL)
     assert found, f"{page} has no {marker} block"
     return found[1]
 

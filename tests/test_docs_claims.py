@@ -1,7 +1,8 @@
 """Claims of the documentation that can be executed, executed: names, values, limits.
 
 What commands do is in `test_docs_blocks.py` and in the tests of each verb; here is what a
-page says of settings, variables, calls, flags, modules, exit codes and constants.
+page says of settings, variables, calls, flags, modules and exit codes. Numbers, and claims
+that tests of the code execute, name their proof themselves: `test_docs_evidence.py`.
 """
 
 from __future__ import annotations
@@ -225,38 +226,6 @@ def test_the_schedule_of_the_page_is_what_it_prints():
     with contextlib.redirect_stdout(printed):
         exec(compile(text, "schedule.md", "exec"), {})
     assert (kind, printed.getvalue().strip()) == ("python", said)
-
-
-LIMITS = [
-    ("reports", "the newest {} captures", "tb_plugin.cli.report.reading.MAX_CAPTURES", 1),
-    ("reports", "at most {}", "tb_plugin.pages.findings.findings.MAX_PER_KIND", 1),
-    ("guarantees", "up to {} rows wait", "collector.engine.QUEUE_ROWS", 1),
-    ("guarantees", "more than {} phases", "collector.steps.progress.MAX_PHASES", 1),
-    ("guarantees", "{} span names", "collector.steps.spans.log.MAX_NAMES", 1),
-    (
-        "guarantees",
-        "faster than {} a second",
-        "collector.steps.spans.captures.PER_SECOND",
-        1,
-    ),
-    (
-        "guarantees",
-        "more than {} GiB of them",
-        "collector.steps.spans.captures.MAX_BYTES",
-        2**30,
-    ),
-    ("snapshots", "ends, {} GiB each at", "tb_plugin.server.drop.MAX_BYTES", 2**30),
-    ("snapshots", "takes {} GiB at most", "tb_plugin.worker.cache.MAX_BYTES", 2**30),
-    ("reports", "the version of this form, {}", "tb_plugin.cli.report.command.REPORT_VERSION", 1),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("page", "words", "name", "unit"), LIMITS, ids=str)
-def test_a_limit_that_a_page_gives_is_the_codes(page, words, name, unit):
-    module, _, constant = name.rpartition(".")
-    value = getattr(importlib.import_module(module), constant) // unit
-    text = " ".join(TEXTS[page].split())
-    assert words.format(f"{value:,}") in text
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -8,7 +8,8 @@ the thread that trains; to write it 2.4 us, to hand out its events 4 us and to f
 4 us, all of them holding the interpreter, so that training waits whichever thread asks.
 Only packing (gzip) runs beside it. All else is read in small portions with pauses between.
 
-At most `MAX_WAITING` traces wait: each holds its events in memory, about a kilobyte each.
+At most `MAX_IN_MEMORY` traces wait, are saved or are read: each holds its events in memory,
+about a kilobyte each.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _NAME: Final = "torch_profiler"
 MAX_BYTES: Final = 20 * 2**30
 """Disk budget of one rank's traces and what belongs to them; no more is saved then."""
 
-MAX_WAITING: Final = 2
+MAX_IN_MEMORY: Final = 3
 
 CLOSE_SECONDS: Final = 60.0
 """The longest that the end of a recording waits for traces to be saved."""
@@ -123,7 +124,7 @@ class Exporter:
     @property
     def why_not(self) -> str:
         """Why a further trace could not be saved just now; empty where it could."""
-        if len(self._waiting) + len(self._saved) + self._is_busy > MAX_WAITING:
+        if len(self._waiting) + len(self._saved) + self._is_busy >= MAX_IN_MEMORY:
             return "the traces before it are still being saved or read"
         if self.kept.num_bytes_beside >= MAX_BYTES:
             return f"the traces on this disk take {MAX_BYTES:,} bytes, which is all they may"

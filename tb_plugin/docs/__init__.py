@@ -1,10 +1,13 @@
 """The documentation: Markdown pages that ship with the plugin.
 
-`memboard docs PAGE` prints one; MemBoard's page serves them behind its help.
+`memboard docs PAGE` prints one; MemBoard's page serves them behind its help. Comments in
+them are for whoever writes: beside a claim stands the constant or the test that proves it
+(`tests/test_docs_evidence.py`).
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -28,9 +31,20 @@ PAGES: Final = {
 
 NAMES: Final = ("index", *(name for group in PAGES.values() for name in group))
 
+_COMMENT: Final = re.compile(r"^<!--.*?-->\n| ?<!--.*?-->", re.MULTILINE | re.DOTALL)
+
 
 def text_of(name: str) -> str:
-    """The Markdown of a page.
+    """The Markdown of a page, without its comments.
+
+    Raises:
+        KeyError: there is no such page.
+    """
+    return _COMMENT.sub("", source_of(name))
+
+
+def source_of(name: str) -> str:
+    """The Markdown of a page as it is written.
 
     Raises:
         KeyError: there is no such page.

@@ -99,6 +99,19 @@ def test_the_end_saves_what_waits_before_it_goes_on_reading(tmp_path, reading):
     assert all("by self CPU" in one.meta["summary"] for one in found)
 
 
+def test_cycles_that_come_faster_than_traces_are_saved_are_left_out(
+    tmp_path, reading, caplog
+):
+    most = exporting.MAX_IN_MEMORY
+    with record(tmp_path) as recorder:
+        steps(recorder, 4 * (most + 2))
+        reading.set()
+    last = [capture.meta["last_step"] for capture in traces(tmp_path)]
+    assert last == [4 * cycle + 3 for cycle in range(most)]
+    left_out = f"cycle {most + 1} is not traced: the traces before it"
+    assert caplog.text.count("is not traced") == caplog.text.count(left_out) == 1
+
+
 SCRIPT = """
 import sys, time
 from collector.torch_profiler import exporting
