@@ -1,5 +1,6 @@
 import js from "@eslint/js";
 import tseslint from "typescript-eslint";
+import { countedNouns } from "./scripts/counted_nouns.js";
 
 export default tseslint.config(
   { ignores: ["node_modules/"] },
@@ -13,7 +14,9 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
+    plugins: { memboard: { rules: { "counted-nouns": countedNouns } } },
     rules: {
+      "memboard/counted-nouns": "error",
       "@typescript-eslint/no-explicit-any": "error",
       // `() => choose(one)` as a handler says what it does in one line.
       "@typescript-eslint/no-confusing-void-expression": [

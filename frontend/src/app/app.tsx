@@ -1,5 +1,5 @@
 import type { Client } from "../api/client";
-import { formatInteger } from "../base/bytes";
+import { counted } from "../base/bytes";
 import { Icon } from "../widgets/icon/icon";
 import { Failure, Nothing, Skeleton } from "../widgets/state/state";
 import { Empty } from "./chrome/empty";
@@ -80,7 +80,7 @@ function Content({ shell }: { readonly shell: Shell }) {
     return (
       <Instead
         title={`Rank ${place.rank} is not in this run`}
-        text={`The run has ${formatInteger(run.numRanks)} ${run.numRanks === 1 ? "rank" : "ranks"} so far.`}
+        text={`The run has ${counted(run.numRanks, "rank")} so far.`}
         button="Show all ranks"
         press={() => go({ rank: null })}
       />

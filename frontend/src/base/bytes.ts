@@ -74,6 +74,7 @@ export function formatBytesExact(bytes: number | null): string {
 
 /** `1 block`, `412 blocks`. */
 export function counted(count: number, noun: string): string {
+  // eslint-disable-next-line memboard/counted-nouns
   return `${formatInteger(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 

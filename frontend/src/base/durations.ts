@@ -1,4 +1,4 @@
-import { threeDigits } from "./bytes";
+import { counted, threeDigits } from "./bytes";
 
 /** Seconds as `812 ms`, `2.40 s`, `3 m 05 s`, `2 h 07 m`. */
 export function formatSeconds(seconds: number | null): string {
@@ -41,5 +41,5 @@ export function formatAgo(epochMs: number, nowMs: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s ago`;
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
   if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86400)} days ago`;
+  return `${counted(Math.round(seconds / 86400), "day")} ago`;
 }

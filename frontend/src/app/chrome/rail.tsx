@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { RunStatus, RunSummary } from "../../api/types.gen";
-import { formatBytes, formatInteger } from "../../base/bytes";
+import { counted, formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
 import { Status, type StatusLook } from "../../widgets/status/status";
 import { PAGES, tabsOf } from "../pages";
@@ -153,17 +153,16 @@ const DEVICE_WORDS: Readonly<Record<string, string>> = {
 
 function runFacts(run: RunSummary): readonly string[] {
   const { numProblems } = run;
-  const files = numProblems === 1 ? "1 file" : `${formatInteger(numProblems)} files`;
-  const unread = numProblems > 0 ? [`${files} not read whole`] : [];
+  const unread =
+    numProblems > 0 ? [`${counted(numProblems, "file")} not read whole`] : [];
   if (run.madeOf !== "recording") return unread;
   const parts = [
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
   if (run.numRanks < run.worldSize) {
-    const [ranks, all] = [run.numRanks, run.worldSize].map(formatInteger);
-    parts.push(`${ranks} of ${all} ranks`);
+    parts.push(`${formatInteger(run.numRanks)} of ${counted(run.worldSize, "rank")}`);
   }
-  if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
+  if (run.numAttempts > 1) parts.push(counted(run.numAttempts, "attempt"));
   return [...parts, ...unread];
 }

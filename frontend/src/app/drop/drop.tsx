@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DropResponse, RunSummary } from "../../api/types.gen";
 import { sendDrop } from "../../api/sending";
+import { counted } from "../../base/bytes";
 import { listen } from "../../base/browser";
 import { sendAll, type DropFault, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
@@ -191,10 +192,7 @@ function Faults(props: {
   readonly close: () => void;
 }) {
   const { faults, close } = props;
-  const title =
-    faults.length === 1
-      ? "A file was not opened"
-      : `${faults.length} files were not opened`;
+  const title = `${counted(faults.length, "file")} not opened`;
   return (
     <Modal label={title} close={close}>
       <div class="drop-box">

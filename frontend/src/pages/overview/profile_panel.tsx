@@ -3,6 +3,7 @@ import { worthSaying } from "../../api/client";
 import type { ProfileResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
+import { counted } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { XRange } from "../../widgets/plot/range";
 import { PlainTable } from "../../widgets/row_table/plain_table";
@@ -81,7 +82,7 @@ function Profile({ data, view }: ProfileProps) {
     <>
       <p>
         {data.areMarked
-          ? `${steps} profiled step${steps === 1 ? "" : "s"}, mean ${mean}.`
+          ? `${counted(steps, "profiled step")}, mean ${mean}.`
           : `The trace marks no steps: all of it, ${mean}, counts as one.`}{" "}
         {steps > 1 && <StepChoice {...props} />}
       </p>

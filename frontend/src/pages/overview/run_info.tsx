@@ -5,7 +5,7 @@ import type {
   OverviewResponse,
   RecordedSource,
 } from "../../api/types.gen";
-import { formatInteger } from "../../base/bytes";
+import { counted, formatInteger } from "../../base/bytes";
 import { formatInstant, formatSeconds } from "../../base/durations";
 import { asSentence, sourceLabel } from "../../model/words/source_label";
 import { Icon } from "../../widgets/icon/icon";
@@ -113,7 +113,7 @@ function Recorded(props: { readonly one: RecordedSource; readonly numRanks: numb
 function ranksOf(count: number, total: number): string {
   if (total === 1) return "";
   if (count >= total) return "all ranks";
-  return `${formatInteger(count)} of ${formatInteger(total)} ranks`;
+  return `${formatInteger(count)} of ${counted(total, "rank")}`;
 }
 
 const MISSING: Readonly<Record<MissingSources["status"], StatusLook>> = {

@@ -1,6 +1,6 @@
 import type { FilePeak } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
+import { counted, formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryColour, groupNamed } from "../../model/category";
 import { openPlace } from "../../widgets/finding/place";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
@@ -33,7 +33,7 @@ export function SnapshotFiles(props: {
         columns={fileColumns(view, scale, blamed)}
         rows={data.files}
       />
-      {rest > 0 && <p class="quiet">And {formatInteger(rest)} older files.</p>}
+      {rest > 0 && <p class="quiet">And {counted(rest, "older file")}.</p>}
     </section>
   );
 }

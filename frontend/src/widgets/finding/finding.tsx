@@ -3,6 +3,7 @@
 import { Fragment } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
+import { counted } from "../../base/bytes";
 import type { ByteUnit } from "../../base/bytes";
 import { copyText } from "../../base/browser";
 import type { Theme } from "../../base/tokens";
@@ -253,9 +254,7 @@ function EvidenceTable(props: {
   ];
   return (
     <details>
-      <summary>
-        Evidence: {evidence.length} {evidence.length === 1 ? "number" : "numbers"}
-      </summary>
+      <summary>Evidence: {counted(evidence.length, "number")}</summary>
       <PlainTable label="Evidence" columns={columns} rows={evidence} />
       {rule !== "" && <p class="quiet">Rule: {rule}.</p>}
     </details>

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { HeatmapResponse } from "../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { counted, formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { X_AXES } from "../../model/lines/axis";
 import { formatQuantity } from "../../model/words/quantity";
@@ -233,7 +233,7 @@ export function Heatmap(props: HeatmapProps) {
           <DrawingFailed what="The heatmap" failure={failure} />
         </>
       }
-      help={`${formatInteger(ranks.length)} ranks over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}
+      help={`${counted(ranks.length, "rank")} over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}
     />
   );
 }

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
-import type { ByteUnit } from "../../base/bytes";
+import { counted, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks, X_AXES, type XAxis } from "../../model/lines/axis";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
@@ -136,7 +136,7 @@ export function LineChart(props: LineChartProps) {
     );
     const notes = near.slice(0, MOST_MARKS).map(markWords);
     if (near.length > MOST_MARKS)
-      notes.push(`and ${near.length - MOST_MARKS} more marks`);
+      notes.push(`and ${counted(near.length - MOST_MARKS, "more mark")}`);
     const rows = found.slice(0, MOST_ROWS).map(({ line, value, low: least }) => ({
       name: line.label,
       note: line.note,
@@ -146,7 +146,9 @@ export function LineChart(props: LineChartProps) {
     }));
     const numLower = found.length - rows.length;
     const foot: readonly ReadingNote[] =
-      numLower > 0 ? [{ text: `and ${numLower} lower ones`, class: "quiet" }] : [];
+      numLower > 0
+        ? [{ text: `and ${counted(numLower, "lower line")}`, class: "quiet" }]
+        : [];
     const said = found.map(({ value }) => value);
     const isDrawn = band !== null && !hidden.has(BAND_ID);
     const above = isDrawn ? bandRows(band, x, text, said) : [];
@@ -210,7 +212,7 @@ export function LineChart(props: LineChartProps) {
           }}
         />
       }
-      help={`${props.label}: ${what}${lines.length} lines, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
+      help={`${props.label}: ${what}${counted(lines.length, "line")}, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
     />
   );
 }

@@ -1,5 +1,5 @@
 import type { Problem } from "../../api/types.gen";
-import { formatInteger } from "../../base/bytes";
+import { counted, formatInteger } from "../../base/bytes";
 import { formatRankSet } from "../../model/words/rank_set";
 import { Status, type StatusLook } from "../status/status";
 import "./problem_list.css";
@@ -83,7 +83,7 @@ export function ranksOf(group: ProblemGroup): readonly number[] {
 function subject(group: ProblemGroup): string {
   const ranks = ranksOf(group);
   if (group.length === 1) return ranks.map((rank) => `rank ${rank}`).join("");
-  const files = `${formatInteger(group.length)} files`;
+  const files = counted(group.length, "file");
   const set = formatRankSet(ranks);
   return ranks.length === 0 || set.length > MOST_CHARACTERS
     ? files

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
+import { counted, formatBytes, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/lines/axis";
 import { LIMIT_WORDS } from "../../model/words/source_label";
@@ -61,7 +61,7 @@ export function RankBars(props: RankBarsProps) {
     read: (x, _, seen) => {
       const [i, ...others] = membersAt(strip, places, x, seen);
       if (i === undefined) return null;
-      const text = `The highest of ${formatInteger(others.length + 1)} ranks here`;
+      const text = `The highest of ${counted(others.length + 1, "rank")} here`;
       return {
         title: `Rank ${strip.rank[i] ?? "–"}`,
         notes: others.length > 0 ? [{ text, class: "quiet" }] : [],
@@ -97,7 +97,7 @@ export function RankBars(props: RankBarsProps) {
         ],
       })}
       about={() => ({ label: props.label, unit: "bytes" })}
-      help={`${props.label}, ${formatInteger(places.length)} ranks. Arrow keys move from rank to rank, Enter opens a rank’s page, P goes to the highest, W and S zoom, F shows all.`}
+      help={`${props.label}, ${counted(places.length, "rank")}. Arrow keys move from rank to rank, Enter opens a rank’s page, P goes to the highest, W and S zoom, F shows all.`}
     />
   );
 }

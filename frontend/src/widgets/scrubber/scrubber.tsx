@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { HistoryDevice } from "../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { counted, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { wheelFactor } from "../../render/gestures";
 import { pxToX, xToPx, yToPx } from "../../render/viewport";
@@ -142,7 +142,7 @@ export function Scrubber(props: ScrubberProps) {
       </div>
       {props.range !== null && (
         <HistoryMinimap
-          label={`All ${formatInteger(numEvents)} events; drag to choose the part above. Shown: ${momentText(Math.floor(low))} to ${momentText(Math.ceil(high) - 1)}`}
+          label={`All of ${counted(numEvents, "event")}; drag to choose the part above. Shown: ${momentText(Math.floor(low))} to ${momentText(Math.ceil(high) - 1)}`}
           of={props}
           seen={{ x0: low, x1: high }}
           onRange={onRange}

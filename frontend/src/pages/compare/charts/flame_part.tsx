@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatInteger } from "../../../base/bytes";
+import { counted } from "../../../base/bytes";
 import { divergingColours } from "../../../model/category";
 import { buildFlame } from "../../../model/stacks/flame_tree";
 import { figureTitle, originOf } from "../../../model/words/origin";
@@ -112,9 +112,7 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         heightPx={Math.min(FLAME_PX, FLAME_ROW_PX * (data.tree.maxDepth + 2))}
       />
       {left > 0 && (
-        <p class="quiet">
-          {formatInteger(left)} stacks that differ least are not among them.
-        </p>
+        <p class="quiet">Not among them: {counted(left, "stack")} that differ least.</p>
       )}
     </section>
   );

@@ -1,6 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import type { RankHistoriesResponse } from "../../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../base/bytes";
+import {
+  counted,
+  formatBytes,
+  formatBytesExact,
+  type ByteUnit,
+} from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
 import { hexOf, paletteAt } from "../../../render/palette";
 import { fitted, useWidth } from "../../../widgets/plot/canvas";
@@ -95,7 +100,7 @@ export function LineHeat(props: {
           }}
           class="line-heat"
           role="img"
-          aria-label={`Bytes of ${lines.length} lines in ${ranks.length} ranks; the table of ranks exports them`}
+          aria-label={`Bytes of ${counted(lines.length, "line")} in ${counted(ranks.length, "rank")}; the table of ranks exports them`}
           onPointerMove={(event) => {
             const at = cellAt(event);
             setTip(at === null ? "" : tipOf(answer, at));

@@ -217,8 +217,8 @@ function Stack({ block, stacks, view, litStack, onStack }: PartProps) {
           aria-pressed={litStack === stack}
           onClick={() => onStack(litStack === stack ? null : stack)}
         >
-          {formatInteger(numSiblings)} other {numSiblings === 1 ? "block" : "blocks"} of
-          this stack live, {formatBytes(block.siblingBytes, view.byteUnit)}
+          {counted(numSiblings, "other block")} of this stack live,{" "}
+          {formatBytes(block.siblingBytes, view.byteUnit)}
         </button>
         <span class="quiet">{formatInteger(block.numEver)} over the whole history</span>
         <IconButton

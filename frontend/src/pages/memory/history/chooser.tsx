@@ -112,8 +112,7 @@ function List(props: ChooserProps) {
         <p class="quiet small nowrap">
           {most &&
             `The newest ${MOST_LISTED} of ${formatInteger(found.length)} that match. `}
-          {left > 0 &&
-            `${formatInteger(left)} older ones are not listed; choose a rank.`}
+          {left > 0 && `Not listed: ${formatInteger(left)} older; choose a rank.`}
         </p>
       )}
     </div>

@@ -12,7 +12,7 @@ import type {
   HistoryResponse,
   HistoryChoice,
 } from "../../../api/types.gen";
-import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import { counted, formatBytes, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Failure, Waiting, Nothing } from "../../../widgets/state/state";
@@ -253,9 +253,7 @@ export function NoHistory(props: {
     return (
       <Nothing title={`Rank ${rank} has no allocator history`}>
         <p>
-          {ranks.length === 1
-            ? `Rank ${ranks[0] ?? 0} has one.`
-            : `${ranks.length} other ranks have some.`}{" "}
+          {`Recorded on ${counted(ranks.length, "other rank")}.`}{" "}
           <TextButton press={showAllRanks}>Show all ranks</TextButton>
         </p>
       </Nothing>

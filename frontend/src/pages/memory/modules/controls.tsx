@@ -1,6 +1,6 @@
 import { Popover } from "../../../widgets/menu/menu";
 import type { ModulesResponse } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import { counted, formatInteger } from "../../../base/bytes";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { Choice, Segmented, type Option } from "../../shared/controls/choices";
@@ -18,7 +18,7 @@ interface ControlsProps extends ModulesPage {
 export function Controls(props: ControlsProps) {
   const { data, modules, state, setState, numRows } = props;
   const left = data.numWindows - data.windows.length;
-  const all = formatInteger(modules.num);
+  const all = counted(modules.num, "module");
   const isPart = state.flat || state.find !== "";
   return (
     <div class="modules-controls row">
@@ -31,9 +31,7 @@ export function Controls(props: ControlsProps) {
           setState({ window, call: null, range: null }, "push");
         }}
       >
-        {left > 0 && (
-          <option disabled>{formatInteger(left)} older ones are not listed</option>
-        )}
+        {left > 0 && <option disabled>{counted(left, "older step")} not listed</option>}
       </Choice>
       <Choice
         label="Moment"
@@ -50,7 +48,7 @@ export function Controls(props: ControlsProps) {
       <span class="row end">
         <SearchBox
           label="Find modules"
-          placeholder={`${isPart ? `${formatInteger(numRows)} of ${all}` : all} modules`}
+          placeholder={isPart ? `${formatInteger(numRows)} of ${all}` : all}
           text={state.find}
           onText={(find) => setState({ find })}
           commands={props.view.commands}

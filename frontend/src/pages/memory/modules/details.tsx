@@ -168,7 +168,7 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
       />
       {moments.numLeftOut > 0 && (
         <p class="quiet">
-          {formatInteger(moments.numLeftOut)} moments of further calls are not listed.
+          Not listed: {counted(moments.numLeftOut, "moment")} of further calls.
         </p>
       )}
     </section>

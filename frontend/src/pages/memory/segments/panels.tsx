@@ -30,14 +30,13 @@ export function Panels(props: Shown) {
   const { capacityBytes } = open.device;
   const bytes = (of: number): string => formatBytes(of, view.byteUnit);
   const num = pinners.stack.length;
-  const lines = num === 1 ? "one line" : `${formatInteger(num)} lines`;
   const ofDevice = capacityBytes === null ? "" : ` of ${bytes(capacityBytes)}`;
   const isThere = (row: number): boolean =>
     (freeSizes.numSplit[row] ?? 0) + (freeSizes.numWhole[row] ?? 0) > 0;
   const panels = [
     {
       title: "What pins free memory",
-      note: pinnedBytes > 0 ? `${bytes(pinnedBytes)} by ${lines}` : "",
+      note: pinnedBytes > 0 ? `${bytes(pinnedBytes)} by ${counted(num, "line")}` : "",
       columns: pinnerColumns(props),
       rows: [...pinners.stack.keys()],
       empty: "Nothing: every free byte can be returned to the device.",

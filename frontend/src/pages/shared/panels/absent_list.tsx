@@ -1,4 +1,5 @@
 import { Fragment } from "preact";
+import { counted } from "../../../base/bytes";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
 
 interface AbsentItem {
@@ -12,11 +13,7 @@ export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] 
   if (absent.length === 0) return null;
   return (
     <details>
-      <summary>
-        {absent.length === 1
-          ? "1 source was not recorded"
-          : `${absent.length} sources were not recorded`}
-      </summary>
+      <summary>{counted(absent.length, "source")} not recorded</summary>
       <dl class="facts">
         {absent.map(({ source, note, reason, remedy }) => (
           <Fragment key={`${note ?? ""} ${source} ${reason}`}>

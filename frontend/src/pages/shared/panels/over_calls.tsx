@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Unit, XKind } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import { counted, formatInteger } from "../../../base/bytes";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
@@ -80,7 +80,7 @@ export function OverRanks(props: {
       label={props.label}
       title={
         <>
-          {props.title} {formatInteger(num)} ranks
+          {props.title} {counted(num, "rank")}
           {num < ofRanks && (
             <span class="quiet"> of {formatInteger(ofRanks)} read so far</span>
           )}

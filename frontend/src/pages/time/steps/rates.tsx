@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { StepRate, StepsResponse } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import { counted } from "../../../base/bytes";
 import { LineChart } from "../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
@@ -77,7 +77,7 @@ export function rateLines(
   const all = wantsAll && summed.length > 0;
   const y = all ? summed : values;
   const x = y.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2);
-  const whose = `${key === "mfu" ? "mean of" : "all"} ${formatInteger(numSummed)} ranks`;
+  const whose = `${key === "mfu" ? "mean of" : "all"} ${counted(numSummed, "rank")}`;
   const label = all ? whose : `rank ${rank ?? "–"}`;
   return [{ id: label, label, x, y, yLow: y, colour: 0 }];
 }

@@ -5,7 +5,7 @@
 
 import type { StepResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
-import { formatInteger } from "../../../base/bytes";
+import { counted, formatInteger } from "../../../base/bytes";
 import { formatInstant, formatSeconds } from "../../../base/durations";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
@@ -99,7 +99,7 @@ function Step({
         head={
           <p class="quiet small">
             {formatInstant(of("start_ms")[0] ?? NaN)}
-            {numUnread > 0 && ` · ${formatInteger(numUnread)} ranks were not read yet`}
+            {numUnread > 0 && ` · ${counted(numUnread, "rank")} not read yet`}
             {ranks.numRows < ranks.numAll &&
               ` · the slowest ${formatInteger(ranks.numRows)} are listed`}
           </p>

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TraceResponse } from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import { counted } from "../../../base/bytes";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
 import { Details } from "./details";
@@ -53,7 +53,7 @@ export function TimelinePart(props: {
           <p class="trace-opened quiet" title="Choose other ranks on the left">
             {focus?.words} <br />
             {shownRanks.length < numRanks &&
-              `${shownRanks.length} of ${formatInteger(numRanks)} ranks`}
+              `${shownRanks.length} of ${counted(numRanks, "rank")}`}
           </p>
           <MapStrip trace={trace} label={label} />
         </div>

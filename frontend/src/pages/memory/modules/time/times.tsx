@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useState, useEffect } from "preact/hooks";
 import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
 import { useLive } from "../../../../api/use_live";
-import { formatInteger } from "../../../../base/bytes";
+import { counted, formatInteger } from "../../../../base/bytes";
 import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { Tree } from "../../../../model/tree";
 import { originOf } from "../../../../model/words/origin";
@@ -103,8 +103,8 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
           onChange={(chosen) => setState({ depth: chosen })}
         />
         <span class="quiet" role="status">
-          {formatInteger(num)} {num === 1 ? "module" : "modules"}
-          {num < numAll && ` of ${formatInteger(numAll)}`}
+          {num < numAll && `${formatInteger(num)} of `}
+          {counted(numAll, "module")}
           {data.backward !== "" && `. ${data.backward}`}
         </span>
         <span class="end">

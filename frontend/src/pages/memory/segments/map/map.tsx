@@ -2,7 +2,7 @@
 
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes, formatInteger } from "../../../../base/bytes";
+import { counted, formatBytes } from "../../../../base/bytes";
 import { figureTitle, originOf } from "../../../../model/words/origin";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import { figureOf } from "../../../../widgets/export/figure";
@@ -180,7 +180,7 @@ export function SegmentMap(props: Shown) {
   }
 
   const bytes = (value: number): string => formatBytes(value, byteUnit);
-  const num = formatInteger(answer.numSegments);
+  const num = counted(answer.numSegments, "segment");
   const perLine =
     layout.equalBytes === null
       ? ""
@@ -210,7 +210,7 @@ export function SegmentMap(props: Shown) {
         kind="segment-map"
         what="Map"
         label={name}
-        title={`${num} segments, ${bytes(answer.reservedBytes)}${perLine}`}
+        title={`${num}, ${bytes(answer.reservedBytes)}${perLine}`}
         subject="the map"
         shell={view}
         fit={() => setParams({ scale: "auto" })}
@@ -250,7 +250,7 @@ export function SegmentMap(props: Shown) {
           </div>
         }
         legend={<Legend items={legend} />}
-        help={`${num} segments, ${bytes(answer.reservedBytes)} reserved, ${bytes(answer.allocatedBytes)} of it allocated. Up and down move from block to block, with Shift from segment to segment; Enter opens the block; O unfolds equal segments; plus and minus zoom.`}
+        help={`${num}, ${bytes(answer.reservedBytes)} reserved, ${bytes(answer.allocatedBytes)} of it allocated. Up and down move from block to block, with Shift from segment to segment; Enter opens the block; O unfolds equal segments; plus and minus zoom.`}
       >
         {totalPx > MOST_PX && !asTable && (
           <TextButton press={() => setAll(!all)}>
@@ -260,8 +260,8 @@ export function SegmentMap(props: Shown) {
       </ChartFrame>
       {left > 0 && (
         <p class="quiet">
-          {formatInteger(left)} more segments are not drawn: filter, or sort another
-          way, to see them. Sums count them.
+          Not drawn: {counted(left, "more segment")}. Filter, or sort another way, to
+          see them. Sums count them.
         </p>
       )}
     </>

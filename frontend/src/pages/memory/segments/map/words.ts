@@ -1,5 +1,10 @@
 import type { SegmentsResponse } from "../../../../api/types.gen";
-import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
+import {
+  counted,
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+} from "../../../../base/bytes";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import type { Table } from "../../../../model/table";
 import { momentText } from "../../../../widgets/block_stack/axis";
@@ -40,7 +45,7 @@ export function readingOf(
   if (block < 0) {
     const folded = layout.numFolded[row] ?? 1;
     const size = formatBytesExact(segments.totalBytes[row] ?? 0);
-    const many = `${formatInteger(folded)} segments of ${size}`;
+    const many = `${counted(folded, "segment")} of ${size}`;
     return {
       title: folded > 1 ? many : `${addressText(address)}, ${size}`,
       notes: [pinText(answer, address) || within],

@@ -2,7 +2,13 @@ import type {
   OperatorMemoryResponse,
   TraceMemoryPeak,
 } from "../../../../api/types.gen";
-import { formatBytes, formatBytesExact, formatShare } from "../../../../base/bytes";
+import {
+  counted,
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+  formatShare,
+} from "../../../../base/bytes";
 import { formatSeconds } from "../../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../../model/category";
 import { Switch } from "../../../shared/controls/choices";
@@ -77,7 +83,8 @@ export function AtPeak(props: PeakProps) {
         />
         {holders.numRows < holders.numAll && (
           <span class="quiet">
-            of the {holders.numRows} largest of {holders.numAll} places
+            the largest {formatInteger(holders.numRows)} of{" "}
+            {counted(holders.numAll, "place")}
           </span>
         )}
       </div>

@@ -1,4 +1,4 @@
-import { formatInteger } from "../../../../base/bytes";
+import { counted } from "../../../../base/bytes";
 import { tokens } from "../../../../base/tokens";
 import type { RectPx, Viewport } from "../../../../render/viewport";
 import { inkOn } from "../../../../widgets/block_stack/paint/colours";
@@ -143,7 +143,7 @@ function paintLabels(canvas: Canvas): void {
     const piece = picture.pieceOf(i);
     if (piece === null) continue;
     const { count, name } = piece;
-    const text = count > 1 ? `${formatInteger(count)} slices` : foldTemplates(name);
+    const text = count > 1 ? counted(count, "slice") : foldTemplates(name);
     const x = canvas.toX(start);
     const room = (end - start) / perPx - 2 * PAD_PX;
     const words = fitting(text, widthOf(context, text), room);

@@ -1,4 +1,9 @@
-import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
+import {
+  counted,
+  formatInteger,
+  formatShare,
+  type ByteUnit,
+} from "../../../../base/bytes";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { PointerTip, type Reading } from "../../../../widgets/plot/reading";
 import { traceColour } from "../paint/lines";
@@ -28,7 +33,7 @@ function readingOf(stage: PlotStage, { piece, row, ns }: Hover): Reading | null 
 
 function titleOf({ name, count, level }: Piece): string {
   return count > 1 && level >= 0
-    ? `${formatInteger(count)} slices, the longest ${name}`
+    ? `${counted(count, "slice")}, the longest ${name}`
     : name;
 }
 
