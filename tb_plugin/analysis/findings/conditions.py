@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_plugin.api.findings import Advice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _RENAMED_IN: Final = (2, 9)
 """Torch's release in which `PYTORCH_CUDA_ALLOC_CONF` became `PYTORCH_ALLOC_CONF`."""
@@ -130,6 +130,33 @@ def advice_of(
     """
     gain = None if num_bytes is None else float(num_bytes)
     return Advice(text, gain, "bytes", because, setting)
+
+
+def unknown_line_advice(setup: Setup, *, replayed: bool) -> Iterator[Advice]:
+    """What to record where memory is retained and no line is known that does so.
+
+    `replayed`: a history says so; else steps' numbers alone.
+    """
+    see = "To see which line retains it,"
+    yield from advice_if(
+        replayed,
+        f'{see} record stacks with the history, C++ frames too (stacks="all"): those of'
+        " what is retained name no line.",
+        None,
+    )
+    yield from advice_if(
+        not replayed and setup.can_record_history,
+        f"{see} record the allocator's history: history=True.",
+        None,
+    )
+    yield from advice_if(
+        not replayed and setup.on_gpu is True and setup.records_history is not False,
+        f"{see} capture the allocator's history twice, some hundred steps apart:"
+        " rec.snapshot(name) where the history is recorded; else"
+        " torch.cuda.memory._record_memory_history(), and pickles of"
+        " torch.cuda.memory._dump_snapshot in the log directory.",
+        None,
+    )
 
 
 def advice_if(

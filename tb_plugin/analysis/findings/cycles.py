@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.sizes import counted
+from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.evidence import count, num_bytes, of_rank, percent
 from tb_plugin.analysis.findings.text import share_text, size_text
-from tb_plugin.api.findings import Advice, Finding
+from tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from tb_plugin.api.findings import Advice
 
 
 MIN_FALLS: Final = 2
@@ -40,6 +40,10 @@ AT_ONCE: Final = 0.5
 AUTOMATIC: Final = 100
 """Partial collections since the last full one, from which on the next is the collector's
 own: its thresholds ask for 11 times 11. After fewer the program called gc.collect()."""
+IN_MOST: Final = 0.75
+"""Of slow steps: with full runs in so many, these may be their cause."""
+IN_FEW: Final = 0.05
+"""Of the other steps: full runs in more of them are no cause of slow ones."""
 NOTABLE: Final = 0.05
 """Of the capacity: from here on the finding is a warning."""
 
@@ -51,6 +55,43 @@ class Collections:
     partial: Floats
     full: Floats
     objects: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedSteps:
+    """Full runs of the collector in some steps of a rank."""
+
+    has_run: Floats
+    """By step: 1 where one ran, 0 where none did; NaN: not recorded."""
+    frees_cycles: bool
+    """Reference cycles hold memory between its runs."""
+
+    def full_runs(self, known: Flags, slow: Flags) -> bool | None:
+        """Whether full runs are in most of the slow steps, and hardly in any other.
+
+        `slow`: of the steps that are `known`. None: not recorded.
+        """
+        has_run = self.has_run[known]
+        own, others = has_run[slow], has_run[~slow]
+        own, others = own[~np.isnan(own)], others[~np.isnan(others)]
+        if not len(own) or not len(others):
+            return None
+        return bool(own.mean() >= IN_MOST and others.mean() <= IN_FEW)
+
+    @property
+    def advice(self) -> str:
+        """What to do where these runs make steps slow."""
+        if self.frees_cycles:
+            return (
+                "A full run of Python's garbage collector frees memory that reference"
+                f" cycles hold, and is needed for that: break them, e.g. {CYCLES_ADVICE}"
+            )
+        return (
+            "Make full runs of Python's garbage collector shorter, or rarer: call"
+            " gc.freeze() once after the setup, so that they no longer walk its objects, or"
+            " gc.disable() and gc.collect() where a pause costs least. No reference cycles"
+            " were seen to hold memory."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +109,13 @@ class Sawtooth:
     """Collected in the step of a fall, in the median."""
     is_called: bool
     """Most falls are at full collections that the program itself asked for."""
+    rise: float = 0.0
+    """What it rose by since the last fall."""
+
+    @property
+    def held_bytes(self) -> int:
+        """The most that cycles hold after the last step; a bound: lists rise as well."""
+        return int(min(self.rise, self.largest_fall))
 
 
 def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
@@ -102,6 +150,7 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
         explained=explained,
         num_objects=int(np.median(collected[falls])),
         is_called=_is_called(partial, full, falls),
+        rise=max(0.0, float(memory[-1] - memory[falls[-1] + 1])),
     )
 
 
@@ -129,21 +178,28 @@ def _is_called(partial: Floats, full: Floats, falls: Ints) -> bool:
     return 2 * num_called > len(falls)
 
 
-def reference_cycles(
-    rank: int, teeth: Sawtooth, *, memory: str, capacity: float | None
-) -> Finding:
-    """The finding. `memory`: `device memory` or `host memory`; `capacity`: of the device."""
+FALL_LABEL: Final = "freed by a collection, median"
+
+
+def cycles_text(teeth: Sawtooth, memory: str) -> str:
+    """The sentence; `memory`: what rises, as its subject."""
     when = "Python's garbage collector runs"
     unless = ""
     if teeth.is_called:
         when = "the program calls gc.collect()"
         unless = ", unless the program frees it in the same steps"
-    sentence = (
-        f"The {memory} of rank {rank} rises from step to step and falls by"
-        f" {size_text(teeth.fall)} when {when}, {counted(teeth.num_falls, 'time')} in"
+    return (
+        f"{memory} rises from step to step and falls by {size_text(teeth.fall)} when"
+        f" {when}, {counted(teeth.num_falls, 'time')} in"
         f" {counted(teeth.num_steps, 'step')}, and hardly ever otherwise: reference cycles"
         f" hold it until then{unless}."
     )
+
+
+def reference_cycles(
+    rank: int, teeth: Sawtooth, *, memory: str, capacity: float | None
+) -> Finding:
+    """The finding. `memory`: `device memory` or `host memory`; `capacity`: of the device."""
     scope = f"rank {rank}, the last {counted(teeth.num_steps, 'step')}"
     is_large = capacity is None or teeth.largest_fall >= NOTABLE * capacity
     return Finding(
@@ -151,11 +207,11 @@ def reference_cycles(
         key="reference_cycles",
         severity="warning" if is_large else "info",
         title="Memory in reference cycles",
-        sentence=sentence,
+        sentence=cycles_text(teeth, f"The {memory} of rank {rank}"),
         rank=rank,
         cost=teeth.largest_fall,
         evidence=(
-            num_bytes("fall", "freed by a collection, median", teeth.fall, scope),
+            num_bytes("fall", FALL_LABEL, teeth.fall, scope),
             num_bytes("largest_fall", "the largest", teeth.largest_fall, scope),
             percent(
                 "explained",
@@ -167,7 +223,7 @@ def reference_cycles(
             count("falls", "falls", teeth.num_falls, scope),
             count("objects", "objects collected, median", teeth.num_objects, scope),
         ),
-        advice=tuple(_advice(teeth, on_device=memory == "device memory")),
+        advice=cycles_advice(teeth, on_device=memory == "device memory"),
         place=of_rank("timeline", rank),
         rule=f"at least {MIN_FALLS} falls of {share_text(WORTH)} of the highest value;"
         f" {share_text(EXPLAINED)} of all that fell is in steps in which the collector"
@@ -185,6 +241,12 @@ UNCOLLECTED_ADVICE: Final = (
     f" {CYCLES_ADVICE}"
 )
 """On memory that grows, where only that condition is known."""
+EXPERIMENT_ADVICE: Final = (
+    "What Python's garbage collector did was not recorded. Call gc.collect() every few steps"
+    " once: if that ends the growth, reference cycles hold the memory; if it does not,"
+    " something still refers to it."
+)
+"""On memory that grows at no line that is known, where nothing is known of the collector."""
 RELEASED_ADVICE: Final = (
     "If the program clears no list there, reference cycles hold the memory until the garbage"
     f" collector runs: break them, e.g. {CYCLES_ADVICE} Until then, gc.collect() every few"
@@ -194,16 +256,18 @@ RELEASED_ADVICE: Final = (
 _DRAWN: Final = " torch.utils.viz._cycles.warn_tensor_cycles() draws the cycles that hold CUDA tensors."
 
 
-def _advice(teeth: Sawtooth, *, on_device: bool) -> Iterator[Advice]:
-    yield Advice(
+def cycles_advice(teeth: Sawtooth, *, on_device: bool) -> tuple[Advice, ...]:
+    """What to do about cycles that were recorded."""
+    broken = advice_of(
         f"Break the cycles: {CYCLES_ADVICE}{_DRAWN if on_device else ''}",
         teeth.largest_fall,
-        "bytes",
-        ("largest_fall",),
+        "largest_fall",
     )
-    if not teeth.is_called:
-        yield Advice(
-            "Until they are broken, gc.collect() every few steps bounds what they hold; a"
-            " call takes milliseconds to seconds.",
-            because=("fall",),
-        )
+    bounded = advice_if(
+        not teeth.is_called,
+        "Until they are broken, gc.collect() every few steps bounds what they hold; a"
+        " call takes milliseconds to seconds.",
+        None,
+        "fall",
+    )
+    return (broken, *bounded)

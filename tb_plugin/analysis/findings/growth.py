@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.conditions import advice_if
-from tb_plugin.analysis.findings.cycles import UNCOLLECTED_ADVICE
+from tb_plugin.analysis.findings.conditions import (
+    advice_if,
+    advice_of,
+    unknown_line_advice,
+)
+from tb_plugin.analysis.findings.cycles import EXPERIMENT_ADVICE, UNCOLLECTED_ADVICE
 from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from tb_plugin.analysis.findings.text import (
     at_lines,
@@ -19,12 +23,13 @@ from tb_plugin.analysis.findings.text import (
     some_of,
 )
 from tb_plugin.analysis.series.growth import STILL
-from tb_plugin.api.findings import Advice, Finding, Place
+from tb_plugin.api.findings import Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tb_plugin.analysis.findings.conditions import Setup
+    from tb_plugin.api.findings import Advice
 
 SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""
@@ -73,6 +78,8 @@ class Retained:
     place: Place
     in_pools: bool = False
     """Private memory pools hold it: of CUDA graphs, or of a MemPool."""
+    trains: bool = False
+    """A training was seen: what is retained may have a graph."""
 
 
 def growing_memory(
@@ -104,9 +111,6 @@ def growing_memory(
         word = agreeing(len(others), "Rank", "Ranks")
         verb = agreeing(len(others), "grows", "grow")
         sentence += f" {word} {some_of(others)} {verb}, too."
-    where = "" if retained is None else at_lines(retained.lines[:1])
-    what = f"Find what retains memory from step to step{where}"
-    in_pools = retained is not None and retained.in_pools
     return Finding(
         id=f"growing_memory-{first.rank}",
         key="growing_memory",
@@ -121,23 +125,26 @@ def growing_memory(
             num_bytes("rise", "total growth", first.rise, f"rank {first.rank}"),
             num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
         ),
-        advice=(
-            Advice(
-                pools_text(what) if in_pools else let_go_text(what),
-                first.rise,
-                "bytes",
-                ("growth",),
-            ),
-            *advice_if(
-                first.num_full_collections == 0, UNCOLLECTED_ADVICE, None, "growth"
-            ),
-            *advice_if(
-                retained is None and setup.can_record_history,
-                "To see which line retains it, record the allocator's history:"
-                " history=True.",
-                None,
-            ),
-        ),
+        advice=tuple(_advice(first, retained, setup)),
         place=of_rank("timeline", first.rank) if retained is None else retained.place,
         rule=GROWTH_RULE,
     )
+
+
+def _advice(
+    first: GrowingRank, retained: Retained | None, setup: Setup
+) -> Iterator[Advice]:
+    if retained is None:
+        yield from unknown_line_advice(setup, replayed=False)
+    else:
+        what = (
+            f"Find what retains memory from step to step{at_lines(retained.lines[:1])}"
+        )
+        text = let_go_text(what, trains=retained.trains)
+        if retained.in_pools:
+            text = pools_text(what)
+        yield advice_of(text, first.rise, "growth")
+    runs = first.num_full_collections
+    yield from advice_if(runs == 0, UNCOLLECTED_ADVICE, None, "growth")
+    is_unexplained = retained is None and runs is None
+    yield from advice_if(is_unexplained, EXPERIMENT_ADVICE, None, "growth")

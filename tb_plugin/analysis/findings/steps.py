@@ -5,7 +5,6 @@ None of them fires on noise: each asks for an effect worth mending, and for enou
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,15 +14,20 @@ from tb_plugin.analysis.findings.evidence import count, of_rank, percent
 from tb_plugin.analysis.findings.evidence import seconds as seconds_of
 from tb_plugin.analysis.findings.text import duration_text, share_text
 from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
-from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
+from tb_plugin.analysis.series.step_parts import (
+    OTHER,
+    middle_values,
+    most_more,
+    part_growth,
+    with_other,
+)
 from tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Floats, Indices, Ints
+    from tb_plugin.analysis.findings.cycles import CollectedSteps
     from tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
 
 
@@ -205,18 +209,24 @@ _PERIODIC_ADVICE: Final[dict[str, str]] = {
     "checkpoint": "Save less often, or asynchronously"
     " (torch.distributed.checkpoint.async_save).",
     "eval": "Evaluate less often, or on fewer batches.",
-    "dataloader": "Prefetch more (prefetch_factor), keep workers alive"
-    " (persistent_workers=True), and check whether a new data shard is opened at this"
-    " interval.",
-    "other": "Look for periodic work outside the timed parts: logging,"
-    " garbage collection (gc.freeze, gc.disable), a callback.",
+    "dataloader": "Check whether a new data shard or epoch begins at this interval. If the"
+    " DataLoader has workers, prefetch more (prefetch_factor) and keep them alive"
+    " (persistent_workers=True).",
+    "other": "Look for periodic work outside the timed parts: logging, a callback.",
 }
 
 
 def slow_every(
-    step: Ints, seconds: Floats, parts: Mapping[str, Floats], rank: int
+    step: Ints,
+    seconds: Floats,
+    parts: Mapping[str, Floats],
+    rank: int,
+    collected: CollectedSteps | None = None,
 ) -> Finding | None:
-    """Slow steps come at equal distances; of single steps of one rank."""
+    """Slow steps come at equal distances; of single steps of one rank.
+
+    `collected`: what the garbage collector did in them; None: not recorded.
+    """
     known = ~np.isnan(seconds)
     step, seconds = step[known], seconds[known]
     if len(step) < _MIN_COLUMNS:
@@ -237,10 +247,13 @@ def slow_every(
     if beyond.sum() / len(seconds) < PERIODIC_COST * usual:
         return None
     known_parts = {name: values[known] for name, values in parts.items()}
-    part, more = _most_more(_with_other(known_parts, seconds), slow)
+    part, more = most_more(with_other(known_parts, seconds), slow)
+    full_runs = None if collected is None else collected.full_runs(known, slow)
     of_slow, newest = float(np.median(seconds[slow])), int(step[begins[-1]])
     cost = (of_slow - usual) / every
     why = f"; {PART_TEXT[part]} takes {duration_text(more)} longer" if part else ""
+    if full_runs:
+        why += "; Python's garbage collector makes a full run in it"
     return Finding(
         id="slow_every_n",
         key="slow_every_n",
@@ -252,13 +265,9 @@ def slow_every(
         step=newest,
         cost=cost,
         unit="seconds",
-        advice=(
-            Advice(
-                _PERIODIC_ADVICE.get(part, _PERIODIC_ADVICE["other"]),
-                cost,
-                "seconds",
-                ("slow", "usual"),
-            ),
+        advice=tuple(
+            Advice(text, cost, "seconds", ("slow", "usual"))
+            for text in _periodic_advice(part, collected, full_runs)
         ),
         evidence=(
             count(
@@ -271,6 +280,25 @@ def slow_every(
         rule=f"{SLOW_FACTOR:g} times the median step, in {share_text(_SAME_GAPS)} of the"
         f" steps at one interval, costing {share_text(PERIODIC_COST)} of the time",
     )
+
+
+def _periodic_advice(
+    part: str, collected: CollectedSteps | None, full_runs: bool | None
+) -> Iterator[str]:
+    """By the part that takes longer, and by what the collector did in these steps."""
+    if full_runs and collected is not None:
+        yield collected.advice
+    if part in _PERIODIC_ADVICE and not (full_runs and part == OTHER):
+        yield _PERIODIC_ADVICE[part]
+    elif part and not full_runs:
+        yield f"Look for what {PART_TEXT[part]} does in these steps alone."
+    elif not full_runs:
+        yield "Look for periodic work: an evaluation, a checkpoint, logging, a callback."
+    if full_runs is None and part in ("", OTHER):
+        yield (
+            "If gc.get_stats() counts a full collection in these steps, it is Python's"
+            " garbage collector: what it did was not recorded."
+        )
 
 
 def _period(step: Ints, begins: Indices) -> tuple[int, int]:
@@ -323,7 +351,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
     # The standard error of a straight line's rise over evenly spaced points.
     if total < _SURE * noise * np.sqrt(12 / len(groups)):
         return None
-    part = _part_growth(times)
+    part = part_growth(times.parts, times.coarse_seconds)
     why = f", mostly in {PART_TEXT[part]}" if part else ""
     return Finding(
         id="growing",
@@ -360,43 +388,3 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
         place=Place("steps", "Show the steps"),
         rule=f"growth of {share_text(GROWTH_SHARE)} and {_SURE:g} standard errors",
     )
-
-
-def _with_other(parts: Mapping[str, Floats], seconds: Floats) -> Mapping[str, Floats]:
-    """The parts and what they leave of `seconds`, which has their shape."""
-    if not parts:
-        return {}
-    return {**parts, OTHER: other_part(seconds, np.stack(list(parts.values())))}
-
-
-def _most_more(
-    parts: Mapping[str, Floats], slow: npt.NDArray[np.bool_]
-) -> tuple[str, float]:
-    """The part whose median is furthest beyond that of the other steps."""
-    if not parts:
-        return "", float("nan")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a part without any value
-        more = {
-            name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
-            for name, values in parts.items()
-        }
-    name = max(more, key=lambda one: np.nan_to_num(more[one], nan=-np.inf))
-    return (name, more[name]) if more[name] > 0 else ("", float("nan"))
-
-
-def _part_growth(times: StepTimes) -> str:
-    """The part that grew most from the first third to the last; empty: not recorded.
-
-    By the mean of the ranks: their parts add up to their steps. The middle ranks of
-    several parts are different ones, and what those leave of a step is nothing real.
-    """
-    parts = _with_other(times.parts, times.coarse_seconds)
-    num_columns = times.coarse_seconds.shape[1]
-    third = np.arange(num_columns) >= 2 * num_columns / 3
-    behind = np.arange(num_columns) >= warmup_rows(num_columns)
-    ends = behind & (third | (np.arange(num_columns) < num_columns / 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no rank has
-        means = {name: np.nanmean(v[:, ends], axis=0) for name, v in parts.items()}
-    return _most_more(means, third[ends])[0]

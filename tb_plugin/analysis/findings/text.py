@@ -90,8 +90,8 @@ def let_go_text(what: str, *, trains: bool = True) -> str:
         else "copies on the host"
     )
     return (
-        f"{what}: store numbers (.item()) or {copies}; bound or clear every list or cache"
-        " that gains an entry per batch or key."
+        f"{what}: where results are collected there, store numbers (.item()) or {copies}; bound"
+        " or clear every list or cache that gains an entry per batch or key."
     )
 
 

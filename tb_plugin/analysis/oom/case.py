@@ -15,6 +15,7 @@ from tb_plugin.analysis.findings.conditions import Setup
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tb_plugin.analysis.findings.cycles import Sawtooth
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.analysis.oom.holdings import Holding
     from tb_plugin.api.findings import Advice
@@ -93,8 +94,6 @@ class Growth:
     """`bytes_per_round` is of all recorded steps, not only of these rounds."""
     late_bytes_per_round: float | None = None
     """Of the last third of them, where it differs."""
-    num_full_collections: int | None = None
-    """Of Python's garbage collector meanwhile; None: not recorded."""
     num_releases: int = 0
     """Moments before at which what these lines held from several rounds went together, as
     when the garbage collector frees reference cycles, or a list is cleared."""
@@ -137,6 +136,10 @@ class OomFacts:
     most_reserved_bytes: int | None = None
     """The most that was reserved at any time before."""
     growth: Growth | None = None
+    cycles: Sawtooth | None = None
+    """Device memory that fell when the garbage collector ran, in the steps before."""
+    num_full_collections: int | None = None
+    """Of Python's garbage collector in the recorded steps; None: not recorded."""
     usual_non_torch_bytes: int | None = None
     """What is used beside torch on the other ranks, or was in earlier steps."""
     peers_peak_bytes: tuple[int, ...] = ()
@@ -308,6 +311,7 @@ Cause: TypeAlias = Literal[
     "really_full",
     "fragmented",
     "growth",
+    "uncollected_cycles",
     "single_giant",
     "imbalance",
     "non_torch",
@@ -322,6 +326,7 @@ NAMES: Final[dict[Cause, str]] = {
     "really_full": "full device",
     "fragmented": "fragmentation",
     "growth": "memory retained across steps",
+    "uncollected_cycles": "memory in reference cycles",
     "single_giant": "a single giant allocation",
     "imbalance": "imbalance between ranks",
     "non_torch": "memory outside torch",
@@ -352,6 +357,8 @@ class Suspect:
     """The same where another cause leads; None: no other."""
     holds: bool = True
     """Without it the request would have been served."""
+    aside: str = ""
+    """A sentence that is said of it where another cause leads."""
 
 
 MAJOR: Final = 0.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.format.sizes import counted
+from tb_plugin.analysis.findings.cycles import FALL_LABEL
 from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.oom.full import full_share, likely_card
 from tb_plugin.analysis.oom.taken import (
@@ -37,7 +38,11 @@ _UNITS: Final[dict[str, Quantity]] = {"full": "percent", "num_free_blocks": "cou
 
 def evidence_of(case: Case, decisive: Collection[str]) -> tuple[Evidence, ...]:
     """All numbers that are known; decisive ones first."""
-    rows = [*_levels(case), *_free(case), *_growth(case), *_others(case)]
+    rows = [
+        row
+        for part in (_levels, _free, _growth, _cycles, _others)
+        for row in part(case)
+    ]
     found = [
         Evidence(
             key=key,
@@ -132,6 +137,26 @@ _ROUNDS: Final = {
     "memory": "rounds are inferred from memory that comes and goes",
     "series": "rise of the steps' peak allocated bytes",
 }
+
+
+def _cycles(case: Case) -> Iterator[Row]:
+    teeth = case.facts.cycles
+    if teeth is None:
+        return
+    scope = f"the last {counted(teeth.num_steps, 'step')} before the error"
+    bound = (
+        "at most what one collection freed; lists and caches that rise count as well"
+    )
+    held = "risen since the last collection that freed memory"
+    yield "cycles", held, teeth.held_bytes, bound, scope
+    yield "fall", FALL_LABEL, teeth.fall, "", scope
+    yield (
+        "largest_fall",
+        "freed by a collection, the most",
+        teeth.largest_fall,
+        "",
+        scope,
+    )
 
 
 def _growth(case: Case) -> Iterator[Row]:

@@ -32,9 +32,10 @@ MAX_ADVICE: Final = 6
 RULES: Final = (
     *(free.fitting_block_free, free.fragmented, taken.single_giant, taken.non_torch),
     *(free.private_pools, free.pending_free, taken.growth, taken.imbalance),
+    taken.uncollected_cycles,
 )
 
-_SHORT: Final = frozenset(("growth", "imbalance", "non_torch"))
+_SHORT: Final = frozenset(("growth", "uncollected_cycles", "imbalance", "non_torch"))
 """Causes with which less live memory would have helped as well."""
 
 GOES_ON: Final = 20
@@ -116,7 +117,9 @@ def judged(case: Case, message: str = "") -> Judged:
     return Judged(
         key=leads.cause,
         title=f"Out of memory: {NAMES[leads.cause]}",
-        sentence=asked + why,
+        sentence=" ".join(
+            [asked + why, *(one.aside for one in found.beside if one.aside)]
+        ),
         line=_culprit(case, leads.cause),
         cost=float(leads.num_bytes) or None,
         also=tuple(NAMES[cause] for cause in found.also),

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.sizes import counted
-from tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from tb_plugin.analysis.findings.cycles import RELEASED_ADVICE, UNCOLLECTED_ADVICE
+from tb_plugin.analysis.findings.conditions import (
+    advice_if,
+    advice_of,
+    unknown_line_advice,
+)
+from tb_plugin.analysis.findings.cycles import (
+    EXPERIMENT_ADVICE,
+    RELEASED_ADVICE,
+    UNCOLLECTED_ADVICE,
+    cycles_advice,
+    cycles_text,
+)
 from tb_plugin.analysis.findings.text import (
     at_lines,
     let_go_text,
@@ -133,6 +143,8 @@ def growth(case: Case) -> Suspect | None:
     weight = weighed(taken, facts.missing_bytes or 0, room)
     if not taken or weight is None or _is_captured(facts, found):
         return None
+    if facts.cycles is not None and facts.cycles.held_bytes >= EXPLAINS * taken:
+        return None
     what = "its limit" if facts.is_limited else "the GPU"
     by = f" by {lines_text(found.lines)}" if found.lines else ""
     rate = f"{size_text(found.bytes_per_round)} per {word}"
@@ -149,19 +161,6 @@ def growth(case: Case) -> Suspect | None:
             " a list that it clears"
         )
     at = at_lines(found.lines)
-    holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
-
-    def advice(what: str) -> tuple[Advice, ...]:
-        text = let_go_text(what, trains=case.trains is True)
-        if found.in_pools:
-            text = pools_text(what)
-        because = ("growth", "growth_per_round")
-        no_full_run = found.num_full_collections == 0 and not found.num_releases
-        collect = (
-            *advice_if(no_full_run, UNCOLLECTED_ADVICE, None, "growth"),
-            *advice_if(found.num_releases > 0, RELEASED_ADVICE, taken, "growth"),
-        )
-        return (*holdings, advice_of(text, taken, *because), *collect)
 
     return Suspect(
         "growth",
@@ -172,9 +171,38 @@ def growth(case: Case) -> Suspect | None:
         f"retained memory covers the shortage, and is at least {share_text(MAJOR)} of"
         f" the memory available to torch",
         ("growth", "growth_per_round"),
-        advice(f"Find what retains memory from {word} to {word}{at}"),
-        advice(f"Every {word} retains some memory as well{at}"),
+        _growth_advice(
+            case, found, f"Find what retains memory from {word} to {word}{at}"
+        ),
+        _growth_advice(case, found, f"Every {word} retains some memory as well{at}"),
         holds=weight[1],
+    )
+
+
+def _growth_advice(case: Case, growth: Growth, what: str) -> tuple[Advice, ...]:
+    """`what`: the beginning of the advice on what retains it."""
+    taken, because = growth.num_bytes, ("growth", "growth_per_round")
+    holdings = holding_advice(case, ("no_backward", "kv_cache", "prefetched"))
+    runs, is_released = case.facts.num_full_collections, growth.num_releases > 0
+    if case.facts.cycles is not None:
+        runs, is_released = 1, False  # their own advice says more
+    # A tensor in a list, its graph or a number is advice on lines that were recorded.
+    let_go = let_go_text(what, trains=case.trains is True)
+    if growth.in_pools:
+        let_go = pools_text(what)
+    is_known = bool(growth.lines) or growth.in_pools
+    return (
+        *holdings,
+        *advice_if(is_known, let_go, taken, *because),
+        *(() if is_known else unknown_line_advice(case.setup, replayed=case.replayed)),
+        *advice_if(is_released, RELEASED_ADVICE, taken, "growth"),
+        *advice_if(not is_released and runs == 0, UNCOLLECTED_ADVICE, None, "growth"),
+        *advice_if(
+            not (is_released or is_known) and runs is None,
+            EXPERIMENT_ADVICE,
+            None,
+            "growth",
+        ),
     )
 
 
@@ -189,8 +217,42 @@ def _is_captured(facts: OomFacts, growth: Growth) -> bool:
     )
 
 
-UNEVEN: Final = 1.2
 EXPLAINS: Final = 0.5
+"""Of what grew: what explains as much of it is named instead."""
+
+
+def uncollected_cycles(case: Case) -> Suspect | None:
+    """What the garbage collector freed in the steps before, and had not freed again.
+
+    It is always named where the steps' rows show it; it counts up to what memory rose by
+    since it last fell.
+    """
+    facts, teeth = case.facts, case.facts.cycles
+    if teeth is None:
+        return None
+    held, room = teeth.held_bytes, facts.room_bytes or 0
+    who = "the program's gc.collect()" if teeth.is_called else "the garbage collector"
+    grown = facts.growth
+    lines = grown.lines if grown is not None and grown.by != "series" else ()
+    quoted = cycles_text(teeth, "The device memory of this rank")
+    since = f"Since the last of these falls it had risen by {size_text(teeth.rise)}."
+    return Suspect(
+        "uncollected_cycles",
+        held,
+        held >= MAJOR * room,
+        f"up to {size_text(held)} was held by reference cycles{at_lines(lines)} that"
+        f" {who} had not freed yet. {quoted} {since}",
+        "memory at the end of steps fell when the garbage collector ran; what it rose by"
+        " since the last time, at most what one run freed, covers the shortage, and is at"
+        f" least {share_text(MAJOR)} of the memory available to torch",
+        ("cycles", "fall"),
+        cycles_advice(teeth, on_device=True),
+        holds=held >= max(1, facts.missing_bytes or 0),
+        aside=f"{quoted} {since}",
+    )
+
+
+UNEVEN: Final = 1.2
 
 
 def imbalance(case: Case) -> Suspect | None:

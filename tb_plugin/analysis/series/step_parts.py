@@ -7,6 +7,7 @@ they leave of the step's time is `other`.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,11 @@ import numpy as np
 
 from collector.format.columns import STEP_PARTS
 from tb_plugin.analysis.arrays import Table
+from tb_plugin.analysis.series.growth import warmup_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from tb_plugin.analysis.arrays import Floats, Indices
@@ -145,3 +149,43 @@ def pooled_means(values: Floats, start: Indices, stop: Indices) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: Floats = (sums[..., stop] - sums[..., start]) / count
     return np.where((count > 0) & (start < stop), mean, np.nan)
+
+
+def with_other(parts: Mapping[str, Floats], seconds: Floats) -> Mapping[str, Floats]:
+    """The parts and what they leave of `seconds`, which has their shape."""
+    if not parts:
+        return {}
+    return {**parts, OTHER: other_part(seconds, np.stack(list(parts.values())))}
+
+
+def most_more(
+    parts: Mapping[str, Floats], slow: npt.NDArray[np.bool_]
+) -> tuple[str, float]:
+    """The part whose median is furthest beyond that of the other steps."""
+    if not parts:
+        return "", float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a part without any value
+        more = {
+            name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
+            for name, values in parts.items()
+        }
+    name = max(more, key=lambda one: np.nan_to_num(more[one], nan=-np.inf))
+    return (name, more[name]) if more[name] > 0 else ("", float("nan"))
+
+
+def part_growth(own: Mapping[str, Floats], seconds: Floats) -> str:
+    """The part that grew most from the first third to the last; empty: not recorded.
+
+    By the mean of the ranks: their parts add up to their steps. The middle ranks of
+    several parts are different ones, and what those leave of a step is nothing real.
+    """
+    parts = with_other(own, seconds)
+    num_columns = seconds.shape[1]
+    third = np.arange(num_columns) >= 2 * num_columns / 3
+    behind = np.arange(num_columns) >= warmup_rows(num_columns)
+    ends = behind & (third | (np.arange(num_columns) < num_columns / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no rank has
+        means = {name: np.nanmean(v[:, ends], axis=0) for name, v in parts.items()}
+    return most_more(means, third[ends])[0]

@@ -268,7 +268,8 @@ def _findings(
         edges_of = np.append(single.first, single.last[-1] + 1).astype(np.float64)
         counted = usual_columns(profiled, edges_of)
         high = np.where(counted, single.high, np.nan)
-        yield slow_every(single.first, high, parts, rank)
+        collected = tables.collected(rank, single.first, Budget(0.5))
+        yield slow_every(single.first, high, parts, rank, collected)
     yield growing(edges[:-1].astype(np.int64), times)
 
 

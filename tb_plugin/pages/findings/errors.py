@@ -25,10 +25,12 @@ from tb_plugin.pages.findings.of_error import (
     reported_error,
 )
 from tb_plugin.pages.findings.reports import Told, told_of
+from tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tb_plugin.analysis.findings.cycles import Sawtooth
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.api.base import Problem
@@ -154,7 +156,8 @@ class ErrorsReader:
         in_pools = captured is not None and captured.num >= MANY_POOLS
         if growth is not None:
             in_pools = growth.in_pools
-        return Retained(lines, place, in_pools), False
+        trains = ends[1].case.trains is True
+        return Retained(lines, place, in_pools, trains), False
 
 
 def _is_alike(one: FoundHistory, other: FoundHistory) -> bool:
@@ -245,10 +248,21 @@ class _Maker:
             world_size=max(len(others) + 1, self._world_size(attempt)),
             usual_non_torch_bytes=peers.usual_non_torch_bytes(report.rank),
             growth=peers.growth(report.rank),
+            cycles=self._cycles(told),
+            num_full_collections=peers.num_full_collections(report.rank),
             capacity_bytes=self._reader.capacity_bytes,
             num_earlier=told.num_earlier,
         )
         return reported_error(report, around, history, error)
+
+    def _cycles(self, told: Told) -> Sawtooth | None:
+        """Of device memory, in the steps of the process that had the error."""
+        file = told.attempt.files.get(told.report.rank)
+        if file is None or not told.is_out_of_memory:
+            return None
+        found = memory_in_cycles(file, self._reader.facts.series, self._budget)
+        is_of_device = found is not None and found.memory == DEVICE_MEMORY
+        return found.teeth if found is not None and is_of_device else None
 
     def _of_files(self, rank: int | None) -> list[tuple[_Place, Finding]]:
         """Errors inside files of other tools; all ranks are asked, as peers."""

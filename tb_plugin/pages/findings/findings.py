@@ -18,10 +18,9 @@ from tb_plugin.analysis.findings.text import share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
-from tb_plugin.pages.findings.cycles import cycle_findings
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.findings.missing import simulating
-from tb_plugin.pages.findings.of_ranks import rank_findings
+from tb_plugin.pages.findings.of_ranks import cycle_findings, rank_findings
 from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import LIMIT_USED, RSS
 from tb_plugin.pages.overview.rank_numbers import (

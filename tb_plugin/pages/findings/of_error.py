@@ -20,6 +20,7 @@ from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from tb_plugin.analysis.findings.cycles import Sawtooth
     from tb_plugin.analysis.oom.case import Case
     from tb_plugin.analysis.oom.errors import OomError
     from tb_plugin.api.findings import OomOrigin
@@ -48,6 +49,10 @@ class Around:
     usual_non_torch_bytes: int | None = None
     growth: Growth | None = None
     """Of the recorded steps."""
+    cycles: Sawtooth | None = None
+    """Of device memory in the recorded steps."""
+    num_full_collections: int | None = None
+    """Of Python's garbage collector in the recorded steps; None: not recorded."""
     capacity_bytes: int | None = None
     """Size of the device as the user named it, where nothing recorded it."""
     num_earlier: int = 0
@@ -144,6 +149,8 @@ def _case(case: Case, around: Around) -> Case:
             peers_peak_bytes=peak_sizes(around.peers),
             usual_non_torch_bytes=around.usual_non_torch_bytes,
             growth=_growth(facts.growth, around.growth),
+            cycles=around.cycles,
+            num_full_collections=around.num_full_collections,
         ),
         world_size=around.world_size,
         capacity_is_given=is_given,
@@ -163,7 +170,6 @@ def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
         bytes_per_round=of_steps.bytes_per_round,
         is_run_rate=True,
         late_bytes_per_round=of_steps.late_bytes_per_round,
-        num_full_collections=of_steps.num_full_collections,
     )
 
 
@@ -287,8 +293,12 @@ class Peers:
             late_bytes_per_round=(
                 None if np.isnan(facts.late_growth) else facts.late_growth
             ),
-            num_full_collections=facts.num_full_collections,
         )
+
+    def num_full_collections(self, rank: int) -> int | None:
+        """Of Python's garbage collector in a rank's steps; None: not recorded."""
+        facts = self._facts.get(rank)
+        return None if facts is None else facts.num_full_collections
 
 
 def peak_sizes(peers: Sequence[PeerState]) -> tuple[int, ...]:

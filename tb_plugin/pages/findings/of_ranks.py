@@ -1,10 +1,11 @@
-"""Findings about the peaks and the growth of ranks, from their numbers."""
+"""Findings about the peaks, the growth and the reference cycles of ranks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tb_plugin.analysis.findings.conditions import Setup
+from tb_plugin.analysis.findings.cycles import reference_cycles
 from tb_plugin.analysis.findings.growth import growing_memory
 from tb_plugin.analysis.findings.host_growth import growing_processes
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
@@ -13,16 +14,23 @@ from tb_plugin.pages.of_run import setup_of
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS, WORKERS
 from tb_plugin.pages.overview.hosts import growing_processes_of
 from tb_plugin.pages.overview.rank_numbers import standing_of, strip_of
+from tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from tb_plugin.api.findings import Finding
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.findings.errors import ErrorsReader
     from tb_plugin.pages.of_run import View
     from tb_plugin.pages.overview.rank_numbers import RankNumbers, Strip
+
+
+MAX_CYCLES: Final = 8
+"""Ranks of one program have the same cycles: no more are read."""
 
 
 def rank_findings(
@@ -92,7 +100,7 @@ def _growing(
     if found is None or found.rank is None or not opens:
         return found, False
     retained, is_reading = reader.retained(view.run, found.rank, view.budget)
-    setup = setup_of(view.run, found.rank)
+    setup = Setup() if is_reading else setup_of(view.run, found.rank)
     return growing_memory(ranks, retained, setup), is_reading
 
 
@@ -109,3 +117,28 @@ def _growing_processes(
         )
         if one is not None:
             yield one
+
+
+def cycle_findings(
+    run: Run, ranks: Sequence[int], series: SeriesReader, budget: Budget
+) -> Iterator[Finding]:
+    """The rank with the largest fall, of at most `MAX_CYCLES`."""
+    worst: tuple[float, Finding] | None = None
+    for rank in [rank for rank in ranks if run.rank_files(rank)][:MAX_CYCLES]:
+        file = run.rank_files(rank)[-1][1]
+        in_cycles = memory_in_cycles(file, series, budget)
+        if in_cycles is None:
+            continue
+        fall = in_cycles.teeth.largest_fall
+        if worst is None or fall > worst[0]:
+            size = file.header.device_total_bytes
+            is_of_device = in_cycles.memory == DEVICE_MEMORY
+            finding = reference_cycles(
+                rank,
+                in_cycles.teeth,
+                memory=in_cycles.memory,
+                capacity=float(size) if is_of_device and size else None,
+            )
+            worst = fall, finding
+    if worst is not None:
+        yield worst[1]

@@ -154,7 +154,7 @@ class FactsReader:
     """Facts by file, kept until the file changes."""
 
     def __init__(self, reader: SeriesReader) -> None:
-        self._reader = reader
+        self.series: Final = reader
         self._known: WeakKeyDictionary[RankFile, tuple[object, FileFacts]] = (
             WeakKeyDictionary()
         )
@@ -194,7 +194,7 @@ class FactsReader:
                 continue
             wanted_here = _wanted_of(schema)
             if len({headline for _, headline in wanted_here}) > 1:
-                self._reader.rollups.decode_tail(
+                self.series.rollups.decode_tail(
                     file, schema, [n for n, _ in wanted_here]
                 )
             for name, headline in wanted_here:
@@ -205,7 +205,7 @@ class FactsReader:
         for (table, _), names in groups.items():
             wanted = [f"{name}:{_WANTED[name]}" for name in names]
             key = SeriesKey(table, names[0], _main_phase(file))
-            columns, width = self._reader.aggregates(
+            columns, width = self.series.aggregates(
                 file, key, ["step_first", "step_last", *wanted], keep=False
             )
             first = np.asarray(columns["step_first"], np.int64)

@@ -15,6 +15,7 @@ from tb_plugin.api.steps import AbsentPart, StepPart
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME
+from tb_plugin.pages.steps.collections import collected_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.encoding.numeric import Values
-    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.arrays import Floats, Ints
+    from tb_plugin.analysis.findings.cycles import CollectedSteps
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
@@ -113,6 +115,19 @@ class StepTables:
             return None
         inside = np.flatnonzero((rows.first >= low) & (rows.first <= high))
         return rows.take(inside) if len(inside) else None
+
+    def collected(
+        self, rank: int, steps: Ints, budget: Budget
+    ) -> CollectedSteps | None:
+        """What the garbage collector did in some steps of a rank's last file.
+
+        None where that was not recorded, or cannot be read in time.
+        """
+        files = self._run.rank_files(rank)
+        if not files:
+            return None
+        file = files[-1][1]
+        return collected_steps(file, self._reader, self.key.phase, steps, budget)
 
     def _aggregates(
         self, file: RankFile, keep: bool
