@@ -40,6 +40,9 @@ Code: TypeAlias = str | Callable[..., Any]
 UNCHANGED: Final = "collector.config.values.unchanged"
 """The dotted name of `unchanged`."""
 
+ZERO_ATTRIBUTES: Final = "collector.config.values.zero_attributes"
+"""The dotted name of `zero_attributes`."""
+
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
@@ -223,6 +226,13 @@ def written(value: Any) -> str:
 def unchanged(value: Any) -> Any:
     """Return what is given: a pack or unpack function that does nothing."""
     return value
+
+
+def zero_attributes(model: Any, names: Iterable[str]) -> None:
+    """Set attributes of every module to 0: a reset hook that does what MemProfiler's does."""
+    for module in model.modules():
+        for name in names:
+            setattr(module, name, 0)
 
 
 def is_code(value: Any) -> bool:

@@ -28,6 +28,16 @@ CATEGORIES: Final = (
 )
 """Fine names; on disk a category is its index here. New ones are only appended."""
 
+RSS_ATTRS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
+"""Resident memory around a module's forward; the difference adds up over its forwards in
+one call."""
+
+NPP_ATTRS: Final = ("npp_pre_forward", "npp_post_forward", "npp_diff")
+"""MemProfiler's count of saved bytes in the call; its difference is the last forward's."""
+
+HOOK_ATTRS: Final = (*RSS_ATTRS, *NPP_ATTRS)
+"""What the built-in hooks leave of each module, under MemProfiler's names."""
+
 FOLDS_INTO: Final = {
     "param": "param",
     "sharded_param": "param",

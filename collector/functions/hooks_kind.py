@@ -27,9 +27,15 @@ import numpy as np
 from collector.clock.process_clock import now_ns
 from collector.core.calls import LaterNumber, LaterTables
 from collector.core.source import SourceInfo, Unavailable
+from collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from collector.format.records import Capture
 from collector.functions.module_watch import ROOT, ForwardLog
-from collector.functions.user_hooks import Attributes, UserHooks, number_of
+from collector.functions.user_hooks import (
+    Attributes,
+    ResetHooks,
+    UserHooks,
+    number_of,
+)
 from collector.sources.host.rss import open_sizes, resident_bytes
 
 if TYPE_CHECKING:
@@ -43,12 +49,6 @@ if TYPE_CHECKING:
 INFO: Final = SourceInfo(
     name="hooks", cost="10 us per module and forward in collected calls, nothing else"
 )
-
-RSS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
-"""Resident memory; its difference adds up over a module's forwards in one call."""
-
-NPP: Final = ("npp_pre_forward", "npp_post_forward", "npp_diff")
-"""MemProfiler's count of saved bytes in the call; its difference is the last forward's."""
 
 _VALUE_BYTES: Final = 12
 """Of the tables, by module and attribute, names included, about."""
@@ -83,7 +83,7 @@ class HooksKind:
         """While calls are under way."""
         # Reentrant: a hook of the user's may call a profiled function.
         self._lock = RLock()
-        self._own_names = (*RSS, *(() if saved_bytes is None else NPP))
+        self._own_names = (*RSS_ATTRS, *(() if saved_bytes is None else NPP_ATTRS))
         self._saved_attrs = tuple(
             name for name in config.save_attrs if name not in self._own_names
         )
@@ -91,15 +91,19 @@ class HooksKind:
         self._error: BaseException | None = None
         with ExitStack() as undo:
             undo.callback(self.close)
-            self._pre_forward, self._post_forward, self._reset = (
+            self._pre_forward, self._post_forward = (
                 UserHooks(f"hooks.{name}", codes, self._attributes, sink)
                 for name, codes in (
                     ("pre_forward", config.pre_forward),
                     ("post_forward", config.post_forward),
-                    ("reset", config.reset),
                 )
             )
+            self._reset = ResetHooks(
+                config.reset, self._saved_attrs, self._attributes, sink
+            )
             undo.pop_all()
+        self._is_first_call = True
+        """Of a model that hooks are put on."""
 
     def begin(self, call: Call) -> None:
         """Watch every module from now on.
@@ -118,6 +122,11 @@ class HooksKind:
             self._watch.before = self._before_forward
         if self._post_forward:
             self._watch.after = self._after_forward
+        if self._is_first_call:
+            self._is_first_call = False
+            model = self._watch.module(ROOT)
+            if model is not None:
+                self._reset.before_first_call(model)
         with self._lock:
             if self._log is None:
                 self._log = ForwardLog(self._sizes.reader(), self._fold, self._failed)
@@ -132,14 +141,16 @@ class HooksKind:
                 self._sink.put_capture(
                     self._capture(hooked, self._taken(hooked), error)
                 )
-        if self._reset:
-            for _, module in self._watch.modules():
-                self._reset.run(module)
+        model = self._watch.module(ROOT) if self._watch.paths else None
+        if model is not None:
+            self._reset.after_call(model, self._watch.modules())
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
         """Watch this model; of another one, calls under way begin anew."""
+        paths_before = self._watch.paths
         self._watch.attach(model)
         paths = self._watch.paths
+        self._is_first_call |= paths is not paths_before
         with self._lock:
             log = self._log
             if log is not None:
@@ -153,6 +164,7 @@ class HooksKind:
         with self._lock:
             self._calls = ()
             self._stop_log()
+        self._is_first_call = True
         self._watch.before = self._watch.after = None
         self._watch.leave(self)
         self._attributes.remove()
@@ -325,10 +337,10 @@ class _Values:
         _, _, thread, saved, reading = entry
         resident = None if reading is None else resident_bytes(reading)
         if resident is not None:
-            yield RSS, resident
+            yield RSS_ATTRS, resident
         before = self._saved_before
         if before is not None and thread is self._thread:
-            yield NPP, saved - before
+            yield NPP_ATTRS, saved - before
 
 
 class _Columns:
@@ -354,7 +366,7 @@ class _Columns:
                     before[index] = now
                     continue
                 change = now - before[index]
-                adds_up = names is RSS and not math.isnan(difference[index])
+                adds_up = names is RSS_ATTRS and not math.isnan(difference[index])
                 after[index] = now
                 difference[index] = difference[index] + change if adds_up else change
 
@@ -381,7 +393,7 @@ def _root_value(values: _Values, outer: Iterable[Entry], name: str) -> float | N
     own = root.column(name)[ROOT]
     if not math.isnan(own):
         return own
-    names = RSS if name in RSS else NPP
+    names = RSS_ATTRS if name in RSS_ATTRS else NPP_ATTRS
     begun, ended = first.get(names[0]), last.get(names[0])
     if name == names[0]:
         return begun

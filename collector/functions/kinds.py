@@ -144,10 +144,14 @@ def make_slots(
 ) -> tuple[Slot, ...]:
     """The kinds that are switched on, in the order in which they end."""
     named = config.functions
+    # Hooks and saved tensors belong to every function of which memory is collected, on
+    # whichever side, as with MemProfiler; the row of its ends has their values.
+    captured = named.history if config.history.enabled else ()
+    measured = (*named.default, *named.device, *named.host, *captured)
     functions: dict[str, tuple[str, ...]] = {
-        "functions": (*named.default, *named.device, *named.host),
-        "hooks": named.default,
-        "activations": named.default,
+        "functions": measured,
+        "hooks": measured,
+        "activations": measured,
         "modules": named.modules,
         "history": named.history,
     }

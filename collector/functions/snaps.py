@@ -90,7 +90,7 @@ class SnapsKind:
 
     def begin(self, call: Call) -> None:
         """Write the row of the start."""
-        hooked = dict.fromkeys(self._hook_values(call))
+        hooked = self._hook_values(call)
         sizes = self._host(call)
         started: Any = None
         stats: dict[str, int] = {}

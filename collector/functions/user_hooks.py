@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import code_name, resolve
 from collector.core.guard import guarded
@@ -12,7 +13,7 @@ from collector.core.source import SourceInfo
 from collector.core.warn_once import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from collector.config.values import Code
     from collector.core.calls import Sink
@@ -28,17 +29,31 @@ class Attributes:
         self._added: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
 
     def run(self, hook: Callable[..., Any], module: Any, *arguments: Any) -> None:
-        """Call a hook, and remember the attributes that are new after it."""
-        own = vars(module)
-        before = len(own)
+        """Call a hook, and remember the attributes of the module that are new after it."""
+        before = len(vars(module))
         try:
             hook(module, *arguments)
         finally:
-            if len(own) > before:
-                known = self._added.get(id(module))
-                if known is None:
-                    known = self._added[id(module)] = weakref.ref(module), set()
-                known[1].update(list(own)[before:])
+            self._remember(module, before)
+
+    def run_on_model(
+        self, hook: Callable[..., Any], model: Any, *arguments: Any
+    ) -> None:
+        """Call a hook, and remember what is new on any module of the model after it."""
+        before = [(module, len(vars(module))) for module in model.modules()]
+        try:
+            hook(model, *arguments)
+        finally:
+            for module, num_before in before:
+                self._remember(module, num_before)
+
+    def _remember(self, module: Any, num_before: int) -> None:
+        own = vars(module)
+        if len(own) > num_before:
+            known = self._added.get(id(module))
+            if known is None:
+                known = self._added[id(module)] = weakref.ref(module), set()
+            known[1].update(list(own)[num_before:])
 
     def remove(self) -> None:
         """Take them away."""
@@ -88,6 +103,70 @@ class UserHooks:
         """Call it no more."""
         self._hooks = tuple(known for known in self._hooks if known is not hook)
         switch_off(self._sink, self._key, hook, error)
+
+
+class _ModelHooks(UserHooks):
+    """Hooks that go through a model's modules themselves."""
+
+    @guarded(_switch_off)
+    def _call(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        self._attributes.run_on_model(hook, *arguments)
+
+
+_RESET: Final = "hooks.reset"
+
+
+class ResetHooks:
+    """Hooks that put attributes of modules back to what a call starts with.
+
+    One that needs nothing but a module is called as `hook(module)`, for each module after
+    each call. One that needs two arguments is called as MemProfiler calls it, as
+    `hook(model, attributes)` with the names in `hooks.save_attrs`: once after each call,
+    and before the first one.
+    """
+
+    def __init__(
+        self,
+        codes: Sequence[Code],
+        saved_attrs: Sequence[str],
+        attributes: Attributes,
+        sink: Sink,
+    ) -> None:
+        """Raise ConfigError where a dotted name does not import."""
+        hooks = [resolve(code, _RESET) for code in codes]
+        of_model = [hook for hook in hooks if _needs_names(hook)]
+        of_modules = [hook for hook in hooks if not _needs_names(hook)]
+        self._of_model = _ModelHooks(_RESET, of_model, attributes, sink)
+        self._of_modules = UserHooks(_RESET, of_modules, attributes, sink)
+        self._saved_attrs = tuple(saved_attrs)
+
+    def before_first_call(self, model: Any) -> None:
+        """Hooks were just put on the modules."""
+        self._of_model.run(model, list(self._saved_attrs))
+
+    def after_call(self, model: Any, modules: Iterable[tuple[int, Any]]) -> None:
+        """A collected call has ended. `modules`: with their indices."""
+        self._of_model.run(model, list(self._saved_attrs))
+        if self._of_modules:
+            for _, module in modules:
+                self._of_modules.run(module)
+
+
+def _needs_names(hook: Callable[..., Any]) -> bool:
+    """Whether it cannot be called with a module alone, and can with a list of names."""
+    try:
+        signature = inspect.signature(hook)
+    except (TypeError, ValueError):  # of C, which does not say
+        return False
+    return not _takes(signature, 1) and _takes(signature, 2)
+
+
+def _takes(signature: inspect.Signature, num_arguments: int) -> bool:
+    try:
+        signature.bind(*[None] * num_arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def switch_off(sink: Sink, key: str, hook: Any, error: BaseException) -> None:

@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from collector.config.sections import HooksConfig
+from collector.config.values import zero_attributes
 from collector.core.source import Unavailable
+from collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from collector.functions import module_watch
-from collector.functions.hooks_kind import NPP, RSS, HooksKind
+from collector.functions.hooks_kind import HooksKind
 from collector.functions.module_watch import ModuleWatch
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import KeptSink, call
@@ -122,8 +124,8 @@ def test_memprofilers_saved_bytes_around_every_forward():
     )
     ran = {path: value for path, value in found.items() if value is not None}
     assert ran == {"": 6815744, "inner.0": 512, "inner.1": 1024, "inner.2": 3072}
-    assert {name: hooking.root[name] for name in NPP} == dict(
-        zip(NPP, (0, 6815744, 6815744), strict=True)
+    assert {name: hooking.root[name] for name in NPP_ATTRS} == dict(
+        zip(NPP_ATTRS, (0, 6815744, 6815744), strict=True)
     )
 
 
@@ -158,7 +160,7 @@ def test_a_root_that_did_not_run_has_what_is_inside_it():
 
     capture = hooking(training_step)
     assert values(capture, "rss_diff") == [None, 40, 20]
-    assert [hooking.root[name] for name in RSS] == [100, 170, 70]
+    assert [hooking.root[name] for name in RSS_ATTRS] == [100, 170, 70]
 
 
 def test_a_root_of_which_nothing_ran_has_no_values():
@@ -299,6 +301,54 @@ def test_reset_hooks_run_after_each_call_on_every_module():
         hooking.kind.end(one, None)
     hooking.kind.release()
     assert [values(c, "num_calls") for c in hooking.sink.captures] == [[1], [1]]
+
+
+def test_memprofilers_reset_hooks_start_every_call_from_zero():
+    """`hook(model, attributes)`, once: before the first call, and after each."""
+    model = mlp()
+    told = []
+
+    def add(module, *_):
+        module.num_calls += 1  # AttributeError, had nothing set it to 0
+
+    def reset(model, attributes):
+        told.append((type(model).__name__, attributes))
+        zero_attributes(model, attributes)
+
+    before = fingerprint(model)
+    hooking = Hooking(
+        model, pre_forward=(add,), reset=(reset,), save_attrs=("num_calls",)
+    )
+    this, that = call(iteration=1), call(iteration=2)
+    for one in (this, that):
+        hooking.kind.begin(one)
+        assert hooking.kind.root_values(one)["num_calls"] == 0
+        model(batch())
+        hooking.kind.end(one, None)
+    hooking.kind.release()
+    assert told == [("Sequential", ["num_calls"])] * 3
+    assert [values(c, "num_calls") for c in hooking.sink.captures] == [[1] * 4] * 2
+    assert fingerprint(model) == before, "and leaves nothing behind"
+
+
+def test_another_model_starts_from_zero_too():
+    first = mlp()
+    hooking = Hooking(first, reset=(zero_attributes,), save_attrs=("mine",))
+    hooking(lambda: None)
+    another = nn.Linear(32, 2)
+    hooking.kind.attach(another, ())
+    assert values(hooking(lambda: None), "mine") == [0]
+    assert not hasattr(another, "mine")
+
+
+def test_a_reset_hook_that_raises_is_off(caplog):
+    def reset(model, attributes):
+        raise RuntimeError("no")
+
+    model = nn.Linear(32, 2)
+    hooking = Hooking(model, reset=(reset,), save_attrs=("mine",))
+    assert values(hooking(lambda: model(batch())), "rss_diff") != [None]
+    assert "hooks.reset failed and is off" in caplog.text
 
 
 def test_what_a_hook_returns_changes_nothing():

@@ -59,18 +59,49 @@ def test_each_phase_has_its_own(tmp_path):
 
 @pytest.mark.usefixtures("countable_activations")
 def test_functions_may_be_named(tmp_path):
-    found = run(
-        tmp_path,
-        functions={"default": "training_step", "host": "step", "modules": ()},
-    )
+    found = run(tmp_path, functions={"default": "training_step", "modules": ()})
     assert found.tables() == {
         ("step", "train"),
         ("function/training_step", "train"),
-        ("function/step", "train"),
         ("activations", "train"),
     }
     assert found.captures_of("hooks", "step") == []
     assert len(found.captures_of("hooks", "training_step")) == 1
+
+
+@pytest.mark.usefixtures("countable_activations")
+@pytest.mark.parametrize(
+    ("lists", "has_host"),
+    [
+        ({"default": ("training_step",)}, True),
+        ({"host": ("training_step",)}, True),
+        ({"device": ("training_step",)}, False),
+        ({"history": ("training_step",)}, False),
+        ({"host": ("step",), "device": ("training_step",)}, False),
+    ],
+)
+def test_hooks_belong_to_every_function_of_which_memory_is_collected(
+    tmp_path, lists, has_host
+):
+    """As with MemProfiler, whose key of such a call has rss_* and npp_* in any case."""
+    functions = {"default": (), "history": (), "modules": (), **lists}
+    found = run(tmp_path, functions=functions, history="history" in lists)
+    table = "function/training_step"
+    assert found.snaps("training_step") == [
+        "training_step.2.start",
+        "training_step.2.end",
+    ]
+    assert found.column("hook.npp_diff", table) == [None, 4608]
+    assert len(found.captures_of("hooks", "training_step")) == 1
+    assert len(found.captures_of("activations", "training_step")) == 1
+    (schema,) = (s for s in found.schemas.values() if s.table == table)
+    assert ("rss_bytes" in {column.name for column in schema.columns}) == has_host
+
+
+def test_allocator_history_that_is_off_collects_no_function(tmp_path):
+    found = run(tmp_path, functions={"default": (), "history": "step", "modules": ()})
+    assert found.tables() == {("step", "train")}
+    assert found.captures_of("hooks") == []
 
 
 def test_spans_and_the_newest_recorder(tmp_path):
@@ -152,7 +183,11 @@ def test_without_an_accelerator_what_is_named_for_one_is_absent(tmp_path):
     found = run(tmp_path, functions={"default": (), "device": ("training_step",)})
     note = found.source("functions.device")
     assert (note["status"], bool(note["reason"])) == ("absent", True)
-    assert found.captures == []
+    assert not any(
+        "bytes.all" in c.name for s in found.schemas.values() for c in s.columns
+    )
+    # The hooks need no accelerator.
+    assert {capture.kind for capture in found.captures} == {"hooks", "activations"}
 
 
 def without_times(capture):

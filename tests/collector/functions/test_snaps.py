@@ -176,7 +176,7 @@ def test_hook_values_stand_beside_them():
     snapping.kind.begin(call())
     snapping.kind.end(call(), None)
     start, end = snapping.rows()
-    assert (start["hook.rss_diff"], start["hook.mine"]) == (None, None)
+    assert (start["hook.rss_diff"], start["hook.mine"]) == (5.0, None)
     assert (end["hook.rss_diff"], end["hook.mine"]) == (5.0, None)
     snapping.close()
 
