@@ -1,8 +1,8 @@
 """MemProfiler's settings, as finetuning-scheduler's users have them, become ours.
 
 `memprofiler_cfg` is found wherever a file or mapping puts it: at the top, or below
-`model`, `init_args` and their like. `KEYS` says what each of its keys becomes; each is
-accounted for in a list, so that nothing is dropped in silence. Keys that are not given
+`model`, `init_args` and their like. `memprofiler_keys` says what each of its keys becomes;
+each is accounted for in a list, so that nothing is dropped in silence. Keys that are not given
 have MemProfiler's defaults, which are not ours.
 """
 
@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from msgspec import Meta
-
+from collector.config.memprofiler_keys import (
+    IDENTITY,
+    KEYS,
+    NAME,
+    NEED_ENABLED,
+    NESTED,
+)
 from collector.config.settings import sections, settings
 from collector.config.values import (
     UNCHANGED,
+    ZERO_ATTRIBUTES,
     Code,
     Found,
-    Names,
     Setting,
     checked,
     code_name,
@@ -27,141 +32,19 @@ from collector.config.values import (
     written,
 )
 from collector.errors import ConfigError, nearest
+from collector.format.memory import HOOK_ATTRS
 
 if TYPE_CHECKING:
     from collector.config.layers import Document
 
-NAME: Final = "memprofiler_cfg"
-
-IDENTITY: Final = "identity_lambda"
-"""MemProfiler's word for a function that does nothing."""
-
-_HOOKS: Final = "fts_examples.profiling.npp_hooks."
 _PROJECTS: Final = {"fts_examples", "finetuning_scheduler", "interpretune"}
+_RESETS: Final = "_reset_memory_hooks_state"
 _BUILT_IN: Final = {
     "_hook_npp_pre_forward",
     "_hook_npp_post_forward",
-    "_reset_memory_hooks_state",
+    _RESETS,
     "_npp_hook",
 }
-_BUILT_IN_ATTRS: Final = (
-    *("rss_pre_forward", "rss_post_forward", "rss_diff"),
-    *("npp_pre_forward", "npp_post_forward", "npp_diff"),
-)
-"""Attributes that MemProfiler's own hooks leave on every module."""
-
-_Codes = tuple[Code, ...]
-
-
-class Key(NamedTuple):
-    """A key of `MemProfilerCfg`: what it may be, its default, and what it becomes."""
-
-    hint: Any
-    default: Any
-    leaves: tuple[str, ...]
-    """Our settings, which get the key's value (`_ours`)."""
-    note: str = ""
-
-
-_OWN_HOOKS: Final = "MemProfiler's own are built in"
-
-_ALL_IN_BYTES: Final = "rank_R_modules.csv has modules of every depth, in bytes"
-
-KEYS: Final[dict[str, Key]] = {
-    "enabled": Key(bool, False, ("functions.enabled",)),
-    "collect_funcs.default": Key(
-        Names,
-        ("training_step",),
-        ("functions.default",),
-        "decorate them with @collector.profiled",
-    ),
-    "collect_funcs.cpu": Key(Names, (), ("functions.host",)),
-    "collect_funcs.cuda": Key(Names, (), ("functions.device",)),
-    "collect_funcs.cuda_allocator_history": Key(
-        Names, (), ("functions.history",), "with those of default"
-    ),
-    "collect_funcs.fsdp": Key(
-        Names,
-        (),
-        ("functions.modules",),
-        "with those of default; add `step` for backward and optimizer, where the trainer"
-        " runs them outside",
-    ),
-    "cuda_allocator_history": Key(
-        bool,
-        False,
-        ("history.enabled", "dumps.history"),
-        "bounded, Python stacks alone, stopped after the last collected call",
-    ),
-    "track_fsdp_mem": Key(
-        bool,
-        False,
-        ("modules.enabled", "dumps.modules"),
-        "FSDP and plain modules, forward, backward and all optimizers",
-    ),
-    "fsdp_mem_track_module_depth": Key(
-        Annotated[int, Meta(ge=1, le=1000)], 2, (), _ALL_IN_BYTES
-    ),
-    "fsdp_mem_tracker_tabulate": Key(bool, False, (), _ALL_IN_BYTES),
-    "fsdp_mem_tracker_units": Key(
-        Literal["B", "KiB", "MiB", "GiB"], "MiB", (), _ALL_IN_BYTES
-    ),
-    "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
-    "dump_memorystats_pickle": Key(bool, False, (), "the same snaps, as YAML"),
-    "dump_memorystats_yaml": Key(bool, True, ("dumps.yaml",)),
-    "schedule.warmup_iters": Key(Annotated[int, Meta(ge=0)], 1, ("schedule.warmup",)),
-    "schedule.max_iter": Key(
-        Annotated[int, Meta(ge=0)] | None,
-        None,
-        ("schedule.active",),
-        "the number of collected calls, 0 for no end",
-    ),
-    "save_dir": Key(str | None, None, ("dumps_dir",)),
-    "enable_memory_hooks": Key(bool, True, ("hooks.enabled",)),
-    "enable_saved_tensors_hooks": Key(
-        bool,
-        True,
-        ("activations.enabled",),
-        "npp is kept as npp_compat_bytes, beside the bytes of unique storages",
-    ),
-    "memory_hooks.pre_forward_hooks": Key(
-        _Codes,
-        (f"{_HOOKS}_hook_npp_pre_forward",),
-        ("hooks.pre_forward",),
-        _OWN_HOOKS,
-    ),
-    "memory_hooks.post_forward_hooks": Key(
-        _Codes,
-        (f"{_HOOKS}_hook_npp_post_forward",),
-        ("hooks.post_forward",),
-        _OWN_HOOKS,
-    ),
-    "memory_hooks.reset_state_hooks": Key(
-        _Codes,
-        (f"{_HOOKS}_reset_memory_hooks_state",),
-        ("hooks.reset",),
-        f"{_OWN_HOOKS}; yours are called as hook(module)",
-    ),
-    "saved_tensors_funcs": Key(
-        _Codes, (f"{_HOOKS}_npp_hook", UNCHANGED), ("activations.functions",)
-    ),
-    "save_hook_attrs": Key(Names, _BUILT_IN_ATTRS, ("hooks.save_attrs",)),
-    "retain_hooks_for_funcs": Key(
-        Names,
-        ("training_step",),
-        (),
-        "MemProfiler overwrites this key; hooks leave with the last collected call",
-    ),
-}
-"""Every key of `MemProfilerCfg`, in its order."""
-
-_NESTED: Final = {key.partition(".")[0] for key in KEYS if "." in key}
-
-_NEED_ENABLED: Final = {
-    *("cuda_allocator_history", "track_fsdp_mem"),
-    "dump_memorystats_yaml",
-}
-"""Keys that do nothing in MemProfiler unless it is enabled."""
 
 
 class Became(NamedTuple):
@@ -218,7 +101,7 @@ def imported(document: Document) -> Imported | None:
     for entry in entries:
         for leaf, value in entry.leaves.items():
             before = leaves[leaf].value if leaf == "dumps" and leaf in leaves else ()
-            both = (*before, *value) if leaf == "dumps" else value
+            both = tuple(dict.fromkeys((*before, *value))) if leaf == "dumps" else value
             leaves[leaf] = Found(both, entry.place)
     return Imported(
         place=document.place,
@@ -245,40 +128,69 @@ def summary(found: Imported) -> str:
 
 def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     """One key with our settings."""
-    entry, note = theirs[key], KEYS[key].note
+    entry, rule = theirs[key], KEYS[key]
     value: Any = entry.value
-    enabled = theirs["enabled"].value
-    if key == "dump_memorystats_yaml":
-        value = value or theirs["dump_memorystats_pickle"].value
-    leaves = dict.fromkeys(KEYS[key].leaves, value)
-    if key == "enabled" and not value:
-        note = "steps are recorded all the same"
-    elif key in _NEED_ENABLED:
-        leaves = dict.fromkeys(leaves, enabled and value)
-        note = "off, because enabled is false" if value and not enabled else note
+    leaves = dict.fromkeys(rule.leaves, value)
+    if key in NEED_ENABLED:
+        leaves = dict.fromkeys(leaves, value and theirs["enabled"].value)
     elif key in ("collect_funcs.cuda_allocator_history", "collect_funcs.fsdp"):
         both = (*theirs["collect_funcs.default"].value, *value)
         leaves = dict.fromkeys(leaves, tuple(dict.fromkeys(both)))
     elif key.startswith("memory_hooks."):
-        own = tuple(code for code in value if not _is_built_in(code))
-        leaves = dict.fromkeys(leaves, own)
+        leaves = dict.fromkeys(leaves, _own_hooks(key, theirs))
     elif key == "save_hook_attrs":
-        own = tuple(name for name in value if name not in _BUILT_IN_ATTRS)
-        leaves = dict.fromkeys(leaves, own)
-        note = "rss_* and npp_* are always kept, of every module"
+        leaves = dict.fromkeys(leaves, _own_attrs(theirs))
     elif key == "saved_tensors_funcs":
         leaves = dict.fromkeys(leaves, _pair(entry))
-        note = _OWN_HOOKS.replace("are", "is") if any(map(_is_built_in, value)) else ""
     elif key == "schedule.max_iter":
         leaves = dict.fromkeys(leaves, _num_active(entry, theirs))
     elif key == "save_dir":
         leaves = dict.fromkeys(leaves, value or "")
-        note = "" if value else "memprofiler in the run's directory"
     for path in tuple(leaves):
         name, _, kind = path.partition(".")
         if name == "dumps" and kind:  # one entry of a list
             leaves["dumps"] = (kind,) if leaves.pop(path) else ()
-    return entry._replace(leaves=leaves, note=note)
+    return entry._replace(leaves=leaves, note=_note(key, theirs, leaves))
+
+
+def _note(key: str, theirs: Mapping[str, Became], leaves: Mapping[str, Any]) -> str:
+    """What is to be said of a key that became `leaves`: only what is so with them."""
+    value, rule = theirs[key].value, KEYS[key]
+    enabled = theirs["enabled"].value
+    if key == "enabled":
+        return "" if value else "steps are recorded all the same"
+    if key in NEED_ENABLED and value and not enabled:
+        return "off, because enabled is false"
+    if rule.needs and not (enabled and theirs[rule.needs].value):
+        off = rule.needs if enabled else "enabled"
+        return f"of no effect, because {off} is false"
+    if key == "save_hook_attrs":
+        is_counted = theirs["enable_saved_tensors_hooks"].value
+        attrs = "rss_* and npp_* are" if is_counted else "rss_* are"
+        return f"{attrs} recorded of every module that runs in a collected call"
+    if key == "saved_tensors_funcs":
+        return "MemProfiler's own is built in" if any(map(_is_built_in, value)) else ""
+    if key == "save_dir":
+        return "" if value else "memprofiler in the run's directory"
+    is_off = bool(rule.leaves) and not value and not any(leaves.values())
+    return "" if is_off else rule.note
+
+
+def _own_attrs(theirs: Mapping[str, Became]) -> tuple[str, ...]:
+    """Attributes that hooks of the user's set."""
+    attrs = theirs["save_hook_attrs"].value
+    return tuple(name for name in attrs if name not in HOOK_ATTRS)
+
+
+def _own_hooks(key: str, theirs: Mapping[str, Became]) -> tuple[Code, ...]:
+    """Hooks of the user's; MemProfiler's reset stays where attributes need it."""
+    hooks: list[Code] = []
+    for code in theirs[key].value:
+        if not _is_built_in(code):
+            hooks.append(code)
+        elif code_name(code).endswith(f".{_RESETS}") and _own_attrs(theirs):
+            hooks.append(ZERO_ATTRIBUTES)
+    return tuple(hooks)
 
 
 def _num_active(entry: Became, theirs: Mapping[str, Became]) -> int:
@@ -383,12 +295,12 @@ def _given(
         )
     for name, inner in value.items():
         key, below = f"{above}{name}", f"{path}.{name}"
-        if key in _NESTED:
+        if key in NESTED:
             yield from _given(document, below, inner, f"{key}.")
         elif key in KEYS:
             yield key, (inner, document.at(below))
         else:
-            near = nearest(key, [*KEYS, *_NESTED])
+            near = nearest(key, [*KEYS, *NESTED])
             raise ConfigError(
                 f"unknown key '{NAME}.{key}' in {document.at(below)}: {near}"
                 " MemProfiler has no such key; rename it or remove it."

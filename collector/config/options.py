@@ -94,6 +94,8 @@ class ModulesOptions(TypedDict, total=False):
 
     enabled: bool
     root: str | os.PathLike[str]
+    table_depth: int
+    table_units: Literal["B", "KiB", "MiB", "GiB"]
 
 
 class HistoryOptions(TypedDict, total=False):

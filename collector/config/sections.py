@@ -72,13 +72,14 @@ class FunctionsConfig(Section, frozen=True, kw_only=True):
     """False: decorated functions and memory spans run straight through."""
 
     default: Names = ("*",)
-    """Functions whose device and host memory is measured, and whose hooks are read."""
+    """Functions whose device and host memory is measured. Of these and of the next three
+    settings' the hooks are read and the saved tensors counted."""
 
     device: Names = ()
-    """More functions for device statistics alone."""
+    """More functions whose device statistics are recorded, without rss and vms."""
 
     host: Names = ()
-    """More functions for rss and vms alone."""
+    """More functions whose rss and vms are recorded, without the device's statistics."""
 
     history: Names = ("step",)
     """Functions at whose start and end the allocator is captured, where `history` is on."""
@@ -137,7 +138,9 @@ class HooksConfig(Section, frozen=True, kw_only=True):
     """Called as `hook(module, inputs, outputs)`."""
 
     reset: tuple[Code, ...] = ()
-    """Called as `hook(module)` after each collected call, to start from zero."""
+    """Called as `hook(module)` after each collected call, to start from zero. One that
+    needs two arguments, as MemProfiler's do, is called as `hook(model, attributes)` with
+    the names in `save_attrs`, before the first collected call too."""
 
     save_attrs: Names = ()
     """Attributes that your hooks set on modules, recorded as numbers."""
@@ -161,6 +164,13 @@ class ModulesConfig(Section, frozen=True, kw_only=True):
 
     root: str = ""
     """Path of the module to track, below the attached model; empty: the model."""
+
+    table_depth: Annotated[int, Meta(ge=1, le=1000)] = 2
+    """Depth of modules in the tables that `dumps` and `memboard export` write of each call,
+    `fsdp_mem_rank_R_FUNCTION_ITER.log`; 1: the root alone."""
+
+    table_units: Literal["B", "KiB", "MiB", "GiB"] = "MiB"
+    """Units of the sizes in these tables."""
 
 
 class HistoryConfig(Section, frozen=True, kw_only=True):

@@ -136,7 +136,8 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     dumps: tuple[Dump, ...] = ()
     """Files for other tools, written when the recording closes; see `memboard export`. yaml:
     `rank_R_memory_stats.yaml` and `rank_R_fsdp_memory_stats.yaml`. modules:
-    `rank_R_modules.csv`, module memory by window, module, state, call and device. history:
+    `rank_R_modules.csv`, module memory by window, module, state, call and device, and a table
+    of each window to read, `fsdp_mem_rank_R_FUNCTION_ITER.log`. history:
     `cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
 
     dumps_dir: str = ""

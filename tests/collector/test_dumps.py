@@ -16,10 +16,13 @@ import yaml
 
 import collector
 from collector.afterwards import detached, dumps
+from collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from collector.format.names import EXPORT_MARK
 from tb_plugin.cli import dumps as dumps_process
 from tb_plugin.cli import main
+from tb_plugin.formats.memprofiler.report import read_report
 from tests import programs
+from tests.collector.functions.models import Trainer
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
 if TYPE_CHECKING:
@@ -50,6 +53,14 @@ def notes(run_dir: Path) -> list[Pending]:
     return [pending for _, pending in dumps.notes_of(run_dir)]
 
 
+HOOKED = """
+memprofiler_cfg:
+  enabled: true
+  collect_funcs: {default: [], cpu: [training_step]}
+  schedule: {warmup_iters: 2, max_iter: 3}
+"""
+
+
 def written(run_dir: Path, num_starts: int = 1) -> list[Pending]:
     """What was noted, once nothing waits any more."""
 
@@ -76,6 +87,53 @@ def test_what_was_asked_for_is_written_once_the_recording_has_ended(tmp_path, ca
     assert {"5.work.2.start", "5.work.2.end"} <= set(snaps)
     assert snaps["5.work.2.end"]["rss"] > 0
     assert caplog.records == []
+
+
+def test_memprofilers_file_has_the_keys_of_hooks_at_both_ends(tmp_path):
+    """By its own YAML, of a function in `cpu` alone: stats[key]["npp_diff"] works."""
+    config = tmp_path / "memprofiler.yaml"
+    config.write_text(HOOKED)
+    trainer = Trainer()
+    with collector.record(
+        tmp_path / "exp", config=config, rank=0, model=trainer.model, scalars=False
+    ):
+        for _ in range(4):
+            trainer.training_step().backward()
+    (pending,) = written(tmp_path / "exp")
+    assert pending.problem == ""
+    path = tmp_path / "exp" / "memprofiler" / "rank_0_memory_stats.yaml"
+    stats = yaml.safe_load(path.read_text())
+    assert list(stats) == ["0.training_step.3.start", "0.training_step.3.end"]
+    start, end = stats.values()
+    assert list(start) == list(end)
+    assert {*RSS_ATTRS, *NPP_ATTRS, "rss", "vms"} == set(start)
+    assert {start[name] for name in (*RSS_ATTRS, *NPP_ATTRS)} == {0}
+    assert [end[name] for name in NPP_ATTRS] == [0, 4608, 4608]
+    assert end["rss_pre_forward"] > 0
+
+
+def test_tables_of_modules_are_dumped_under_memprofilers_names(tmp_path):
+    trainer = Trainer()
+    settings = {**ONLY_STEPS, "functions": {"modules": "training_step"}}
+    with collector.record(
+        tmp_path / "exp",
+        rank=1,
+        model=trainer.model,
+        modules={"enabled": True, "table_depth": 1, "table_units": "KiB"},
+        schedule={"active": 2},
+        dumps="modules",
+        **settings,
+    ):
+        for _ in range(4):
+            trainer.training_step()
+    (pending,) = written(tmp_path / "exp")
+    assert pending.problem == ""
+    out = tmp_path / "exp" / "memprofiler"
+    logs = [f"fsdp_mem_rank_1_training_step_{number}.log" for number in (2, 3)]
+    assert names_in(out) == {"rank_1_modules.csv", *logs}
+    report = read_report((out / logs[0]).read_bytes())
+    assert report.states.tree.fqn == ("Sequential",)
+    assert "KiB" in (out / logs[0]).read_text()
 
 
 def test_a_second_start_keeps_the_files_of_the_first(tmp_path):

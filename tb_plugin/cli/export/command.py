@@ -1,7 +1,7 @@
 """Write files for other tools from a recording, also of a job that died.
 
 LOGDIR is a logdir, a run's directory (either also as a URL), or one rank's file. Keys and
-names are MemProfiler's, sizes are bytes. Earlier attempts' files are in DIR/attempt_N.
+names are MemProfiler's. Earlier attempts' files are in DIR/attempt_N.
 Without the first four options: --yaml --modules --config.
 """
 
@@ -30,6 +30,7 @@ from tb_plugin.cli.opening import (
 )
 from tb_plugin.cli.options import add_run, positive, whole_number
 from tb_plugin.cli.text import complain, problem_text
+from tb_plugin.formats.memprofiler.rows import UNITS
 
 if TYPE_CHECKING:
     import argparse
@@ -49,7 +50,7 @@ DEFAULT_DIR: Final = "memprofiler"
 
 _FILES: Final[Mapping[Kind, str]] = {
     "yaml": "calls and modules, as rank_R_*memory_stats.yaml",
-    "modules": "module memory as a table, rank_R_modules.csv",
+    "modules": "module memory, *_modules.csv and tables fsdp_mem_*.log",
     "history": "snapshots for memory_viz, cuda_alloc_rank_R.*.pickle",
     "config": "the settings that were in effect, rank_R_config.yaml",
 }
@@ -87,11 +88,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--attempt", type=positive, metavar="N", help="only this attempt, from 1"
     )
     parser.add_argument(
+        "--depth", type=positive, metavar="N", help="of the tables (default: as set)"
+    )
+    parser.add_argument(
+        "--units",
+        choices=tuple(UNITS),
+        metavar="U",
+        help=f"of their sizes: {', '.join(UNITS)} (default: as set)",
+    )
+    parser.add_argument(
         "-o",
         "--out",
         type=local_path,
         metavar="DIR",
-        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory)",
+        help=f"where to (default: {DEFAULT_DIR} in the run's directory)",
     )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
@@ -100,12 +110,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     both.add_argument(
         "--keep",
         action="store_true",
-        help="keep such files, and write into a directory beside them",
+        help="keep such files, and write into a directory beside",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write what was asked for."""
+    kinds = [kind for kind in _FILES if getattr(options, kind)] or DEFAULT_KINDS
+    if (options.depth or options.units) and "modules" not in kinds:
+        raise Failure(
+            "--depth and --units are for the tables of --modules",
+            remedy="add --modules, or leave them out",
+        )
     recording = _chosen(options)
     out = options.out
     if out is None:
@@ -113,10 +129,12 @@ def run(options: argparse.Namespace) -> int:
     num_written = 0
     for result in export(
         recording,
-        [kind for kind in _FILES if getattr(options, kind)] or DEFAULT_KINDS,
+        kinds,
         out,
         rank=options.rank,
         attempt=options.attempt,
+        depth=options.depth,
+        units=options.units,
         existing="keep" if options.keep else "replace" if options.force else "refuse",
     ):
         if isinstance(result, Path):
@@ -134,9 +152,13 @@ def export(
     *,
     rank: int | None = None,
     attempt: int | None = None,
+    depth: int | None = None,
+    units: str | None = None,
     existing: Existing,
 ) -> Iterator[Path | str]:
     """Write files one by one; yields each one's path when it is whole, and complaints.
+
+    `depth`, `units`: of tables of modules; None: as the recording's settings say.
 
     Raises:
         NothingRecordedError: there is nothing to write.
@@ -145,7 +167,15 @@ def export(
     """
     read_whole(recording, rank)
     yield from map(problem_text, recording.problems)
-    folders = dict(_folders(recording, kinds, out, rank, attempt, existing))
+    chosen = attempt_of(recording, attempt)
+    attempts = recording.attempts if attempt is None else [chosen]
+    contents = {
+        out if one is chosen else out / f"attempt_{one.index}": Contents(
+            recording, one, depth=depth, units=units
+        )
+        for one in attempts
+    }
+    folders = dict(_folders(contents, kinds, rank, existing))
     if not any(folders.values()):
         sources = dict.fromkeys(name for kind in kinds for name in _SOURCES[kind])
         raise NothingRecordedError(
@@ -198,28 +228,24 @@ def _chosen(options: argparse.Namespace) -> Run:
 
 
 def _folders(
-    recording: Run,
+    contents: Mapping[Path, Contents],
     kinds: Sequence[Kind],
-    out: Path,
     rank: int | None,
-    number: int | None,
     existing: Existing,
 ) -> Iterator[tuple[Path, list[Planned]]]:
     """The files of each attempt, and the directory they go into."""
-    last = attempt_of(recording, number)
-    for attempt in [last] if number is not None else recording.attempts:
-        folder = out if attempt is last else out / f"attempt_{attempt.index}"
-        contents = Contents(recording, attempt)
+    for folder, of_attempt in contents.items():
         files = [
             file
-            for of_rank in attempt.files
+            for of_rank in of_attempt.ranks
             if rank in (None, of_rank)
             for kind in kinds
-            for file in contents.files(kind, of_rank)
+            for file in of_attempt.files(kind, of_rank)
         ]
-        if existing == "keep" and any((folder / file.name).exists() for file in files):
-            folder /= next(iter(attempt.files.values())).attempt
-        yield folder, files
+        is_beside = existing == "keep" and any(
+            (folder / file.name).exists() for file in files
+        )
+        yield folder / of_attempt.start if is_beside else folder, files
 
 
 def _reasons(recording: Run, sources: Iterable[str]) -> str:

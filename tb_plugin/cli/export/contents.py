@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import math
 import pickle
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -14,9 +15,11 @@ import yaml
 from collector.cli.failure import Failure
 from collector.config.table import as_yaml as settings_yaml
 from collector.format.errors import FormatError
+from collector.format.memory import HOOK_ATTRS
 from collector.format.snapshots import rebuilt
-from tb_plugin.analysis.series.functions import CONTEXTS
+from tb_plugin.analysis.series.functions import CONTEXTS, HOOK_PREFIX
 from tb_plugin.cache import Cache
+from tb_plugin.cli.export.module_report import TableFormat, report_of
 from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
 from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey, names_of
@@ -26,9 +29,10 @@ from tb_plugin.formats.recording.functions import every_snap, snapped
 from tb_plugin.formats.recording.modules import ModulesError, ModulesReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from collector.format.records import CaptureEntry
+    from tb_plugin.analysis.series.functions import Context
     from tb_plugin.formats.recording.modules import RankWindow, WindowKey
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import AttemptFiles, Run
@@ -56,8 +60,17 @@ class Planned(NamedTuple):
 class Contents:
     """The files of one attempt."""
 
-    def __init__(self, run: Run, attempt: AttemptFiles) -> None:
+    def __init__(
+        self,
+        run: Run,
+        attempt: AttemptFiles,
+        *,
+        depth: int | None = None,
+        units: str | None = None,
+    ) -> None:
+        """`depth`, `units`: of tables; None: as each rank's settings say."""
         self._attempt = attempt
+        self._depth, self._units = depth, units
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._windows: dict[int, list[tuple[WindowKey, RankWindow]]] = {}
         for key, ranks in self._modules.windows(run, no_deadline()).items():
@@ -66,6 +79,16 @@ class Contents:
                     self._windows.setdefault(rank, []).append((key, window))
         # Of all ranks, so that a call has the same name on each.
         self._names = names_of(self._functions())
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Those that recorded."""
+        return tuple(self._attempt.files)
+
+    @property
+    def start(self) -> str:
+        """What tells the attempt's start from others, in names of files."""
+        return next(iter(self._attempt.files.values())).attempt
 
     def files(self, kind: Kind, rank: int) -> Iterator[Planned]:
         """A rank's files of one kind."""
@@ -80,6 +103,7 @@ class Contents:
         if kind == "modules" and rank in self._windows:
             make = partial(self._modules_csv, rank)
             yield Planned(kind, f"{begin}modules.csv", make)
+            yield from self._reports(rank, file)
         if kind == "history":
             yield from self._histories(rank, file)
         if kind == "config" and file.header.config:
@@ -99,17 +123,15 @@ class Contents:
 
     def _stats_yaml(self, rank: int) -> bytes:
         """Measurements by MemProfiler's keys, in order of time."""
-        found: list[tuple[int, str, dict[str, int | float]]] = []
+        found: list[tuple[int, str, dict[str, int | float | None]]] = []
         for key, table in every_snap(self._attempt.files[rank]).items():
-            columns = [(their_name(n), c.tolist()) for n, c in table.stats.items()]
+            columns = {stat: column.tolist() for stat, column in table.stats.items()}
             for row in range(len(table)):
                 context = CONTEXTS[int(table.context[row])]
                 iteration = int(table.iteration[row])
-                values = {
-                    stat: _exact(column[row])
-                    for stat, column in columns
-                    if column[row] == column[row]  # NaN: not recorded
-                }
+                values = _snap(
+                    {s: column[row] for s, column in columns.items()}, context
+                )
                 text = SnapKey(rank, self._names[key], iteration, context).text
                 found.append((int(table.time_ns[row]), text, values))
         found.sort(key=lambda snap: snap[0])
@@ -129,44 +151,68 @@ class Contents:
             writer.writerows((name, iteration, *row) for row in table.rows)
         return text.getvalue().encode()
 
+    def _reports(self, rank: int, file: RankFile) -> Iterator[Planned]:
+        """A table of each window, to read."""
+        style = TableFormat.of(file.header.config, self._depth, self._units)
+        taken: set[str] = set()
+        for key, window in self._windows[rank]:
+            function = self._name_of(key)
+            name = _free_name(
+                taken, partial(report_name, rank, function, key.iteration)
+            )
+            make = partial(self._report, key, window, style)
+            yield Planned("modules", name, make)
+
+    def _report(self, key: WindowKey, window: RankWindow, style: TableFormat) -> bytes:
+        table = self._table_of(window)
+        return report_of(self._name_of(key), key.iteration, table, style).encode()
+
     def _window_tables(self, rank: int) -> Iterator[tuple[str, int, WindowTable]]:
         """Function, iteration and module memory of every window of a rank."""
         for key, window in self._windows[rank]:
-            try:
-                opened = self._modules.open(window)
-            except ModulesError as error:
-                raise Failure(
-                    error.what, where=window.path, remedy=error.remedy
-                ) from error
-            is_fsdp = opened.facts.backend == "fsdp2"
-            name = self._names[FunctionKey(key.function, key.phase)]
-            yield name, key.iteration, WindowTable(opened.memory, is_fsdp=is_fsdp)
+            yield self._name_of(key), key.iteration, self._table_of(window)
+
+    def _name_of(self, key: WindowKey) -> str:
+        return self._names[FunctionKey(key.function, key.phase)]
+
+    def _table_of(self, window: RankWindow) -> WindowTable:
+        try:
+            opened = self._modules.open(window)
+        except ModulesError as error:
+            raise Failure(error.what, where=window.path, remedy=error.remedy) from error
+        return WindowTable(opened.memory, is_fsdp=opened.facts.backend == "fsdp2")
 
     def _histories(self, rank: int, file: RankFile) -> Iterator[Planned]:
-        num_named: Counter[str] = Counter()
+        taken: set[str] = set()
         for entry in captures_of(file):
             if entry.kind == _HISTORY:
                 function = self._names.get(FunctionKey(entry.function, entry.phase), "")
-                name = _history_name(rank, entry, function)
-                num_named[name] += 1
-                if num_named[name] > 1:
-                    name = _history_name(rank, entry, function, f"-{num_named[name]}")
+                name = _free_name(taken, partial(_history_name, rank, entry, function))
                 yield Planned("history", name, partial(_history, file, entry))
 
 
-def _history_name(
-    rank: int, entry: CaptureEntry, function: str, suffix: str = ""
-) -> str:
+def _free_name(taken: set[str], name_with: Callable[[str], str]) -> str:
+    """The first of the names with "", "-2", "-3" ... in them that is not taken: it is now."""
+    for number in itertools.count(1):
+        name = name_with("" if number == 1 else f"-{number}")
+        if name not in taken:
+            break
+    taken.add(name)
+    return name
+
+
+def _history_name(rank: int, entry: CaptureEntry, function: str, suffix: str) -> str:
     if function:
         iteration, context = entry.iteration, entry.context
-        return pickle_name(rank, function + suffix, iteration, context=context)
+        return pickle_name(rank, function, iteration, context=context, suffix=suffix)
     return pickle_name(  # by hand: the step tells captures of one name apart
         rank,
         "",
         entry.step or 0,
         phase=entry.phase,
         context=entry.context,
-        label=(entry.label or "snapshot") + suffix,
+        label=entry.label or "snapshot",
+        suffix=suffix,
     )
 
 
@@ -184,6 +230,24 @@ def _history(file: RankFile, entry: CaptureEntry) -> bytes:
 
 def _settings(file: RankFile) -> bytes:
     return settings_yaml(file.header.config, None, _SETTINGS_HEADING).encode()
+
+
+def _snap(
+    values: Mapping[str, float], context: Context
+) -> dict[str, int | float | None]:
+    """One measurement under MemProfiler's names; `values` by ours, NaN: not recorded.
+
+    The keys of hooks are in every one, as there: at the start built-in ones are 0, as
+    nothing has run in the call yet, and what is not known is null.
+    """
+    snap: dict[str, int | float | None] = {}
+    for stat, value in values.items():
+        name = their_name(stat)
+        if not math.isnan(value):
+            snap[name] = _exact(value)
+        elif stat.startswith(HOOK_PREFIX):
+            snap[name] = 0 if context == "start" and name in HOOK_ATTRS else None
+    return snap
 
 
 def _yaml(data: Any) -> bytes:
@@ -214,6 +278,7 @@ def pickle_name(
     phase: str = "train",
     context: str = "",
     label: str = "",
+    suffix: str = "",
 ) -> str:
     """The name that MemProfiler gives: `cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`.
 
@@ -224,8 +289,14 @@ def pickle_name(
     name = label or function
     if phase != "train":
         name = f"{phase}.{name}"
-    parts = (f"cuda_alloc_rank_{rank}", _safe(name), str(iteration), context, "pickle")
+    name = f"{_safe(name)}{suffix}"
+    parts = (f"cuda_alloc_rank_{rank}", name, str(iteration), context, "pickle")
     return ".".join(filter(None, parts))
+
+
+def report_name(rank: int, function: str, iteration: int, suffix: str = "") -> str:
+    """The name that MemProfiler gives the report of a call, here also without FSDP."""
+    return f"fsdp_mem_rank_{rank}_{_safe(function)}{suffix}_{iteration}.log"
 
 
 def _safe(name: str) -> str:

@@ -53,6 +53,7 @@ class WindowTable:
 
     def __init__(self, memory: ModuleMemory, *, is_fsdp: bool) -> None:
         """With FSDP, the modules that it shards, as FSDPMemTracker lists them."""
+        self.is_fsdp = is_fsdp
         tree = memory.tree
         found = [row for row in range(len(tree)) if not is_fsdp or tree.is_fsdp[row]]
         self._modules = sorted(found, key=lambda row: _natural(tree.fqn[row]))

@@ -112,13 +112,16 @@ class Imports:
     def windows(self) -> Mapping[Window, Mapping[int, FoundDump]]:
         """Calls whose modules' memory was reported, and by rank the file that has it.
 
-        A report of one call, as its name says; where there is none, the file of many, of
-        which the first question finds the calls.
+        The file of many calls, which is exact and of all depths, and whose calls the first
+        question finds; where it lacks one, the report of that call, as its name says.
         """
         if self._windows is None:
-            found = {window: dict(ranks) for window, ranks in self._reports.items()}
+            found: dict[Window, dict[int, FoundDump]] = {}
             for rank, file in self._modules.items():
                 for window in self._calls_of(file):
+                    found.setdefault(window, {})[rank] = file
+            for window, ranks in self._reports.items():
+                for rank, file in ranks.items():
                     found.setdefault(window, {}).setdefault(rank, file)
             self._windows = found
         return self._windows
@@ -133,12 +136,12 @@ class Imports:
 
     def report(self, window: Window, rank: int) -> Report | None:
         """The memory by module of one call on one rank; None where it is not readable."""
-        file = self._reports.get(window, {}).get(rank)
         found: Report | None = None
-        if file is not None:
-            found = self._once(_Part(file), MAX_REPORT_BYTES, report_in, size_of_report)
-        if found is None and rank in self._modules:
+        if rank in self._modules:
             found = self._of_many(self._modules[rank], window)
+        file = self._reports.get(window, {}).get(rank)
+        if found is None and file is not None:
+            found = self._once(_Part(file), MAX_REPORT_BYTES, report_in, size_of_report)
         return found
 
     def _of_many(self, file: FoundDump, window: Window) -> Report | None:

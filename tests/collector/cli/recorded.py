@@ -55,7 +55,7 @@ def add_snaps(
         ]
         values[column.name] = whole
     values["hook.share"] = [0.25 + i for i, _ in keys]
-    # The hooks are read at the end alone.
+    # What the built-in hooks find is there at the end alone; files say 0 of the start.
     values["hook.rss_diff"] = [393_216.0 if c else None for _, c in keys]
     builder.rows(
         f"function/{function}",
@@ -69,9 +69,8 @@ def add_snaps(
     name = function if phase == "train" else f"{phase}.{function}"
     return {
         f"{builder.rank}.{name}.{i}.{'end' if c else 'start'}": {
-            NAMES.get(column.name, column.name): values[column.name][row]
+            NAMES.get(column.name, column.name): values[column.name][row] or 0
             for column in SNAP_COLUMNS[2:]
-            if values[column.name][row] is not None
         }
         for row, (i, c) in enumerate(keys)
     }

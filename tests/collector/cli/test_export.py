@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.config import RecordConfig
+from collector.config import RecordConfig, load
 from collector.config.table import as_yaml
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.cli import main
 from tb_plugin.formats.memprofiler.imports import Imports, Window
 from tb_plugin.formats.memprofiler.names import FunctionKey
+from tb_plugin.formats.memprofiler.report import read_report
 from tests.builders import RunBuilder, flip_bit
 from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
 from tests.memprofiler_files import dumps_in, write_stats
@@ -65,6 +66,7 @@ def test_every_kind_has_its_exact_name(run, tmp_path, capsys):
         "rank_3_memory_stats.yaml",
         "rank_3_fsdp_memory_stats.yaml",
         "rank_3_modules.csv",
+        "fsdp_mem_rank_3_training_step_2.log",
         "cuda_alloc_rank_3.step.2.start.pickle",
         "cuda_alloc_rank_3.step.2.end.pickle",
         "rank_3_config.yaml",
@@ -218,6 +220,46 @@ def test_exact_bytes_stand_in_the_yaml_and_in_the_table(run, tmp_path):
     assert layer["Peak Forward"][0]["cuda:0"]["All Gather"] == 2 * KIB
 
 
+def test_tables_to_read_have_depth_and_units_as_set(run, tmp_path, capsys):
+    """As the recording's settings say, or the command: they are MemProfiler's reports."""
+    config = load(modules={"table_depth": 1, "table_units": "KiB"}).to_plain()
+    rank = run.rank(0, config=config)
+    add_modules(rank, 2, function="training_step")
+    add_modules(rank, 2, function="validation_step", phase="val", backend="plain")
+    rank.close()
+
+    def report(name: str, *options: object) -> str:
+        out = tmp_path / "out"
+        assert (
+            export(tmp_path / "exp", "--modules", "-o", out, "--force", *options) == 0
+        )
+        return (out / f"fsdp_mem_rank_0_{name}.log").read_text()
+
+    text = report("training_step_2")
+    assert text.startswith("Iteration 2 training_step Peak FSDP memory stats: \n---")
+    assert "12.0 KiB" in text
+    assert "Module:  FSDPNet\n" in text
+    assert "FSDPNet.layer" not in text
+    assert "Iteration 2 validation_step Peak memory" in report("validation_step_2")
+    text = report("training_step_2", "--depth", 2, "--units", "B")
+    assert "12288 B" in text
+    assert "Module:  FSDPNet.layer\n" in text
+    assert export(tmp_path / "exp", "--yaml", "--units", "B") == 2
+    assert "--units are for the tables of --modules" in capsys.readouterr().err
+
+
+def test_a_folder_with_both_opens_with_exact_bytes_of_every_depth(run, tmp_path):
+    rank = run.rank(0)
+    add_modules(rank, 2)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "--modules", "--depth", 1, "-o", out) == 0
+    report = opened(out).report(Window("step", "train", 2), 0)
+    assert report is not None
+    assert report.rounding_bytes == 0
+    assert report.states.tree.fqn == ("FSDPNet", "FSDPNet.layer")
+
+
 DYING = """
 import sys, time
 from pathlib import Path
@@ -313,8 +355,6 @@ def test_settings_come_back_as_they_were(run, tmp_path):
     rank.close()
     assert export(tmp_path, "--config", "-o", tmp_path / "out") == 0
     path = tmp_path / "out" / "rank_0_config.yaml"
-    from collector.config import load
-
     again = load(path)
     assert again.to_plain() == config
     assert as_yaml(config).strip() in path.read_text()
@@ -322,14 +362,19 @@ def test_settings_come_back_as_they_were(run, tmp_path):
 
 def test_functions_whose_names_hold_anything_stay_in_the_directory(run, tmp_path):
     rank = run.rank(0)
-    functions = ("../../etc/passwd", "a/b", "", "ü\n", "a b")
+    long = "x" * 150
+    functions = ("../../etc/passwd", "a/b", "", "ü\n", "a b", "a_b-2", long, long + "y")
     for function in functions:
         add_modules(rank, 2, function=function)
     out = tmp_path / "out"
     add_history(rank, 2, "end", function="../a/b")
     rank.close()
     assert export(tmp_path, "--modules", "--history", "-o", out) == 0
-    assert len(names_in(out)) == 2
+    logs = {name for name in names_in(out) if name.endswith(".log")}
+    assert len(logs) == len(functions), "none takes another one's place"
+    assert len(names_in(out)) == 2 + len(logs)
+    for name in logs:
+        assert not read_report((out / name).read_bytes()).left_out.num
     assert {row["function"] for row in module_table(out)} == set(functions)
     assert {p.name for p in tmp_path.iterdir()} == {"exp", "out"}
 

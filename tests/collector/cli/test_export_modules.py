@@ -14,6 +14,7 @@ from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.cli import main
+from tb_plugin.cli.export.module_report import TableFormat, report_of
 from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
 from tb_plugin.formats.memprofiler.report import read_report
 from tests import programs
@@ -33,6 +34,48 @@ def test_labels_and_sizes_are_those_that_torch_prints(torch_reports, tracker):
     table = WindowTable(as_recorded(exact, fsdp=fsdp), is_fsdp=fsdp)
     assert table.nested() == truth[tracker]
     assert mapped(rows_of(table)) == truth[tracker]
+
+
+@pytest.mark.parametrize("units", ["B", "KiB", "MiB"])
+@pytest.mark.parametrize("tracker", ["fsdp", "plain"])
+def test_a_report_is_torchs_own_table_and_reads_back(torch_reports, tracker, units):
+    folder, _ = torch_reports
+    exact = read_report((folder / f"{tracker}.lines.B").read_bytes()).states
+    is_fsdp = tracker == "fsdp"
+    table = WindowTable(as_recorded(exact, fsdp=is_fsdp), is_fsdp=is_fsdp)
+    text = report_of("training_step", 2, table, TableFormat(9, units))
+    printed = (folder / f"{tracker}.tables.{units}").read_text()
+    own = ("Iteration 2 training_step ", "-" * 80)
+    lines = [line for line in text.splitlines() if not line.startswith(own)]
+    assert lines == printed.splitlines()
+    read = read_report(text.encode())
+    assert not read.is_cut
+    assert not read.left_out.num
+    again = WindowTable(as_recorded(read.states, fsdp=is_fsdp), is_fsdp=is_fsdp)
+    assert len(rows_of(again)) == len(rows_of(table))
+    if units == "B":
+        assert rows_of(again) == rows_of(table)
+
+
+@pytest.mark.parametrize(
+    ("depth", "modules"),
+    [(1, ["Net"]), (2, ["Net", "Net.a"]), (9, ["Net", "Net.a", "Net.a.b"])],
+)
+def test_a_report_goes_as_deep_as_it_is_asked_to(depth, modules):
+    table = WindowTable(states_of(ROWS), is_fsdp=False)
+    text = report_of("step", 3, table, TableFormat(depth, "MiB"))
+    named = [line[9:] for line in text.splitlines() if line.startswith("Module:  ")]
+    assert named == modules
+    assert text.startswith("Iteration 3 step Peak memory stats: \n")
+    assert "2.0 MiB" in text
+
+
+def test_a_call_in_which_nothing_was_tracked_says_so():
+    states = states_of([("Net", "peak_forward", 0, "cpu", {})])
+    text = report_of(
+        "step", 3, WindowTable(states, is_fsdp=True), TableFormat(2, "MiB")
+    )
+    assert "No memory tracked." in text
 
 
 def rows_of(table: WindowTable) -> list[dict[str, Any]]:

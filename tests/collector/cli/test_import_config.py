@@ -38,9 +38,9 @@ def test_writes_settings_that_mean_the_same_as_the_file(demo, tmp_path, capsys):
     assert said[-2] == "not of memprofiler_cfg, left out: trainer.profiler"
     assert said[-1] == f"written to {out}"
     depth = next(line for line in said if "module_depth" in line)
-    assert "-> nothing: rank_R_modules.csv has modules of every depth" in depth
+    assert "-> modules.table_depth: 3 (rank_R_modules.csv has modules of" in depth
     text = out.read_text()
-    assert "# memprofiler_cfg.track_fsdp_mem: FSDP and plain modules, forward" in text
+    assert "# memprofiler_cfg.track_fsdp_mem: FSDP and plain modules, and all" in text
     assert "dumps: [history, modules, yaml]" in text
     assert max(map(len, text.splitlines())) <= 88
 

@@ -131,7 +131,10 @@ def test_a_path_is_text_where_text_is_due():
     ("given", "words"),
     [
         ({"modules": "all"}, "'modules' in the given mapping must be true, false or a"),
-        ({"modules": 5}, "mapping of the keys enabled and root, got the num"),
+        (
+            {"modules": 5},
+            "mapping of the keys enabled, root, table_depth and table_units",
+        ),
         ({"functions": ["a"]}, "history and modules, got a list."),
         ({"schedule": True}, "'schedule' in the given mapping must be a mapping of"),
         ({"remote": 3}, "got the number 3"),

@@ -11,7 +11,7 @@ import pytest
 import collector
 from collector.config import load, load_with_imports, settings
 from collector.config.memprofiler import KEYS
-from collector.config.values import UNCHANGED, Setting, checked
+from collector.config.values import UNCHANGED, ZERO_ATTRIBUTES, Setting, checked
 from collector.errors import ConfigError
 from tests.collector.config.conftest import error_of
 
@@ -27,6 +27,8 @@ MEMPROFILER_DEFAULTS = {
     "history.enabled": False,
     "modules.enabled": False,
     "modules.root": "",
+    "modules.table_depth": 2,
+    "modules.table_units": "MiB",
     "dumps": (),
     "dumps_dir": "",
     "hooks.enabled": True,
@@ -71,9 +73,9 @@ def test_an_empty_mapping_has_memprofilers_defaults():
             True,
             {"history.enabled": True, "dumps": ("history", "yaml")},
         ),
-        ("fsdp_mem_track_module_depth", 3, {}),
+        ("fsdp_mem_track_module_depth", 3, {"modules.table_depth": 3}),
         ("fsdp_mem_tracker_tabulate", True, {}),
-        ("fsdp_mem_tracker_units", "GiB", {}),
+        ("fsdp_mem_tracker_units", "GiB", {"modules.table_units": "GiB"}),
         ("fsdp_mem_tracker_root_module", "model", {"modules.root": "model"}),
         ("dump_memorystats_pickle", True, {}),
         ("dump_memorystats_yaml", False, {"dumps": ()}),
@@ -146,7 +148,10 @@ def test_an_empty_mapping_has_memprofilers_defaults():
         (
             "save_hook_attrs",
             ["rss_diff", "npp_diff", "my_peak"],
-            {"hooks.save_attrs": ("my_peak",)},
+            {
+                "hooks.save_attrs": ("my_peak",),
+                "hooks.reset": (ZERO_ATTRIBUTES,),
+            },
         ),
     ],
 )
@@ -183,6 +188,67 @@ def test_every_leaf_it_sets_is_a_setting_and_its_defaults_are_admitted():
     for key, (hint, default, *_) in KEYS.items():
         setting = Setting(key, hint, default)
         assert checked(setting, default, "here") == default
+
+
+@pytest.mark.parametrize(
+    ("cfg", "key", "said"),
+    [
+        ({"enabled": True}, "track_fsdp_mem", None),
+        ({"enabled": True}, "cuda_allocator_history", None),
+        ({"enabled": True}, "dump_memorystats_pickle", None),
+        ({"enabled": True, "track_fsdp_mem": True}, "track_fsdp_mem", "optimizers"),
+        ({"enabled": True}, "fsdp_mem_track_module_depth", "track_fsdp_mem is false"),
+        ({"enabled": True}, "fsdp_mem_tracker_tabulate", "track_fsdp_mem is false"),
+        ({"enabled": True}, "collect_funcs.fsdp", "track_fsdp_mem is false"),
+        ({"track_fsdp_mem": True}, "fsdp_mem_tracker_units", "enabled is false"),
+        (
+            {"enabled": True, "track_fsdp_mem": True},
+            "fsdp_mem_tracker_tabulate",
+            "every report is of tables",
+        ),
+        (
+            {"enabled": True},
+            "collect_funcs.cuda_allocator_history",
+            "cuda_allocator_history is false",
+        ),
+        ({"enabled": True}, "collect_funcs.default", "decorate them"),
+        (
+            {"enabled": True, "collect_funcs": {"default": [], "cpu": ["f"]}},
+            "collect_funcs.default",
+            None,
+        ),
+        (
+            {"enabled": True, "collect_funcs": {"default": [], "cpu": ["f"]}},
+            "collect_funcs.cpu",
+            "decorate them",
+        ),
+        ({"enabled": True}, "save_hook_attrs", "rss_* and npp_* are recorded"),
+        (
+            {"enabled": True, "enable_saved_tensors_hooks": False},
+            "save_hook_attrs",
+            "rss_* are recorded",
+        ),
+        (
+            {"enabled": True, "enable_saved_tensors_hooks": False},
+            "saved_tensors_funcs",
+            "enable_saved_tensors_hooks is false",
+        ),
+        (
+            {"enabled": True, "enable_saved_tensors_hooks": False},
+            "enable_saved_tensors_hooks",
+            None,
+        ),
+        (
+            {"enabled": True, "enable_memory_hooks": False},
+            "save_hook_attrs",
+            "enable_memory_hooks is false",
+        ),
+    ],
+)
+def test_what_is_said_of_a_key_is_so(cfg, key, said):
+    """None: nothing is said of what is off, or not asked for."""
+    note = converted(cfg)[1][key].note
+    assert (said in note) if said else not note
 
 
 def test_how_an_entry_reads():

@@ -77,26 +77,33 @@ def test_the_calls_of_a_file_are_windows_with_exact_bytes(tmp_path):
     assert list(imports.problems) == []
 
 
-def test_where_there_is_a_report_of_the_call_it_is_the_one_that_counts(tmp_path):
+def test_exact_bytes_count_where_a_report_of_the_call_is_beside_them(tmp_path):
+    """A report may be rounded and shallow; it stands for calls that no other file has."""
     path = write_modules(tmp_path, 0, (2, 3))
     log = write_report(tmp_path, 0, 2)
     text = log.read_text().replace(
         f"Total: {sizes_of(0, 2, 1)['Total']} B", "Total: 777 B"
     )
     log.write_text(text)
+    alone = write_report(tmp_path, 0, 4)
     imports = opened(tmp_path)
-    second, third = (Window("training_step", "train", i) for i in (2, 3))
+    second, third, fourth = (Window("training_step", "train", i) for i in (2, 3, 4))
     assert {w: f[0].path for w, f in imports.windows.items()} == {
-        second: str(log.resolve()),
+        second: str(path.resolve()),
         third: str(path.resolve()),
+        fourth: str(alone.resolve()),
     }
-    assert total(imports, second, 0, "FSDPNet") == 777
-    assert total(imports, third, 0, "FSDPNet") == sizes_of(0, 3, 1)["Total"]
+    for window in (second, third, fourth):
+        expected = sizes_of(0, window.iteration, 1)["Total"]
+        assert total(imports, window, 0, "FSDPNet") == expected
+    path.unlink()
+    assert total(opened(tmp_path), second, 0, "FSDPNet") == 777
     log.write_text("Traceback\n")
     imports = opened(tmp_path)
-    assert total(imports, second, 0, "FSDPNet") == sizes_of(0, 2, 1)["Total"]
+    assert total(imports, fourth, 0, "FSDPNet") == sizes_of(0, 4, 1)["Total"]
+    assert imports.check(Budget(60))
     (problem,) = imports.problems
-    assert problem.path.endswith(".log")
+    assert problem.path.endswith("_2.log")
 
 
 @pytest.mark.parametrize(
