@@ -38,6 +38,10 @@ class Setup:
     """Whether captures of the allocator's history are switched on."""
     keeps_stacks: bool | None = None
     """Whether the history is kept for reports of errors."""
+    recomputes: bool | None = None
+    """Whether activations are recomputed, at least some of them."""
+    has_small_states: bool | None = None
+    """Whether the optimizer's state is quantised or paged already."""
 
     @property
     def can_expand(self) -> bool:
@@ -80,6 +84,13 @@ class Setup:
         if self.torch_version is None:
             return f"{new} {old}"
         return new if self.torch_version >= _RENAMED_IN else old
+
+    @property
+    def device_tool(self) -> str:
+        """The command that lists the processes on a device."""
+        if self.is_rocm is None:
+            return "nvidia-smi, or rocm-smi"
+        return "rocm-smi" if self.is_rocm else "nvidia-smi"
 
     @property
     def variables_text(self) -> str:

@@ -17,12 +17,18 @@ KEY: Final = "steps_missing"
 
 _MAX_RANGES: Final = 3
 _MAX_OTHERS: Final = 16
-_SLOW: Final = (
-    "Record to a disk that is faster or has room, or with a longer flush_seconds; a mirror"
-    " (remote.url) copies the files later."
+_BEHIND: Final = (
+    "The writer fell behind. If the disk was slow or full, record to another one: a mirror"
+    " (remote.url) copies the files from there later. If all processors were busy, leave one"
+    " to it."
+)
+_CUT: Final = (
+    "If the program was ended early, a shorter flush_seconds leaves less to write at its end;"
+    " if the disk was slow or full, record to another one."
 )
 _DAMAGED: Final = (
-    "What is damaged cannot be recovered: check the disk, or copy the file again."
+    "What is damaged cannot be recovered here. If the file is a copy, copy it again; else"
+    " check the disk."
 )
 
 
@@ -33,8 +39,10 @@ def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
         return None
     worst = max(lacking, key=lambda one: one.num_lost)
     advice = []
-    if any(one.num_dropped or one.num_unwritten for one in lacking):
-        advice.append(Advice(_SLOW))
+    if any(one.num_dropped for one in lacking):
+        advice.append(Advice(_BEHIND))
+    if any(one.num_unwritten for one in lacking):
+        advice.append(Advice(_CUT))
     if any(one.num_damaged for one in lacking):
         advice.append(Advice(_DAMAGED))
     return Finding(

@@ -83,9 +83,9 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
         unit="seconds",
         advice=(
             Advice(
-                "Give the DataLoader more workers (num_workers), let them prefetch"
-                " more batches (prefetch_factor), and keep them alive between epochs"
-                " (persistent_workers=True).",
+                "Load in worker processes, or in more of them (num_workers). If there are"
+                " some, let them prefetch more batches (prefetch_factor), and keep them alive"
+                " between epochs (persistent_workers=True).",
                 seconds,
                 "seconds",
                 ("waits",),
@@ -123,9 +123,13 @@ _STRAGGLER_ADVICE: Final[dict[str, str]] = {
     "forward": _SLOW_RANK,
     "backward": _SLOW_RANK,
     "optimizer": "Check whether that rank holds more parameters than the others.",
+    "zero_grad": "Check whether that rank holds more parameters than the others.",
+    "eval": "Check whether that rank evaluates more than the others.",
     "checkpoint": "Write checkpoints from all ranks (sharded), or asynchronously.",
     "other": "Record a torch profile of that rank: the extra time is spent outside"
     " the timed parts.",
+    "": "Record a torch profile of that rank: which part of its steps takes longer was not"
+    " recorded.",
 }
 
 
@@ -165,7 +169,7 @@ def straggling(
         unit="seconds",
         advice=(
             Advice(
-                _STRAGGLER_ADVICE.get(part, _STRAGGLER_ADVICE["other"]),
+                _STRAGGLER_ADVICE.get(worst.part, _STRAGGLER_ADVICE["other"]),
                 cost,
                 "seconds",
                 ("excess",),

@@ -7,11 +7,12 @@ mending.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from collector.format.sizes import counted
+from tb_plugin.analysis.findings import trace_advice as advised
 from tb_plugin.analysis.findings.evidence import (
     STEPS,
     count,
@@ -20,13 +21,14 @@ from tb_plugin.analysis.findings.evidence import (
     seconds,
 )
 from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
+from tb_plugin.analysis.findings.trace_advice import capability
 from tb_plugin.analysis.time.operators import is_eligible
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.trace.texts import texts_in
 from tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.api.findings import Evidence
@@ -51,10 +53,7 @@ def loading(profile: TraceProfile) -> Iterator[Finding]:
             "loading",
             "Waiting for data",
             f"Steps wait for data {share_text(share)} of the time.",
-            "Load in worker processes (num_workers), and prefetch more"
-            " (prefetch_factor).",
-            "Use pin_memory=True and non_blocking copies; move decoding and"
-            " augmentation out of the training process.",
+            *advised.loading(profile),
             evidence=(
                 percent(
                     *("loading", "inside the dataloader's __next__", share),
@@ -81,10 +80,7 @@ def communicating(profile: TraceProfile) -> Iterator[Finding]:
             "communicating",
             "Exposed communication",
             f"Exposed communication takes {share_text(share)} of the steps.",
-            "Accumulate gradients over several batches, and communicate once"
-            " (no_sync, set_requires_gradient_sync).",
-            "Overlap it with computation: bucket sizes and static_graph of DDP,"
-            " prefetching of FSDP2; or compress gradients (DDP communication hooks).",
+            *advised.communication(profile),
             evidence=(
                 percent("exposed", "exposed communication", share),
                 percent(
@@ -106,16 +102,15 @@ _DISTRIBUTED: Final = re.compile(r"DistributedDataParallel\.forward|FSDP::")
 def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
     """Ranks with devices talk through a backend of the host."""
     facts = profile.trace.facts
-    capable = any(_capability(one) >= NCCL_CAPABILITY for one in facts.devices)
+    capable = any(capability(one) >= NCCL_CAPABILITY for one in facts.devices)
     if not profile.devices or not capable:
         return
-    backend = facts.backend
-    if not backend:
-        distributed = any(_DISTRIBUTED.search(name) for name in _host_names(profile))
-        own = profile.collectives.row
-        on_host = len(own) and not np.isin(own, profile.trace.device_work.row).any()
-        backend = "gloo" if distributed and on_host else ""
-    if backend in ("gloo", "mpi", "ucc"):
+    backend, own = facts.backend, profile.collectives.row
+    on_host = len(own) > 0 and not np.isin(own, profile.trace.device_work.row).any()
+    if not backend and on_host and any(map(_DISTRIBUTED.search, _host_names(profile))):
+        backend = "gloo"
+    # These two may pass data between devices as well.
+    if backend == "gloo" or (backend in ("mpi", "ucc") and on_host):
         yield _finding(
             profile,
             "no_nccl",
@@ -173,8 +168,7 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
             "Nearly full device",
             f"Device {device} was {share_text(peak / total)} full:"
             f" {size_text(peak)} of {size_text(total)} allocated at the peak.",
-            "Checkpoint activations, train in mixed precision, or shard states (FSDP2):"
-            " Blocks and Modules show what holds the memory.",
+            advised.memory(profile),
             device=device,
             evidence=(
                 num_bytes("peak", "allocated at the peak", peak, f"device {device}"),
@@ -206,9 +200,7 @@ def host_bound(profile: TraceProfile) -> Iterator[Finding]:
             "Waiting for the host",
             f"The device waits for the host {share_text(share)} of the time, mostly for"
             f" {_HOST_TEXT[most]}.",
-            "Compile the model (torch.compile), or capture CUDA graphs.",
-            "Avoid calls that make the host wait: .item(), .cpu(), printing losses at"
-            " each step; use fused or foreach optimizers.",
+            *advised.host(profile),
             evidence=(
                 percent("host", "no device work, loading or communication", share),
                 *(
@@ -249,8 +241,8 @@ def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
         f"{share_text(share)} of the kernels are shorter than"
         f" {duration_text(SMALL_KERNEL_NS / 1e9)}: too short to be worth their launch. A"
         f" step runs {num}.",
-        "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or use"
-        " larger batches.",
+        *advised.launches(profile),
+        "Larger batches make larger kernels, where memory allows.",
         evidence=(
             percent("small", "small kernels", share, "all kernels"),
             seconds("median", "median kernel", np.median(durations) / 1e9, STEPS),
@@ -270,8 +262,7 @@ def idle(profile: TraceProfile) -> Iterator[Finding]:
                 "idle",
                 "Idle device",
                 f"GPU {use.device} is used {share_text(use.utilization)} of the time.",
-                "Use larger batches, and retune the learning rate: the model may"
-                " converge differently.",
+                advised.work(profile, tuple(_HOST_TEXT)),
                 device=use.device,
                 evidence=(
                     percent("utilization", "at least one kernel runs", use.utilization),
@@ -317,7 +308,7 @@ TENSOR_CORE_CAPABILITY: Final = (7, 0)
 def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
     """Operators could use tensor cores, and no kernel does."""
     devices = profile.trace.facts.devices
-    capable = any(_capability(one) >= TENSOR_CORE_CAPABILITY for one in devices)
+    capable = any(capability(one) >= TENSOR_CORE_CAPABILITY for one in devices)
     if not capable or any(use.tensor_core_share for use in profile.devices):
         return
     table, strings = profile.operators, profile.trace.strings
@@ -334,8 +325,7 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
             "no_tensor_cores",
             "No tensor cores",
             "No kernel uses tensor cores.",
-            "Train in mixed precision (torch.autocast, bfloat16), or allow TF32"
-            " (torch.set_float32_matmul_precision).",
+            advised.data_types(profile),
             evidence=(
                 percent(
                     "eligible", "operators that could use them", share, "kernel time"
@@ -384,9 +374,3 @@ def _host_names(profile: TraceProfile) -> list[str]:
     trace = profile.trace
     names = trace.slices.name[profile.times.nodes.kept]
     return [text for _, text in texts_in(trace.strings, names)]
-
-
-def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
-    """Compute capability; (0, 0) where the trace does not say it."""
-    found = device.get("computeMajor"), device.get("computeMinor")
-    return found if all(type(one) is int for one in found) else (0, 0)  # type: ignore[return-value]

@@ -208,6 +208,11 @@ _ENGINES: Final = re.compile(
 _ON: Final = re.compile(r"expandable_segments\s*:\s*true", re.IGNORECASE)
 """In the variables as they were set, which newer releases may name otherwise."""
 
+_RECOMPUTES: Final = re.compile(r"[/\\]torch[/\\]utils[/\\]checkpoint\.py$")
+_SMALL_STATES: Final = re.compile(
+    r"[/\\](bitsandbytes|torchao)[/\\]optim", re.IGNORECASE
+)
+
 _POOLS: Final = re.compile(
     r"^(use_mem_?pool|use_memory_pool|nccl_mem)$|Pluggable|MemPool"
 )
@@ -221,7 +226,15 @@ def setup_of(replay: Replay) -> Setup:
         on_gpu=True,
         records_history=True,
         keeps_stacks=True,
+        recomputes=_has(replay, _RECOMPUTES),
+        has_small_states=_has(replay, _SMALL_STATES),
     )
+
+
+def _has(replay: Replay, filename: re.Pattern[str]) -> bool | None:
+    """Whether a stack goes through such a file; None: nothing has a stack."""
+    stacks = replay.stacks
+    return bool(stacks.matching(None, filename)[:-1].any()) if len(stacks) else None
 
 
 def _expandable(replay: Replay) -> bool | None:

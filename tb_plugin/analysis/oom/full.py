@@ -117,8 +117,8 @@ def _smaller(case: Case) -> Iterator[Advice]:
     )
     yield from advice_if(
         case.facts.capacity_bytes is None and knows_total(case.facts),
-        "Check whether other processes use the device (nvidia-smi): its size was"
-        " not recorded, so they may hold part of it.",
+        f"Check whether other processes use the device ({case.setup.device_tool}): its size"
+        " was not recorded, so they may hold part of it.",
         None,
         "full",
     )
@@ -221,7 +221,7 @@ def unknown_total(case: Case) -> Suspect:
         decisive=("held", "full"),
         advice=(
             advice_of(
-                "Check what else uses the device (nvidia-smi, or rocm-smi), and give its"
+                f"Check what else uses the device ({case.setup.device_tool}), and give its"
                 " size with --capacity: that settles whether it was full.",
                 None,
                 "full",

@@ -6,6 +6,7 @@ torch.distributed.fsdp, Optimizer.zero_grad).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
@@ -61,6 +62,8 @@ def holding_advice(
             continue  # no graph is kept that could be left out
         if kinds is None or one.kind in kinds:
             shares = one.num > 1 or case.facts.is_of_pool
+            is_large = one.num_bytes > LARGE_WORKSPACE * one.num
+            is_large &= case.setup.is_rocm is not True
             text = _HOLDINGS[one.kind].format(
                 size=size_text(one.num_bytes),
                 keep=agreeing(one.num, "keeps", "keep"),
@@ -69,10 +72,15 @@ def holding_advice(
                 at=at_lines(one.lines),
                 free=size_text(one.free_bytes),
                 share=_SHARE.get(one.kind, "") if shares else "",
+                smaller=_SMALLER if is_large else "",
             )
             because = "private_pools" if one.kind in POOLS else "held"
             yield advice_of(text, one.num_bytes, because)
 
+
+LARGE_WORKSPACE: Final = 9 << 20
+"""Mean from which on some are larger than those of :4096:2:16:8, 8 MiB and a little more."""
+_SMALLER: Final = ", or make them smaller with CUBLAS_WORKSPACE_CONFIG=:4096:2"
 
 _SHARE: Final[dict[Kind, str]] = {
     "graph_pools": " Let graphs share one pool (torch.cuda.graph(..., pool=...)).",
@@ -99,14 +107,13 @@ _HOLDINGS: Final[dict[Kind, str]] = {
     "program_pools": (
         "Memory pools that the program made reserve {size} in {num}{at}, {free} of"
         " it free. Where a torch.cuda.MemPool is no longer needed, drop the last reference"
-        " to it and call torch.cuda.empty_cache(); use_on_oom=True lets other requests"
-        " use what is free in it.{share}"
+        " to it and call torch.cuda.empty_cache(); where torch has use_on_oom, that lets"
+        " other requests use what is free in it.{share}"
     ),
     "kv_cache": (
-        "The KV cache holds {size}{at}: reserve less of it (fewer or shorter sequences,"
-        " gpu_memory_utilization, paged blocks), keep it in fp8 or int8, use"
-        " grouped-query attention or a sliding window, or drop the caches of finished"
-        " sequences."
+        "The KV cache holds {size}{at}: reserve less of it (fewer or shorter sequences, paged"
+        " blocks; in vLLM, gpu_memory_utilization), store it in fp8 or int8 where that is"
+        " possible, or drop the caches of finished sequences."
     ),
     "model_copy": (
         "A second copy of the model holds {size}{at} (averaged weights, a teacher, a"
@@ -114,8 +121,9 @@ _HOLDINGS: Final[dict[Kind, str]] = {
         " it, or delete it after use."
     ),
     "checkpoint": (
-        "A loaded checkpoint is still on the device, {size}{at}: load it with"
-        ' map_location="cpu" (or mmap=True) and delete it after load_state_dict.'
+        "A loaded checkpoint is still on the device, {size}{at}: load it to the host"
+        ' (torch.load: map_location="cpu" or mmap=True; safetensors: device="cpu") and delete'
+        " it after load_state_dict."
     ),
     "no_backward": (
         "No backward follows: {num}{at} {keep} {size} for gradients. Run"
@@ -137,8 +145,7 @@ _HOLDINGS: Final[dict[Kind, str]] = {
     "workspaces": (
         "cuBLAS workspaces hold {size} in {num}{at}, inferred from their size"
         " where stacks do not name them: one for each handle and stream. Use fewer"
-        " streams and graph captures, or make them smaller with"
-        " CUBLAS_WORKSPACE_CONFIG=:4096:2."
+        " streams and graph captures{smaller}."
     ),
 }
 
@@ -154,10 +161,17 @@ def _by_category(case: Case) -> Iterator[Advice]:
     in_optimizer = case.asked_in == "optimizer"
     if activations >= ACTIVATIONS * live and not evaluates and not in_optimizer:
         # The gain is less than they hold by an amount that is not known.
-        yield advice_of(
+        recompute = (
             "Recompute activations in backward instead of storing them"
-            " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around the"
-            f" layers that hold the most{_lines(case, 'activation')}: of the"
+            " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around"
+        )
+        if case.setup.recomputes:
+            recompute = (
+                "Activations are recomputed already (torch.utils.checkpoint is in the"
+                " stacks). Do so around more of"
+            )
+        yield advice_of(
+            f"{recompute} the layers that hold the most{_lines(case, 'activation')}: of the"
             f" {size_text(activations)} that they hold, the inputs of each layer and all"
             " of one layer have to stay.",
             None,
@@ -172,8 +186,9 @@ def _by_category(case: Case) -> Iterator[Advice]:
     # Backward makes gradients, and the optimizer needs them.
     if grads >= GRADS * live and case.asked_in not in ("backward", "optimizer"):
         yield advice_of(
-            "Gradients are live outside backward: zero_grad(set_to_none=True) right"
-            " after the optimizer's step frees them.",
+            "Gradients are live outside backward. Unless they are accumulated over several"
+            " batches, zero_grad(set_to_none=True) right after the optimizer's step frees"
+            " them.",
             grads,
             "held",
         )
@@ -182,14 +197,19 @@ def _by_category(case: Case) -> Iterator[Advice]:
 def _in_optimizer(case: Case, states: int) -> Iterator[Advice]:
     """The step itself had no room: it needs the gradients, and makes states or copies."""
     asked = case.facts.requested_bytes
-    yield advice_of(
-        "The optimizer's step ran out of memory. If it updates all parameters at once"
-        " (foreach, the default on CUDA), it makes temporary copies as large as the"
-        " parameters: use fused=True, or foreach=False.",
-        None if asked is None else asked,
-        "requested",
-    )
+    if not any(_ONE_BY_ONE.search(frame) for frame in case.stack):
+        yield advice_of(
+            "The optimizer's step ran out of memory. If it updates all parameters at once"
+            " (foreach, the default on CUDA), it makes temporary copies as large as the"
+            " parameters: use fused=True, or foreach=False.",
+            None if asked is None else asked,
+            "requested",
+        )
     yield from _states(case, states)
+
+
+_ONE_BY_ONE: Final = re.compile(r"\b_(single_tensor|fused)_\w+|bitsandbytes|8bit")
+"""Frames of optimizers that make no copies of all parameters at once."""
 
 
 def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
@@ -202,9 +222,13 @@ def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
             "held",
         )
     more = "" if case.world_size > 1 else f"; with more than one GPU, {shard}"
+    if_not = "" if case.setup.has_small_states is False else "if it is not yet, "
+    ways = f"{if_not}in 8 bits, page it, or offload it to the host (bitsandbytes'"
+    ways += " AdamW8bit and PagedAdamW8bit, DeepSpeed's offload)"
+    if case.setup.has_small_states:
+        ways = "paged, or offload it to the host (bitsandbytes' PagedAdamW8bit)"
     yield advice_of(
-        "Store the optimizer's state in 8 bits, page it, or offload it to the host"
-        f" (bitsandbytes' AdamW8bit and PagedAdamW8bit, DeepSpeed's offload){more}.",
+        f"Store the optimizer's state {ways}{more}.",
         size,
         "held",
     )

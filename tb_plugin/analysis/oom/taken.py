@@ -112,8 +112,8 @@ def non_torch(case: Case) -> Suspect | None:
         ("non_torch", "lost_room"),
         (
             advice_of(
-                "Check what else uses the device (nvidia-smi lists its processes):"
-                " another job, ranks that share this device, libraries that allocate"
+                "Check what else uses the device (its processes:"
+                f" {case.setup.device_tool}): another job, ranks that share this device, libraries that allocate"
                 " on their own.",
                 beyond,
                 "non_torch",
@@ -282,8 +282,9 @@ def imbalance(case: Case) -> Suspect | None:
         ("above_peers", "median_peer"),
         (
             advice_of(
-                "Balance the ranks: use equal batches, sequence lengths and shards."
-                " Compare this rank with another one line by line.",
+                "Unless the ranks are stages of a pipeline, which differ by design, balance"
+                " them: use equal batches, sequence lengths and shards. Compare this rank"
+                " with another one line by line.",
                 above,
                 "above_peers",
                 "median_peer",
