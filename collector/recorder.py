@@ -42,7 +42,7 @@ from collector.steps.spans.calls import known_options, make_span
 from collector.steps.spans.span import USER, NoSpan, Span, nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -152,6 +152,18 @@ class Recorder:
                 session.note("epoch", {"epoch": number, "length": of}, user=True)
                 session.windows.epoch(of)
                 session.cycles.epoch(of)
+
+    @guarded(_tell)
+    def moments_from(self, moment: Callable[[], Mapping[str, object]]) -> None:
+        """Fill the variables of traces' names from what training counts itself.
+
+        Args:
+            moment: asked where a trace ends; numbers by variable (`epoch`, `batch`,
+                `sample`, `token`, `batch_in_epoch`, `total_wct` and so on). What it
+                leaves out is what was recorded.
+        """
+        if self._session.is_live:
+            self._session.progress.moment = moment
 
     @guarded(_tell, instead=_no_block)
     def phase(self, name: str) -> PhaseBlock:

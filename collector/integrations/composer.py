@@ -1,9 +1,8 @@
 """Recording inside a Composer Trainer: `Trainer(callbacks=[MemBoardCallback()])`.
 
-Tested against Composer's published interface, not against Composer: it pins a torch older
-than the one MemBoard is tested with. What is relied on is `composer.Callback` with its
-methods named after events, `close`, and of `State`: `model`, `optimizers`, `run_name`,
-`batch`, `dataloader_len`, and `timestamp` with `epoch` and `batch`.
+What is relied on is `composer.Callback` with its methods named after events, `close`, and
+of `State`: `model`, `optimizers`, `run_name`, `batch`, `dataloader_len`, and `timestamp`
+with its counts and durations.
 
 Defined where one might wonder:
 
@@ -23,7 +22,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.guard import Block
 from collector.integrations.batches import sizes_of
@@ -41,6 +40,13 @@ else:
         raise ImportError(
             "Composer is not installed. Install it with: pip install mosaicml"
         ) from error
+
+
+_COUNTS: Final = (
+    *("epoch", "batch", "batch_in_epoch", "sample", "sample_in_epoch"),
+    *("token", "token_in_epoch"),
+)
+_DURATIONS: Final = ("total_wct", "epoch_wct", "batch_wct")
 
 
 class MemBoardCallback(Recording, Callback):
@@ -104,6 +110,7 @@ class MemBoardCallback(Recording, Callback):
         if not self._session.is_live:
             self._session.start(_log_dir(state, logger))
             self._attached = ()
+            self.recorder.moments_from(partial(_moment, state))
             self._time_others(state)
         # Looked at anew each time: optimizers may come with fit, the model be wrapped.
         found = (state.model, *(state.optimizers or ()))
@@ -124,6 +131,15 @@ class MemBoardCallback(Recording, Callback):
     def _step(self, state: Any, number: int | None) -> None:
         samples, tokens = sizes_of(state.batch)
         self.recorder.step(number, samples=samples, tokens=tokens)
+
+
+def _moment(state: Any) -> dict[str, object]:
+    """Composer's own counts: of all ranks, and of the starts before a resumption too."""
+    at = state.timestamp
+    values: dict[str, object] = {name: int(getattr(at, name)) for name in _COUNTS}
+    for name in _DURATIONS:
+        values[name] = float(getattr(at, name).total_seconds())
+    return values
 
 
 def _named(kind: str, one: Any) -> Callable[..., str]:

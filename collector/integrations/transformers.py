@@ -141,6 +141,7 @@ class MemBoardCallback(Recording, TrainerCallback):
 
     def _start(self, args: Any, state: Any, kwargs: dict[str, Any]) -> None:
         self._session.start(_log_dir(args, state))
+        self.recorder.moments_from(lambda: {"batch": state.global_step})
         # Accelerate wraps the optimizer; the one inside holds the states.
         optimizer = kwargs.get("optimizer")
         optimizer = getattr(optimizer, "optimizer", optimizer)

@@ -12,7 +12,7 @@ from collector.core.compiling import untraced
 from collector.core.plain import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -55,6 +55,9 @@ class Progress:
         self.phases: dict[str, Phase] = {TRAIN: self.train}
         self.phase = self.train
         self.epoch: int | None = None
+        self.moment: Callable[[], Mapping[str, object]] | None = None
+        """What the training itself counts, by `collector.config.templates.MOMENT`'s names;
+        goes before what is counted here."""
         self._left: tuple[int, type, str] | None = None
         """The exception that left a phase's block, and that phase. Not the object, which
         would hold tensors."""

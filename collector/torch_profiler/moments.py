@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from collector.steps.progress import TRAIN
+from collector.config.templates import MOMENT
+from collector.core.plain import forgiving
 
 if TYPE_CHECKING:
     from collector.core.rank import Identity
@@ -21,6 +22,8 @@ class Moments:
         self._run_began = self._epoch_began = self._step_began = now
         self._step_took = 0.0
         self._epoch = progress.epoch
+        self._num_steps = 0
+        """Ended ones, whatever their numbers: some count from 1."""
         self._before = self._at_begin = self._counts()
         """Steps, samples and tokens where the epoch and the step under way began."""
 
@@ -32,21 +35,23 @@ class Moments:
     def end(self) -> None:
         """It ends."""
         self._notice_epoch()
+        self._num_steps += 1
         self._step_took = time.monotonic() - self._step_began
 
     def values(self, batch: int) -> dict[str, Any]:
         """By variable; `batch`: finished training steps.
 
-        Seconds are rounded to milliseconds, counts that nobody reported are 0.
+        Seconds are rounded to milliseconds, counts that nobody reported are 0. What the
+        training says itself is taken from there.
         """
         self._notice_epoch()
         now = time.monotonic()
-        _, samples, tokens = self._counts()
+        num_steps, samples, tokens = self._counts()
         steps_before, samples_before, tokens_before = self._before
         return {
             "epoch": self._progress.epoch or 0,
             "batch": batch,
-            "batch_in_epoch": max(0, batch - steps_before),
+            "batch_in_epoch": num_steps - steps_before,
             "sample": samples,
             "sample_in_epoch": samples - samples_before,
             "token": tokens,
@@ -54,7 +59,20 @@ class Moments:
             "total_wct": round(now - self._run_began, 3),
             "epoch_wct": round(now - self._epoch_began, 3),
             "batch_wct": round(self._step_took, 3),
+            **self._from_training(),
         }
+
+    def _from_training(self) -> dict[str, Any]:
+        moment = self._progress.moment
+        if moment is not None:
+            with forgiving:  # it may be the user's
+                values = moment()
+                return {
+                    name: round(value, 3) if isinstance(value, float) else int(value)
+                    for name in MOMENT
+                    if isinstance(value := values.get(name), int | float)
+                }
+        return {}
 
     def _notice_epoch(self) -> None:
         """An epoch is announced between two steps, when its first one has begun."""
@@ -64,8 +82,8 @@ class Moments:
             self._before = self._at_begin
 
     def _counts(self) -> tuple[int, int, int]:
-        training = self._progress.phases[TRAIN]
-        return training.next_step, training.samples or 0, training.tokens or 0
+        training = self._progress.train
+        return self._num_steps, training.samples or 0, training.tokens or 0
 
 
 def identity_values(identity: Identity, run_name: str) -> dict[str, Any]:

@@ -168,6 +168,7 @@ def problems_of_trace(trace: Trace, shown_path: str, rank: int | None) -> list[P
             rank=rank,
         )
         for one in trace.problems[:_MAX_PROBLEMS]
+        if not one.is_usual
     ]
 
 

@@ -14,6 +14,7 @@ from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.bytes.pieces import repairs
 from tb_plugin.formats.traces.files.names import parse_names
 from tb_plugin.formats.traces.times import NO_TIME
+from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS, base_at
 from tb_plugin.merging.events import Event, WholeEvents, plain
 from tb_plugin.worker.errors import RefusedError
 
@@ -28,12 +29,6 @@ Writer: TypeAlias = Literal["torch", "composer", "merged"]
 MERGED_KEY: Final = "memboardMerged"
 """Top-level key of traces that were merged here."""
 
-RELATIVE_BELOW_NS: Final = 8 * 10**15
-"""Torch writes times since a moment at most three months ago; other times are since
-1970."""
-
-_TORCH_PERIOD_NS: Final = 7_889_238 * 10**9
-"""Torch counts from the last multiple of a quarter of a year."""
 _TAIL_BYTES: Final = 1 << 16
 _CYCLE_IN_NAME: Final = re.compile(r"(ep\d+-ba\d+)-rank")
 _BASE: Final = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})')
@@ -114,8 +109,7 @@ def read_head(path: AnyPath) -> TraceHead:
     times = [] if first is None else first.times_ns[first.times_ns != NO_TIME]
     if is_composers:  # torch's events among Composer's do not say what they count from
         since_1970 = [ns for ns in times if ns >= RELATIVE_BELOW_NS]
-        epoch = int(min(since_1970, default=-1))
-        base = epoch // _TORCH_PERIOD_NS * _TORCH_PERIOD_NS if epoch >= 0 else None
+        base = base_at(int(min(since_1970))) if since_1970 else None
     said_by = (rank, said.get("global_rank"), _whole(top.get("global_rank")))
     ranks = [one for one in said_by if one is not None]
     cycle = _CYCLE_IN_NAME.search(named.name)

@@ -14,8 +14,9 @@ from collector.format.errors import FormatError
 from tb_plugin import storage
 from tb_plugin.formats.file_size import size_of
 from tb_plugin.formats.traces.files.heads import MAX_MARKS, mark_of
+from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
 from tb_plugin.merging.events import encoded, joined
-from tb_plugin.merging.heads import MERGED_KEY, RELATIVE_BELOW_NS, opened
+from tb_plugin.merging.heads import MERGED_KEY, opened
 from tb_plugin.merging.moving import MovedTrace, Shift
 from tb_plugin.merging.places import Numbers, Places
 from tb_plugin.merging.recorded import SPANS, Recorded, entries_of

@@ -10,6 +10,7 @@ from msgspec import Raw
 from collector.format.sizes import counted
 from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.times import NO_TIME
+from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
 from tb_plugin.merging.events import (
     AnyEvent,
     Event,
@@ -18,7 +19,6 @@ from tb_plugin.merging.events import (
     joined,
     plain,
 )
-from tb_plugin.merging.heads import RELATIVE_BELOW_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -165,6 +165,8 @@ class Problem:
     count: int = 1
     where: str = ""
     """Of the first: `event 17`, `byte 1234`."""
+    is_usual: bool = False
+    """Nothing is wrong with the source: recording began or ended amid what ran."""
 
 
 @dataclass(frozen=True, slots=True)

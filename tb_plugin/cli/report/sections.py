@@ -170,7 +170,7 @@ def _trace_holds(trace: Mapping[str, Any]) -> str:
 
 def _trace_problem(trace: Mapping[str, Any]) -> str:
     """Why it cannot be read, or what of it is missing; in full it is a problem."""
-    problems = [one["what"] for one in trace.get("problems", ())]
+    problems = [one["what"] for one in trace.get("problems", ()) if not one["is_usual"]]
     return str(trace["problem"] or "; ".join(problems))
 
 

@@ -162,7 +162,12 @@ def _figures(trace: Trace, found: FoundTrace) -> dict[str, Any]:
         "n_device_properties": len(facts.devices),
         **trace_figures(TraceProfile(trace), facts.base_time_ns),
         "problems": [
-            {"what": one.what, "count": one.count, "where": one.where}
+            {
+                "what": one.what,
+                "count": one.count,
+                "where": one.where,
+                "is_usual": one.is_usual,
+            }
             for one in trace.problems
         ],
     }

@@ -92,7 +92,12 @@ def tables_of(
         "num_overlapping": placed.num_overlapping,
         "num_events": dict(gathered.num_events.most_common(4096)),
         "problems": [
-            {"what": what, "count": count, "where": gathered.problems.first[what]}
+            {
+                "what": what,
+                "count": count,
+                "where": gathered.problems.first[what],
+                "is_usual": what in gathered.problems.usual,
+            }
             for what, count in gathered.problems.counts.items()
         ][:256],
     }

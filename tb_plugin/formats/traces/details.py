@@ -270,10 +270,16 @@ class Problems:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
+        self.usual: set[str] = set()
+        """Those of a trace with which nothing is wrong."""
 
-    def note(self, what: str, count: int, where: str = "") -> None:
+    def note(
+        self, what: str, count: int, where: str = "", *, is_usual: bool = False
+    ) -> None:
         """So many of one kind."""
         if count:
+            if is_usual:
+                self.usual.add(what)
             self.counts[what] = self.counts.get(what, 0) + count
             self.first.setdefault(what, where)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -123,13 +124,15 @@ def _one(text: Any) -> int:
 
 
 _KEPT = ("track", "name", "category", "args")
+_UNBEGUN: Final = "ends of what never began are not shown"
 
 
 def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None:
     """The slices that begin and end events make; None without any.
 
     An end belongs to the last of its thread that began and has not ended, or, where
-    events carry an id, to the one of that id. What never ended lasts until `end_ns`.
+    events carry an id, to the one of that id; one that has a name, to the last of that
+    name, and ends what began inside. What never ended lasts until `end_ns`.
     """
     if not len(edges):
         return None
@@ -143,29 +146,38 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
     signs = columns["sign"][order].tolist()
     times = columns["time_ns"][order].tolist()
     numbers = columns["number"][order].tolist()
+    names = columns["name"][order].tolist()
     begun: list[int] = []
     """Places of what has begun and not ended."""
+    num_begun: Counter[int] = Counter()
+    """By name, of these."""
     of: tuple[int, int] | None = None
     made: list[tuple[int, int]] = []
-    unbegun, unended = 0, 0
+    unended = 0
     for place, key in enumerate(keys):
         if key != of:
             unended += len(begun)
             made += [(at, end_ns) for at in begun]
             begun, of = [], key
+            num_begun.clear()
         if signs[place] > 0:
             begun.append(place)
-        elif begun:
-            made.append((begun.pop(), times[place]))
-        else:
-            unbegun += 1
-            problems.note(
-                "ends of what never began are not shown", 1, f"event {numbers[place]}"
-            )
+            num_begun[names[place]] += 1
+            continue
+        name = names[place] or (names[begun[-1]] if begun else 0)
+        if not num_begun[name]:
+            problems.note(_UNBEGUN, 1, f"event {numbers[place]}", is_usual=True)
+            continue
+        is_ended = False
+        while not is_ended:
+            at = begun.pop()
+            made.append((at, times[place]))
+            num_begun[names[at]] -= 1
+            is_ended = names[at] == name
     unended += len(begun)
     made += [(at, end_ns) for at in begun]
     what = "slices that never ended are shown until the trace's end"
-    problems.note(what, unended)
+    problems.note(what, unended, is_usual=True)
     made.sort()
     places = order[np.array([at for at, _ in made], np.int64)]
     ends = np.array([end for _, end in made], np.int64)

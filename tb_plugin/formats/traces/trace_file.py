@@ -21,6 +21,7 @@ from tb_plugin.formats.traces.top_level import (
     refused,
     top_level,
 )
+from tb_plugin.formats.traces.torch_clock import join_clocks
 from tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ def imported(
         is_torn = not around.ended and not around.is_list
         gathered.problems.note(what, int(around.cut_off or is_torn))
     note_problems(around, gathered, told)
-    return tables_of(gathered, places, facts_of(top), base_of(top))
+    facts, base_ns = facts_of(top), base_of(top)
+    if base_ns is None and (added_ns := join_clocks(gathered)) is not None:
+        facts["metadata"]["nanoseconds added to torch's times"] = added_ns
+    return tables_of(gathered, places, facts, base_ns)
 
 
 def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A stand-in for Composer, which cannot be installed beside the torch of these tests.
+"""A stand-in for Composer, which `tests/peers` runs for real in an environment of its own.
 
 It has what Composer documents of `Callback`, `Event`, `State` and `Time` (0.6 to 0.33),
 and a `Trainer` that runs the events in the documented order: nothing of its workings.

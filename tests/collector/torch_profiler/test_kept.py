@@ -242,6 +242,38 @@ def test_counts_start_anew_with_each_epoch():
     assert values["batch_wct"] <= values["total_wct"]
 
 
+def test_what_training_counts_itself_goes_first():
+    progress = Progress()
+    moments = Moments(progress)
+    progress.moment = lambda: {
+        "batch": 7,
+        "epoch": True,
+        "total_wct": 1.23456,
+        "sample": "many",
+        "rank": 5,  # not of a moment
+    }
+    values = moments.values(3)
+    assert (values["batch"], values["total_wct"]) == (7, 1.235)
+    assert (values["epoch"], values["sample"]) == (1, 0)
+    assert "rank" not in values
+
+
+def test_training_that_fails_to_say_its_moment_is_counted():
+    progress = Progress()
+    progress.moment = lambda: {}["batch"]
+    assert Moments(progress).values(3)["batch"] == 3
+
+
+def test_numbers_that_begin_with_one_are_as_many_steps():
+    progress = Progress()
+    moments = Moments(progress)
+    for number in (1, 2):
+        moments.begin()
+        progress.advance(number)
+        moments.end()
+    assert moments.values(2)["batch_in_epoch"] == 2
+
+
 def test_a_process_that_knows_little_counts_as_one():
     identity = Identity(
         rank=5,
