@@ -1,4 +1,4 @@
-"""The first block of code of each page does as it stands what the page says."""
+"""The first block of code of each page, and all later commands, do what the page says."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tb_plugin.cli import main
 from tb_plugin.docs import NAMES
 from tests import programs
-from tests.builders import RunBuilder
 from tests.conftest import with_patience
-from tests.test_docs import blocks_of
+from tests.test_docs import TEXTS, blocks_of
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests/virtual/recorded/torch2.13_native.pickle.gz"
@@ -39,6 +39,21 @@ PARSED = {
 }
 """Pages whose block `test_docs.py` only parses, and why."""
 NEEDS = {"trainers": "transformers"}
+ELSEWHERE = {
+    "--on ": "needs torch's CUDA build; tests/virtual runs such",
+    "accelerate": "torchrun starts the same",
+    "torchrun --nproc-per-node": "the page torchrun starts the same",
+    "memboard demo": "first blocks run it",
+    "#SBATCH": "needs Slurm",
+    "$SLURM": "needs Slurm",
+    "npx": "runs tests",
+    "pytest": "runs tests",
+    "--nnodes": "needs several hosts",
+    "/shared": "needs a folder that hosts share",
+    "://": "needs a store",
+    "srun": "needs Slurm",
+}
+"""Commands that are only parsed, by what is in them, and why."""
 
 TRAIN = """
 import argparse, torch
@@ -59,29 +74,36 @@ os.chdir(sys.argv[1])
 exec(compile(pathlib.Path("block.py").read_text(), "block.py", "exec"))
 """
 
-MEMBOARD = """
+SERVED = """
 import os, signal, subprocess, sys
-words = sys.argv[1:]
-command = [sys.executable, "-m", "tb_plugin.cli", *words]
-if words[0] not in ("open", "demo") or "--no-serve" in words:
+command = [sys.executable, "-m", *sys.argv[1:]]
+module, *words = sys.argv[1:]
+is_served = module == "tensorboard.main" or words[0] in ("open", "demo")
+if not is_served or {"--no-serve", "--inspect"} & {*words}:
     os.execv(sys.executable, command)
-with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+is_stopped = False
+with subprocess.Popen(command, **said) as served:
     for line in served.stdout:
         print(line, end="")
-        if "until Ctrl-C" in line:
+        if "until Ctrl-C" in line or "CTRL+C to quit" in line:
+            is_stopped = True
             served.send_signal(signal.SIGINT)
-sys.exit(served.returncode)
+sys.exit(0 if is_stopped and module == "tensorboard.main" else served.returncode)
 """
-"""The command; what serves until it is interrupted is interrupted once it serves."""
+"""A module; one that serves until it is interrupted is interrupted once it serves."""
 
 
 def commands(folder: Path) -> Path:
     """bin/ with what an installation puts there."""
     folder.mkdir()
-    (folder / "memboard.py").write_text(MEMBOARD)
-    modules = {"torchrun": "-m torch.distributed.run", "python": ""}
-    modules |= {"tensorboard": "-m tensorboard.main"}
-    modules |= {"memboard": str(folder / "memboard.py")}
+    (folder / "served.py").write_text(SERVED)
+    modules = {
+        "torchrun": "-m torch.distributed.run",
+        "python": "",
+        "tensorboard": f"{folder / 'served.py'} tensorboard.main",
+        "memboard": f"{folder / 'served.py'} tb_plugin.cli",
+    }
     for name, module in modules.items():
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
@@ -89,25 +111,44 @@ def commands(folder: Path) -> Path:
     return folder
 
 
-def inputs(folder: Path) -> None:
+def inputs(folder: Path, recording: Path) -> None:
     """The files that the pages name."""
-    RunBuilder(folder / "runs" / "exp1").simple(2, 20)
+    for name in ("runs/exp1", "memboard-runs/train"):
+        shutil.copytree(recording, folder / name)
     (folder / "train.py").write_text(TRAIN)
     (folder / "package").mkdir()
     (folder / "package" / "train.py").write_text(TRAIN)
     snapshot = gzip.decompress(RECORDED.read_bytes())
     (folder / "dumps").mkdir()
-    for name in ("snapshot", "rank0", "rank1", "dumps/rank0_memory_snapshot"):
+    for name in (
+        "snapshot",
+        "rank0",
+        "rank1",
+        "dumps/rank0",
+        "dumps/rank1",
+        "dumps/rank0_memory_snapshot",
+    ):
         (folder / f"{name}.pickle").write_bytes(snapshot)
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
     trace = {"schemaVersion": 1, "traceEvents": [{**event, "ts": 1, "dur": 2}]}
-    (folder / "log").mkdir()
-    (folder / "log" / "host_1.1.pt.trace.json").write_text(json.dumps(trace))
+    for name in (
+        "log/host_1.1.pt.trace.json",
+        "traces/rank0.json",
+        "traces/rank1.json",
+    ):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(trace))
+    (folder / "trace.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode()))
+    settings = "memprofiler_cfg: {enabled: true, collect_funcs: {default: [step]}}"
+    (folder / "memprofiler.yaml").write_text(settings)
 
 
 @pytest.fixture(scope="module")
 def run_block(tmp_path_factory):
     """Runs a block, each distinct one once."""
+    demo = tmp_path_factory.mktemp("demo")
+    words = ["--simulate", "2", "--steps", "20", "--no-serve", "--out", str(demo)]
+    assert main(["demo", *words]) == 0
 
     @cache
     def run(kind: str, text: str) -> None:
@@ -115,7 +156,7 @@ def run_block(tmp_path_factory):
         bin_dir = commands(folder / "bin")
         work = folder / "work"
         work.mkdir()
-        inputs(work)
+        inputs(work, demo / "simulated-2x20")
         environment = {
             **os.environ,
             "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}",
@@ -125,6 +166,7 @@ def run_block(tmp_path_factory):
             "BROWSER": "true",
             "OMP_NUM_THREADS": "1",
             "MEMBOARD_CACHE_DIR": str(folder / "cache"),
+            "HOME": str(folder),
         }
         if kind == "python":
             (work / "block.py").write_text(text)
@@ -154,3 +196,25 @@ def test_the_first_block_runs_as_it_stands(name, run_block):
         pytest.skip(f"{NEEDS[name]} is not installed")
     kind, text = blocks_of(name)[0]
     run_block(kind, text)
+
+
+def later_commands() -> dict[str, str]:
+    """Each page's commands behind its first block, without what others run."""
+    found, begun = {}, set()
+    for page in TEXTS:
+        bash = [text for kind, text in blocks_of(page)[1:] if kind == "bash"]
+        lines = "".join(bash).replace("\\\n", " ").splitlines()
+        new = [line for line in lines if line[:1] != "#" and line not in begun]
+        begun |= {*new}
+        found[page] = "\n".join(
+            line for line in new if not any(word in line for word in ELSEWHERE)
+        )
+    return {page: text for page, text in found.items() if text}
+
+
+LATER = later_commands()
+
+
+@pytest.mark.parametrize("page", LATER)
+def test_later_commands_run_as_they_stand(page, run_block):
+    run_block("bash", LATER[page])
