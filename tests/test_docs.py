@@ -26,6 +26,9 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TEXTS = {"README": README, **{name: text_of(name) for name in NAMES}}
 """All that is documented, by page."""
+EVERYTHING = "\n".join(TEXTS.values())
+INLINE = sorted(set(re.findall(r"`([^`\n]+)`", EVERYTHING)))
+"""All inline code of all pages."""
 SOURCES = {"README": README, **{name: source_of(name) for name in NAMES}}
 """The same with comments: markers, and what proves a claim."""
 

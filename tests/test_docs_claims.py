@@ -8,7 +8,6 @@ that tests of the code execute, name their proof themselves: `test_docs_evidence
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import importlib
 import inspect
@@ -22,45 +21,28 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import yaml
+from tensorboard.plugins.core.core_plugin import CorePluginLoader
 
-from collector.config import RecordConfig, load, settings, variable
-from collector.config.sections import fields_of
-from collector.config.table import typed
+from collector.config import RecordConfig, settings, variable
+from collector.config.schedule import Action, schedule_of
+from collector.core.rank import identify
+from collector.format.columns import STEP_PARTS
 from collector.recorder import Recorder
+from collector.steps.progress import Progress
+from collector.torch_profiler.moments import Moments, identity_values
+from collector.virtual.devices import parse_device
 from tb_plugin.cli import VERBS, main, parser_of, verbs_of
+from tb_plugin.cli.prediction.answer import EXIT_CODES
 from tb_plugin.loader import Loader
 from tests import programs
-from tests.test_docs import TEXTS, blocks_of
+from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of, rows_of
 
 ROOT = Path(__file__).parent.parent
-EVERYTHING = "\n".join(TEXTS.values())
-INLINE = sorted(set(re.findall(r"`([^`\n]+)`", EVERYTHING)))
-"""All inline code of all pages."""
+INLINE_OF = {page: re.findall(r"`([^`\n]+)`", text) for page, text in TEXTS.items()}
+OPTIONAL = [one.replace("'", '"') for one in requires("memboard") or ()]
 
-OTHERS_OPTIONS = {
-    "--logdir",
-    "--logdir_spec",
-    "--no-python",
-    "--no_python",
-    "--num_processes",
-    "--nproc-per-node",
-    "--no-deps",
-    "--signal",
-    "--requeue",
-    "--samples_per_plugin",
-    "--version_tb",
-    "--bind_all",
-    "--host",
-    "--path_prefix",
-    "--port",
-    "--reload_interval",
-    "--rdzv-backend",
-    "--user",
-    "--link-mode",
-    "--seeds",
-}
-"""Of TensorBoard, launchers, pip and others."""
+OTHERS_OPTIONS = {"--files", "--no-deps", "--requeue", "--seeds", "--signal"}
+"""Of pip, Slurm and our own scripts."""
 
 
 def test_every_variable_that_is_named_is_read_by_the_code():
@@ -75,9 +57,28 @@ def test_every_variable_that_is_named_is_read_by_the_code():
     assert sorted(one for one in named - known if f'"{one}"' not in code) == []
 
 
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {option for one in parser._actions for option in one.option_strings}
+
+
+def tools() -> dict[str, set[str]]:
+    """The options of other tools that the pages show, from their own parsers."""
+    tensorboard = argparse.ArgumentParser()
+    CorePluginLoader().define_flags(tensorboard)
+    Loader().define_flags(tensorboard)
+    found = {"tensorboard": options_of(tensorboard)}
+    if find_spec("torch"):
+        run = importlib.import_module("torch.distributed.run")
+        found["torchrun"] = options_of(run.get_args_parser())
+    if find_spec("accelerate"):
+        launch = importlib.import_module("accelerate.commands.launch")
+        found["accelerate"] = options_of(launch.launch_command_parser())
+    return found
+
+
 def test_every_option_that_is_named_exists():
     known = {one for _, options in flags_of_verbs() for one in options}
-    known |= {flag for flag, _ in flags_of_tensorboard()} | OTHERS_OPTIONS
+    known |= OTHERS_OPTIONS.union(*tools().values())
     named = {
         option
         for text in INLINE
@@ -86,6 +87,20 @@ def test_every_option_that_is_named_exists():
     }
     assert len(named) > 30
     assert sorted(named - known) == []
+
+
+def test_commands_of_other_tools_have_options_that_exist():
+    """Up to MemBoard's own, which `test_docs.py` reads."""
+    text = "\n".join(
+        block for page in TEXTS for kind, block in blocks_of(page) if kind == "bash"
+    ).replace("\\\n", " ")
+    for tool, known in tools().items():
+        lines = re.findall(rf"^(?:srun )?{tool} (.*)$", text, re.MULTILINE)
+        assert lines, tool
+        for line in lines:
+            words = line.partition("memboard run")[0].partition("#")[0].split()
+            given = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert sorted(given - known) == [], f"{tool} {line}"
 
 
 def flags_of_verbs() -> list[tuple[str, list[str]]]:
@@ -114,54 +129,68 @@ def test_the_flags_of_tensorboard_have_the_defaults_that_are_said():
     )
 
 
-def keywords_in_text() -> list[str]:
-    """`history=True`, `oom={"on_sigterm": True}` and the like."""
-    names = "|".join(fields_of(RecordConfig))
-    found = []
-    for text in INLINE:
-        match = re.fullmatch(rf"({names})=(.+)", text)
-        if match is None:
-            continue
-        with contextlib.suppress(ValueError, SyntaxError):
-            if "..." not in text and ast.literal_eval(match[2]) is not None:
-                found.append(text)
-    return found
+def test_templates_have_the_variables_that_are_named():
+    moments = Moments(Progress()).values(0)
+    known = {*moments, *identity_values(identify(RecordConfig()), "run")}
+    for page in ("composer", "settings"):
+        named = set(re.findall(r"\{(\w+)\}", " ".join(INLINE_OF[page])))
+        assert named - known <= {"path", "name"}, page
+        assert page != "composer" or named == known
+    listed = re.findall(r"May hold variables: (.*?)\. One", TEXTS["settings"])
+    (names,) = (
+        re.findall(r"\b[a-z_]+\b", re.sub(r" \(.*?\)", "", one)) for one in listed
+    )
+    assert {*names} == known
 
 
-@pytest.mark.parametrize("text", keywords_in_text())
-def test_a_setting_that_a_page_shows_can_be_given(text):
-    name, _, value = text.partition("=")
-    load(**{name: ast.literal_eval(value)})
+def test_variables_of_launchers_are_read():
+    launchers = r"\b(?:SLURM|TORCHELASTIC|OMPI|PMI)_\w+"
+    named = {one for text in INLINE for one in re.findall(launchers, text)}
+    source = (ROOT / "collector/core/rank.py").read_text()
+    assert len(named) > 7
+    assert sorted(one for one in named if f'"{one}"' not in source) == []
 
 
-def test_settings_are_shown():
-    assert len(keywords_in_text()) > 12
+def test_states_and_parts_of_the_schedule_are_the_codes():
+    rows = re.findall(r"^\| (\w+) \| `(.)` \|", TEXTS["schedule"], re.MULTILINE)
+    assert rows == [(one.name, one.value) for one in Action]
+    table = TEXTS["schedule"].partition("| part | covers |\n|---|---|\n")[2]
+    cells = re.findall(r"^\| ([\w, ]+) \|", table.partition("\n\n")[0], re.MULTILINE)
+    parts = {part for cell in cells for part in cell.split(", ")}
+    assert {{"evaluation": "eval"}.get(part, part) for part in parts} == {*STEP_PARTS}
 
 
-def test_blocks_of_settings_in_yaml_can_be_given():
-    blocks = [
-        text for page in TEXTS for kind, text in blocks_of(page) if kind == "yaml"
-    ]
-    given = [yaml.safe_load(text) for text in blocks]
-    ours = [one for one in given if one.keys() <= set(fields_of(RecordConfig))]
-    assert ours
-    for one in ours:
-        load(one)
+def test_the_second_step_is_the_one_that_is_collected_by_default():
+    schedule = schedule_of(RecordConfig().schedule)
+    actions = [schedule.action(step) for step in range(10)]
+    assert [step for step, one in enumerate(actions) if one.collects] == [1]
+    assert "second step" in " ".join(TEXTS["recording"].split())
 
 
-def test_keys_with_a_dot_are_settings():
-    without = EVERYTHING.replace(
-        TEXTS["memprofiler"], ""
-    )  # its own keys are older ones
-    sections = {path.partition(".")[0] for path in settings() if "." in path}
-    named = {
-        key
-        for text in re.findall(r"`([^`\n]+)`", without)
-        for key in re.findall(r"^(\w+\.\w+)(?:: .*)?$", text)
-        if key.partition(".")[0] in sections and not key.endswith(".py")
-    }
-    assert len(named) > 20
-    assert sorted(named - set(settings())) == []
+def test_devices_and_answers_of_a_prediction_are_the_codes():
+    part = (
+        TEXTS["predict"].partition("`--on` takes a name")[2].partition("or memory")[0]
+    )
+    names = re.findall(r"`(.+?)`", part)
+    assert len(names) > 4
+    assert all(parse_device(name) for name in names)
+    rows = {row[0].strip("`"): int(row[2]) for row in rows_of("predict", "answers")}
+    assert rows == EXIT_CODES
+
+
+def test_the_oldest_versions_are_those_that_are_required():
+    for page in ("README", "getting-started", "limits"):
+        (said,) = re.findall(
+            r"Python ([\d.]+) and torch ([\d.]+) are the oldest", TEXTS[page]
+        )
+        assert f">={said[0]}" == metadata("memboard")["Requires-Python"]
+        assert f'torch>={said[1]}; extra == "torch"' in OPTIONAL
+    for page, words in (
+        ("getting-started", "must be"),
+        ("limits", "needs TensorBoard"),
+    ):
+        (said,) = re.findall(rf"{words} (2\.\d+)", TEXTS[page])
+        assert f'tensorboard>={said}; extra == "viewer"' in OPTIONAL
 
 
 def calls_of_the_recorder() -> list[tuple[str, list[str]]]:
@@ -278,49 +307,3 @@ def test_a_recorder_that_is_off_imports_msgspec_alone(tmp_path):
     *imported, is_written = done.stdout.split()
     assert set(imported) <= {"collector", "memboard", "msgspec", "typing_extensions"}
     assert is_written == "False"
-
-
-RIGHT = """
-import memboard as mb
-
-schedule: mb.ScheduleOptions = {"skip_first": 2, "active": 3}
-mb.record("runs", schedule=schedule, history=True, remote="s3://bucket", gpu=False)
-mb.record("runs", torch_profiler={"num_traces_to_keep": 5}, oom={"on_sigterm": True})
-mb.record("runs", functions={"default": "*"}, dumps=["yaml"], flops={"per_token": 3})
-mb.record("runs", modules=mb.ModulesConfig(root="net"), hooks={"reset": [print]})
-"""
-WRONG = [
-    'schedule={"activ": 2}',
-    'schedule={"active": "2"}',
-    'schedul={"active": 2}',
-    'history={"stacks": "cpp"}',
-    'torch_profiler={"record_shape": True}',
-    'dumps=["yml"]',
-    'remote={"uri": "s3://bucket"}',
-    'oom={"on_sigterm": "yes"}',
-]
-
-
-def test_type_checkers_refuse_a_wrong_setting(tmp_path):
-    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
-    right.write_text(RIGHT)
-    lines = [f'mb.record("runs", {one})' for one in WRONG]
-    wrong.write_text("\n".join(["import memboard as mb", *lines, ""]))
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--no-error-summary", right, wrong],
-        cwd=ROOT,
-        env={**os.environ, "MYPYPATH": str(ROOT / "tb_plugin/named")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = re.findall(r"(\w+)\.py:(\d+): error", checked.stdout)
-    expected = [("wrong", str(line)) for line in range(2, 2 + len(WRONG))]
-    assert found == expected, checked.stdout + checked.stderr
-
-
-def test_the_mappings_for_type_checkers_are_current():
-    path = ROOT / "collector/config/options.py"
-    assert path.read_text() == typed(), (
-        "run: python -m collector.config.table --options > collector/config/options.py"
-    )

@@ -1,19 +1,33 @@
-"""The table of settings in the documentation is what the structs say."""
+"""Settings in the documentation: the table is the structs', what is shown can be given."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from msgspec.structs import fields
 
-from collector.config import RecordConfig, sections, settings, variable
+from collector.config import RecordConfig, load, sections, settings, variable
 from collector.config.memprofiler import KEYS
-from collector.config.table import BEGIN, END, main, markdown, meanings, replaced
+from collector.config.sections import fields_of
+from collector.config.table import (
+    BEGIN,
+    END,
+    main,
+    markdown,
+    meanings,
+    replaced,
+    typed,
+)
 from collector.errors import ConfigError
+from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = ROOT / "tb_plugin" / "docs" / "settings.md"
@@ -87,3 +101,99 @@ def test_every_key_of_memprofiler_that_its_page_names_is_one():
     ours = {name for row in rows for name in re.findall(r"`(\w+)\.\*`", row[2])}
     assert ours <= set(sections())
     assert len(rows) >= 6
+
+
+def keywords_in_text() -> list[str]:
+    """`history=True`, `oom={"on_sigterm": True}` and the like."""
+    names = "|".join(fields_of(RecordConfig))
+    found = []
+    for text in INLINE:
+        match = re.fullmatch(rf"({names})=(.+)", text)
+        if match is None:
+            continue
+        with contextlib.suppress(ValueError, SyntaxError):
+            if "..." not in text and ast.literal_eval(match[2]) is not None:
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("text", keywords_in_text())
+def test_a_setting_that_a_page_shows_can_be_given(text):
+    name, _, value = text.partition("=")
+    load(**{name: ast.literal_eval(value)})
+
+
+def test_settings_are_shown():
+    assert len(keywords_in_text()) > 12
+
+
+def test_blocks_of_settings_in_yaml_can_be_given():
+    blocks = [
+        text for page in TEXTS for kind, text in blocks_of(page) if kind == "yaml"
+    ]
+    given = [yaml.safe_load(text) for text in blocks]
+    ours = [one for one in given if one.keys() <= set(fields_of(RecordConfig))]
+    assert ours
+    for one in ours:
+        load(one)
+
+
+def test_keys_with_a_dot_are_settings():
+    without = EVERYTHING.replace(
+        TEXTS["memprofiler"], ""
+    )  # its own keys are older ones
+    sections = {path.partition(".")[0] for path in settings() if "." in path}
+    named = {
+        key
+        for text in re.findall(r"`([^`\n]+)`", without)
+        for key in re.findall(r"^(\w+\.\w+)(?:: .*)?$", text)
+        if key.partition(".")[0] in sections and not key.endswith(".py")
+    }
+    assert len(named) > 20
+    assert sorted(named - set(settings())) == []
+
+
+RIGHT = """
+import memboard as mb
+
+schedule: mb.ScheduleOptions = {"skip_first": 2, "active": 3}
+mb.record("runs", schedule=schedule, history=True, remote="s3://bucket", gpu=False)
+mb.record("runs", torch_profiler={"num_traces_to_keep": 5}, oom={"on_sigterm": True})
+mb.record("runs", functions={"default": "*"}, dumps=["yaml"], flops={"per_token": 3})
+mb.record("runs", modules=mb.ModulesConfig(root="net"), hooks={"reset": [print]})
+"""
+WRONG = [
+    'schedule={"activ": 2}',
+    'schedule={"active": "2"}',
+    'schedul={"active": 2}',
+    'history={"stacks": "cpp"}',
+    'torch_profiler={"record_shape": True}',
+    'dumps=["yml"]',
+    'remote={"uri": "s3://bucket"}',
+    'oom={"on_sigterm": "yes"}',
+]
+
+
+def test_type_checkers_refuse_a_wrong_setting(tmp_path):
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(RIGHT)
+    lines = [f'mb.record("runs", {one})' for one in WRONG]
+    wrong.write_text("\n".join(["import memboard as mb", *lines, ""]))
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", right, wrong],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(ROOT / "tb_plugin/named")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"(\w+)\.py:(\d+): error", checked.stdout)
+    expected = [("wrong", str(line)) for line in range(2, 2 + len(WRONG))]
+    assert found == expected, checked.stdout + checked.stderr
+
+
+def test_the_mappings_for_type_checkers_are_current():
+    path = ROOT / "collector/config/options.py"
+    assert path.read_text() == typed(), (
+        "run: python -m collector.config.table --options > collector/config/options.py"
+    )

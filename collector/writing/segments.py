@@ -22,7 +22,7 @@ _SHARE: Final = 32
 """In a long run a segment lasts this part of the run's time, ..."""
 
 _MOST_SECONDS: Final = 3600.0
-"""... or this long: a week makes some 400 of them."""
+"""... or this long: a week makes some 300 of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from argparse import ArgumentTypeError
+from typing import get_args
 
 import pytest
 
 from collector.format.prediction import (
     DeviceFigures,
+    Ended,
     Judged,
     Prediction,
     prediction_of,
     worst,
 )
-from collector.running.plan import Outcome, Plan
+from collector.running.plan import Outcome, Place, Plan
 from collector.running.program import Program
 from collector.virtual.devices import parse_device
 from tb_plugin.cli.options import size_in_bytes
@@ -24,6 +28,7 @@ from tb_plugin.cli.prediction.ranks import Ranks
 from tb_plugin.cli.prediction.request import Request
 from tb_plugin.cli.prediction.sweep import search
 from tests.collector.cli.conftest import command
+from tests.test_docs import rows_of
 
 GIB = 1 << 30
 DEVICE = parse_device("24GiB,8.9")
@@ -220,6 +225,15 @@ def test_torch_without_cuda_is_named_with_what_helps(tmp_path, capsys):
     assert "is not built for CUDA: pip install --no-deps" in capsys.readouterr().err
 
 
+def request_of(folder) -> Request:
+    return Request(
+        program=Program("train.py"),
+        device=DEVICE,
+        python=sys.executable,
+        run_dir=folder / "run",
+    )
+
+
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
@@ -241,15 +255,28 @@ def test_the_breakdown_by_category_is_there_or_said_to_be_missing(
         no_categories="the recording holds no history",
         recorded_fit="cannot say",
     )
-    request = Request(
-        program=Program("train.py"),
-        device=DEVICE,
-        python=sys.executable,
-        run_dir=tmp_path / "run",
-    )
+    request = request_of(tmp_path)
     text = "\n".join(to_text(request, [answer]))
     assert words in text
     assert 'in it stands "cannot say"' in text
     (device,) = to_json(request, [answer])["ranks"][0]["devices"]
     is_known = any(sizes.get(0, {}).values())
     assert device["categories_absent"] == (None if is_known else answer.no_categories)
+
+
+def keys_of(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {*value} | {key for one in value.values() for key in keys_of(one)}
+    entries = value if isinstance(value, list) else []
+    return {key for one in entries for key in keys_of(one)}
+
+
+def test_the_keys_of_the_json_are_those_that_the_documentation_names(tmp_path):
+    outcome = outcome_of(10)
+    outcome.places = [Place(file="train.py", line=1, function="step", count=1)]
+    prediction = outcome.prediction(DEVICE.memory_bytes, None)
+    answer = Answer(ran=Ran(outcome), prediction=prediction, judged=prediction.judged())
+    written = json.loads(json.dumps(to_json(request_of(tmp_path), [answer])))
+    cells = " ".join(cell for row in rows_of("predict", "prediction") for cell in row)
+    named = set(re.findall(r"`(?:ranks\[\]\.)?(\w+)(?:\[\])?`", cells))
+    assert keys_of(written) == named - {*get_args(Ended)}
