@@ -4,6 +4,9 @@ At most `MAX_WORKERS` at a time, small files first. One of them is for small fil
 what takes long all the same leaves it to those that wait: it is stopped, and begins again
 when there is room for one that takes long. So no small file waits behind large ones, or
 behind others that only look small.
+
+A worker that read a small file well reads the next one. What fails in one that read others
+before is read again by a fresh one: what is said of a file never rests on another.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from tb_plugin.worker.errors import (
     ReaderError,
 )
 from tb_plugin.worker.limits import GZIP, Kind, Limits, content_bytes
-from tb_plugin.worker.process import SetAsideError, WorkerProcess
+from tb_plugin.worker.process import Order, SetAsideError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,6 +63,9 @@ class Importer:
         self._reading: WeakValueDictionary[tuple[FileKey, str], threading.Lock]
         self._reading = WeakValueDictionary()
         self._workers: set[WorkerProcess] = set()
+        """Those that read."""
+        self._idle: list[WorkerProcess] = []
+        """Those that have read, and may be handed another small file."""
         self._is_closed = False
         atexit.register(self.close)
 
@@ -107,9 +113,12 @@ class Importer:
         atexit.unregister(self.close)
         with self._lock:
             self._is_closed = True
-            workers = list(self._workers)
+            workers, idle = list(self._workers), self._idle
+            self._idle = []
         for worker in workers:
             worker.kill()
+        for worker in idle:
+            worker.dismiss()
 
     def _read(
         self,
@@ -129,9 +138,10 @@ class Importer:
             limits = Limits.of(_content_of(file, key, kind), kind)
 
             def write(columns: IO[bytes]) -> None:
+                order = Order(file, columns, kind, limits, turn.is_long)
                 try:
-                    with self._worker(file, columns, kind, limits) as worker:
-                        worker.follow(note or (lambda _: None), turn.may_go_on)
+                    if not self._read_by_idle(order, note, turn):
+                        self._follow(WorkerProcess(order), note, turn)
                 except ImportFailedError as error:
                     # What is still being written looks torn.
                     if _is_another(path, file, key):
@@ -153,20 +163,60 @@ class Importer:
                     "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one.",
                 ) from error
 
-    @contextmanager
-    def _worker(
-        self, file: IO[Any], columns: IO[bytes], kind: Kind, limits: Limits
-    ) -> Iterator[WorkerProcess]:
-        worker = WorkerProcess(file, columns, kind, limits)
+    def _read_by_idle(
+        self, order: Order, note: Callable[[float], object] | None, turn: _Turn
+    ) -> bool:
+        """Whether a worker that has read other files read this one well, too."""
+        worker = None if turn.is_long else self._take_idle()
+        if worker is None:
+            return False
+        try:
+            worker.read_more(order)
+            self._follow(worker, note, turn)
+        except ImportFailedError as error:
+            _logger.info("a fresh worker reads it once more: %s", error)
+            for file in (order.file, order.columns):
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+            os.ftruncate(order.columns.fileno(), 0)
+            return False
+        return True
+
+    def _follow(
+        self,
+        worker: WorkerProcess,
+        note: Callable[[float], object] | None,
+        turn: _Turn,
+    ) -> None:
+        """Wait for a worker; it is idle then, if it may read another small file."""
         with self._lock:
             self._workers.add(worker)
             if self._is_closed:
                 worker.kill()
         try:
-            yield worker
+            worker.follow(note or (lambda _: None), turn.may_go_on)
         finally:
             with self._lock:
                 self._workers.discard(worker)
+        with self._lock:
+            may_wait = not (turn.is_long or self._is_closed)
+            is_kept = (
+                may_wait and worker.may_read_more and len(self._idle) < MAX_WORKERS
+            )
+            if is_kept:
+                self._idle.append(worker)
+        if not is_kept:
+            worker.dismiss()
+
+    def _take_idle(self) -> WorkerProcess | None:
+        """One that waits for a file, the one that was used last; None: there is none."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                worker = self._idle.pop()
+            if worker.may_read_more:
+                return worker
+            worker.dismiss()  # it waited too long
 
 
 class _Turn:

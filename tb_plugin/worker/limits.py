@@ -7,9 +7,11 @@ busy machine must not make a whole file one that is refused.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -171,31 +173,32 @@ def cpu_seconds_of(pid: int) -> float | None:
         return None
 
 
-def apply(limits: Limits) -> None:
-    """Limit this process, as far as the system can."""
+def give_way() -> None:
+    """Let other processes of the machine go before this one."""
     with suppress(AttributeError, OSError):
         os.nice(_NICE)
+
+
+def apply(limits: Limits) -> None:
+    """Limit what this process takes from now on, as far as the system can.
+
+    A process that reads one file after another is limited anew for each.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
-    in_use = _address_space()
-    for kind, soft, hard in (
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_FSIZE, _MOST_OUTPUT, _MOST_OUTPUT),
-        (resource.RLIMIT_NOFILE, _MOST_FILES, _MOST_FILES),
-        (resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1),
-        (
-            resource.RLIMIT_AS,
-            in_use + limits.memory_bytes,
-            in_use + limits.memory_bytes,
-        ),
+    for kind, num in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, _MOST_OUTPUT),
+        (resource.RLIMIT_NOFILE, _MOST_FILES),
+        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + limits.cpu_s),
+        (resource.RLIMIT_AS, _address_space() + limits.memory_bytes),
     ):
         _, most = resource.getrlimit(kind)
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)  # noqa: PLW2901
+        soft = num if most == resource.RLIM_INFINITY else min(num, most)
         with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (soft, hard))
+            resource.setrlimit(kind, (soft, most))
 
 
 def ensure_room(num_bytes: int) -> None:

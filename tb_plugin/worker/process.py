@@ -1,9 +1,9 @@
-"""The process that reads one file, seen from both sides: a bad file harms nobody else.
+"""A process that reads files, seen from TensorBoard: a bad file harms nobody else.
 
 Processes are forked by the standard library's fork server, which has imported all that
-they need: starting Python and numpy takes longer than reading a small file. A process is
-given three open files, and opens none: the file to read, the column file to write, and a
-pipe for messages, a line of JSON each. Nothing that comes back is unpickled.
+they need: starting Python and numpy takes longer than reading a small file. Even to fork
+takes longer, so one that read a file well may be handed another. Nothing that comes back
+is unpickled.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import os
 import pickle
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing import forkserver
-from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
-from tb_plugin.worker.columns import write_columns
 from tb_plugin.worker.errors import (
     REPORT,
     FileError,
@@ -33,22 +31,15 @@ from tb_plugin.worker.errors import (
     ReaderError,
     error_of,
 )
-from tb_plugin.worker.limits import (
-    Kind,
-    Limits,
-    apply,
-    cpu_seconds_of,
-    memory_remedy,
-)
+from tb_plugin.worker.limits import cpu_seconds_of
+from tb_plugin.worker.reading import MAX_MESSAGE, Forked, Message, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_READ_SHARE: Final = 0.9
-"""Of the progress; the rest is writing."""
-_REPORT_S: Final = 0.05
+    from tb_plugin.worker.limits import Kind, Limits
+
 _LOOK_S: Final = 0.1
-_MAX_LINE: Final = 1 << 16
 _FORKS: Final = hasattr(os, "fork")
 _PRELOAD: Final = ("tb_plugin.worker.preload",)
 _ENVIRONMENT: Final = {
@@ -61,119 +52,57 @@ _ENVIRONMENT: Final = {
 }
 _CODE: Final = (
     "import pickle, sys; sys.path[:] = sys.argv[2:];"
-    " pickle.loads(bytes.fromhex(sys.argv[1])).run(0, 1, 2)"
+    " pickle.loads(bytes.fromhex(sys.argv[1])).run_alone()"
 )
 _START: Final = threading.Lock()
 _started: Final = threading.Event()
 """The fork server was started, and is not known to have ended."""
 
 
-class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The progress, or the end: `kind` of an error, or empty where all is written."""
-
-    progress: float | None = None
-    kind: str = ""
-    what: str = ""
-    where: str = ""
-    remedy: str = ""
-
-
-# -- inside the process ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What a process has to do."""
-
-    kind: Kind
-    limits: Limits
-
-    def _bootstrap(self, parent_sentinel: int) -> int:
-        """Called by `multiprocessing` in the forked process."""
-        del parent_sentinel
-        self.run(*forkserver.get_inherited_fds() or ())
-
-    def run(self, file: int, columns: int, messages: int) -> NoReturn:
-        """Read, write, say how it went, and end this process."""
-        kind, reporter = self.kind, _Reporter(os.fdopen(messages, "wb"))
-        try:
-            module = import_module(kind.module)
-            apply(self.limits)
-            with (
-                os.fdopen(file, "rb", closefd=False) as content,
-                os.fdopen(columns, "wb", buffering=1 << 20) as out,
-            ):
-                tables, meta = module.imported(content, reporter.read)
-                write_columns(out, tables, meta)
-        except ImportFailedError as error:
-            ending = _Message(None, error.kind, error.what, error.where, error.remedy)
-        except MemoryError:
-            # What was held is gone with the traceback: there is room for a message.
-            what = "Reading it needs more memory than a file of its size may take."
-            ending = _Message(None, "limit", what, "", memory_remedy(kind))
-        except OSError as error:
-            what = f"Reading or caching it failed: {error.strerror or error}."
-            remedy = "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one."
-            ending = _Message(None, "file", what, "", remedy)
-        except BaseException as error:  # noqa: BLE001  # the one guard of the process
-            what = f"Reading it failed: {type(error).__name__}: {error}"
-            ending = _Message(None, "reader", what[:2000], "", REPORT)
-        else:
-            ending = _Message()
-        reporter.send(ending)
-        # Nothing is left to tidy up, and freeing a million objects takes its time.
-        os._exit(0)
-
-
-class _Reporter:
-    """Writes messages to the parent."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._next = 0.0
-
-    def read(self, share: float) -> None:
-        """So much of the file was read."""
-        if (now := time.monotonic()) >= self._next:
-            self._next = now + _REPORT_S
-            self.send(_Message(progress=_READ_SHARE * min(1.0, share)))
-
-    def send(self, message: _Message) -> None:
-        """Send a line; without a parent there is nothing to do any more."""
-        try:
-            self._stream.write(msgspec.json.encode(message) + b"\n")
-            self._stream.flush()
-        except OSError:
-            os._exit(1)
-
-
-# -- inside TensorBoard ---------------------------------------------------------------
-
-
 class SetAsideError(Exception):
     """The worker was stopped so that others have their turn; it is to begin again."""
+
+
+class Order(NamedTuple):
+    """A file to read, and where its columns go."""
+
+    file: IO[Any]
+    columns: IO[bytes]
+    kind: Kind
+    limits: Limits
+    is_last: bool
+    """Whether the worker is to end with it: it is large."""
+
+    @property
+    def task(self) -> Task:
+        """What the worker is told of it."""
+        return Task(self.kind, self.limits, self.is_last)
 
 
 class WorkerProcess:
     """One worker, from start to end."""
 
-    def __init__(
-        self, file: IO[Any], columns: IO[bytes], kind: Kind, limits: Limits
-    ) -> None:
-        """Start reading `file` into `columns`.
+    def __init__(self, order: Order) -> None:
+        """Start reading a file.
 
         Raises:
             ReaderError: no process can be started.
         """
-        self._kind, self._limits = kind, limits
+        self._order = order
         self._lock = threading.Lock()
         self._code: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         """None: it was forked."""
-        task = _Task(kind, limits)
+        self._tasks: socket.socket | None = None
+        """Hands files to one that was forked."""
+        self._cpu_s = 0.0
+        """Processor time of the files before."""
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         try:
-            if not (_FORKS and self._fork(task, file, columns)):
-                self._spawn(task, file, columns)
+            if _FORKS and self._fork():
+                self._hand(order)
+            else:
+                self._spawn(order)
         except (OSError, ValueError, EOFError) as error:
             _started.clear()
             raise ReaderError(
@@ -181,6 +110,33 @@ class WorkerProcess:
                 "",
                 "Check how many processes the user who runs TensorBoard may have.",
             ) from error
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def may_read_more(self) -> bool:
+        """Whether it waits for another file."""
+        is_open = self._tasks is not None and self._code is None
+        return is_open and not self._order.is_last and self._lines.empty()
+
+    def read_more(self, order: Order) -> None:
+        """Start reading another file, after one that was read well.
+
+        Raises:
+            ReaderError: it waits for none any more.
+        """
+        self._order = order
+        self._cpu_s = cpu_seconds_of(self.pid) or 0.0
+        try:
+            self._hand(order)
+        except OSError as error:
+            raise self._death(self._ended()) from error
+
+    def dismiss(self) -> None:
+        """Hand it no other file: it ends by itself."""
+        if self._tasks is not None:
+            with suppress(OSError):
+                self._tasks.shutdown(socket.SHUT_WR)
+        self._ended()
 
     def kill(self) -> None:
         """Stop it, if it still runs; `follow` raises then."""
@@ -191,7 +147,7 @@ class WorkerProcess:
     def follow(
         self, note: Callable[[float], object], may_go_on: Callable[[float], bool]
     ) -> None:
-        """Wait for the end.
+        """Wait until the file is read.
 
         Args:
             note: is told of progress.
@@ -203,14 +159,12 @@ class WorkerProcess:
             SetAsideError: it was not to go on.
             ImportFailedError: it did not end well.
         """
-        lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, args=(lines,), daemon=True).start()
         began = last_sign = next_look = time.monotonic()
         before, stopped = 0.0, cast("Exception | None", None)
-        ending: _Message | None = None
-        has_ended = False
+        ending: Message | None = None
+        is_well = False
         try:
-            while line := _next(lines):
+            while line := _next(self._lines):
                 now = time.monotonic()
                 if line is not _NOTHING:
                     last_sign = now
@@ -219,59 +173,69 @@ class WorkerProcess:
                         note(message.progress)
                     else:
                         ending = message or ending
-                if now < next_look or stopped is not None:
+                if stopped is not None:
+                    continue
+                if ending == Message() and self.may_read_more:
+                    is_well = True
+                    return
+                if now < next_look:
                     continue
                 next_look = now + _LOOK_S
                 used = cpu_seconds_of(self.pid)
-                if used is not None and used > before:
-                    before, last_sign = used, now
+                if used is not None:
+                    used -= self._cpu_s
+                    if used > before:
+                        before, last_sign = used, now
                 silent = now - last_sign
                 taken = now - began if used is None else max(used, silent)
                 if not may_go_on(taken):
                     stopped = SetAsideError()
-                elif silent > self._limits.silent_s:
+                elif silent > self._order.limits.silent_s:
                     stopped = self._halted()
                 if stopped is not None:
                     self.kill()
-            has_ended = True
+            is_well = True
         finally:
-            if not has_ended:
+            if not is_well:
                 self.kill()
-            code = self._ended()
+                self._ended()
+        code = self._ended()
         # A worker that says so has written all, however it ended.
         if ending is None:
             raise self._death(code) if stopped is None else stopped
         if ending.kind:
             raise error_of(ending.kind, ending.what, ending.where, ending.remedy)
 
-    def _fork(self, task: _Task, file: IO[Any], columns: IO[bytes]) -> bool:
+    def _fork(self) -> bool:
         """Whether the fork server gave a process."""
-        reading, writing = os.pipe()
+        own, its = socket.socketpair()
         try:
-            with _START:
+            with its, _START:
                 if not _started.is_set():
                     with _environment():
                         forkserver.set_forkserver_preload(list(_PRELOAD))
                         forkserver.ensure_running()
                     _started.set()
-                self._status, data = forkserver.connect_to_new_process(
-                    [file.fileno(), columns.fileno(), writing]
-                )
+                self._status, data = forkserver.connect_to_new_process([its.fileno()])
         except OSError:  # no room for its socket, or no process
-            os.close(reading)
+            own.close()
             return False
-        finally:
-            os.close(writing)
-        self._messages: IO[bytes] = os.fdopen(reading, "rb")
+        self._tasks, messages = own, own.makefile("rb")
+        self._messages: IO[bytes] = messages
         with os.fdopen(data, "wb") as out:
             # Not the parent's main module, as `multiprocessing.Process` has it: that is
             # a whole TensorBoard.
             pickle.dump({"sys_path": _search_path()}, out)
-            pickle.dump(task, out)
+            pickle.dump(Forked(), out)
         self.pid = int(forkserver.read_signed(self._status))
         return True
 
-    def _spawn(self, task: _Task, file: IO[Any], columns: IO[bytes]) -> None:
+    def _hand(self, order: Order) -> None:
+        assert self._tasks is not None  # noqa: S101  # it was forked
+        files = [order.file.fileno(), order.columns.fileno()]
+        socket.send_fds(self._tasks, [pickle.dumps(order.task)], files)
+
+    def _spawn(self, order: Order) -> None:
         """Where no process can be forked: slower, and nothing else."""
         self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
             [
@@ -279,26 +243,28 @@ class WorkerProcess:
                 "-I",
                 "-c",
                 _CODE,
-                pickle.dumps(task).hex(),
+                pickle.dumps(order.task).hex(),
                 *_search_path(),
             ],
-            stdin=file,
-            stdout=columns,
+            stdin=order.file,
+            stdout=order.columns,
             stderr=subprocess.PIPE,
             env={**os.environ, **_ENVIRONMENT},
         )
         assert self._process.stderr is not None  # noqa: S101  # a pipe
         self._messages, self.pid = self._process.stderr, self._process.pid
 
-    def _listen(self, lines: queue.SimpleQueue[bytes]) -> None:
+    def _listen(self) -> None:
         """Thread: pass on what the worker writes; empty at the end."""
-        with self._messages as stream:
-            while line := stream.readline(_MAX_LINE):
-                lines.put(line)
-        lines.put(b"")
+        with self._messages as stream, suppress(OSError):
+            while line := stream.readline(MAX_MESSAGE):
+                self._lines.put(line)
+        self._lines.put(b"")
 
     def _ended(self) -> int:
         """Its exit code; waits for it."""
+        if self._code is not None:
+            return self._code
         if self._process is None:
             try:
                 code = int(forkserver.read_signed(self._status))
@@ -306,6 +272,8 @@ class WorkerProcess:
                 code = 255
                 _started.clear()
             os.close(self._status)
+            if self._tasks is not None:
+                self._tasks.close()
         else:
             code = self._process.wait()
         with self._lock:
@@ -314,7 +282,7 @@ class WorkerProcess:
 
     def _halted(self) -> ImportFailedError:
         return FileError(
-            f"Reading it stalled: for {self._limits.silent_s:.0f} s it made no"
+            f"Reading it stalled: for {self._order.limits.silent_s:.0f} s it made no"
             f" progress.",
             "",
             "Check the disk or network drive that it lies on, and open it again.",
@@ -324,9 +292,9 @@ class WorkerProcess:
         cpu = getattr(signal, "SIGXCPU", None)
         if cpu is not None and code == -cpu:
             return LimitError(
-                f"Reading it took more than {self._limits.cpu_s} s of processor time.",
+                f"Reading it took more than {self._order.limits.cpu_s} s of processor time.",
                 "",
-                self._kind.remedy,
+                self._order.kind.remedy,
             )
         if code == -getattr(signal, "SIGKILL", 9):
             return ReaderError(
@@ -352,9 +320,9 @@ def _next(lines: queue.SimpleQueue[bytes]) -> bytes:
         return _NOTHING
 
 
-def _decoded(line: bytes) -> _Message | None:
+def _decoded(line: bytes) -> Message | None:
     try:
-        return msgspec.json.decode(line, type=_Message)
+        return msgspec.json.decode(line, type=Message)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -189,6 +189,68 @@ def test_many_are_read_by_a_few_workers_at_a_time(importer, tmp_path, workers):
     assert 1 <= most <= MAX_WORKERS
 
 
+def test_a_worker_reads_one_small_file_after_another(importer, tmp_path, workers):
+    for number in range(5):
+        path = dumped(tmp_path / f"{number}.pickle", long_history(20 + number))
+        assert rebuilt(importer.tables(path, SNAPSHOT)) == long_history(20 + number)
+        trace = tmp_path / f"{number}.json"
+        trace.write_bytes(document([event(f"{number}")]))
+        assert f"{number}" in importer.tables(trace, TRACE)["strings"]["text"]
+    assert len(workers) == 1
+
+
+def test_a_large_file_has_a_worker_of_its_own(importer, tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(importer_module, "_MOST_SMALL", 30)
+    for number, command in enumerate(("1", "2", "'" + 40 * "3" + "'", "4")):
+        assert importer.tables(commanded(tmp_path / f"{number}", command), COMMANDED)
+    first, own = workers
+    assert psutil.pid_exists(first.pid)
+    assert not psutil.pid_exists(own.pid)
+
+
+def test_a_worker_that_idles_goes_and_is_replaced(importer, tmp_path, workers):
+    importer.tables(commanded(tmp_path / "a", ""), COMMANDED)
+    (idle,) = workers
+    os.kill(idle.pid, signal.SIGKILL)
+    assert importer.tables(commanded(tmp_path / "b", "0"), COMMANDED)
+    wait_until(lambda: not psutil.pid_exists(idle.pid))
+    assert importer.tables(commanded(tmp_path / "c", "1"), COMMANDED)
+    assert len(workers) == 2
+    importer.close()
+    wait_until(lambda: not any(psutil.pid_exists(one.pid) for one in workers))
+
+
+SPOILED = "import builtins; builtins.spoiled = getattr(builtins, 'spoiled', 0) + 1"
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        f"{SPOILED}\nassert spoiled == 1",
+        f"{SPOILED}\nif spoiled > 1: import ctypes; ctypes.string_at(0)",
+        f"{SPOILED}\nif spoiled > 1: raise MemoryError",
+    ],
+)
+def test_what_is_said_of_a_file_does_not_rest_on_the_one_before(
+    importer, tmp_path, workers, spoilt
+):
+    """Whatever the file before left in a worker, a fresh one has the last word."""
+    importer.tables(commanded(tmp_path / "a", SPOILED), COMMANDED)
+    tables = importer.tables(commanded(tmp_path / "b", spoilt), COMMANDED)
+    assert bytes(tables["bytes"]["value"].tolist()).decode() == spoilt
+    assert len(workers) == 2
+
+
+def test_each_file_has_the_time_and_memory_of_its_own(importer, tmp_path, monkeypatch):
+    """Not less after others: a worker is limited anew for each."""
+    limited(monkeypatch, cpu_s=2, memory_bytes=96 << 20)
+    took = "import time; end = time.process_time() + 0.9\nwhile time.process_time() < end: 1"
+    for number in range(4):
+        command = f"{took}\nlist(bytes(6 << 20)); {number}"
+        path = commanded(tmp_path / f"{number}", command)
+        assert importer.tables(path, COMMANDED)
+
+
 def test_a_refused_file_is_named_with_reason_place_and_remedy(importer, tmp_path):
     path = tmp_path / "evil.pickle"
     path.write_bytes(pickle.dumps(os.system))
@@ -388,7 +450,11 @@ def test_a_fork_server_that_was_killed_is_replaced(importer, tmp_path):
     first = server()
     first.kill()
     wait_until(lambda: first.status() == psutil.STATUS_ZOMBIE)
+    # By the worker that is there.
     assert importer.tables(commanded(tmp_path / "b", "0"), COMMANDED)
+    assert server() == first
+    failed(importer, commanded(tmp_path / "c", "1 / 0"), ReaderError, read_as=COMMANDED)
+    assert importer.tables(commanded(tmp_path / "d", "1"), COMMANDED)
     assert server() != first
 
 
