@@ -262,13 +262,23 @@ class FileProblems:
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self.problems: tuple[Problem, ...] = ()
+        self._problems: tuple[Problem, ...] | None = ()
+        """None: they are to be collected again."""
         self._clock = clock
         self._listings: tuple[FoundFiles[Any], ...] = ()
         self._listed: dict[str, FileKey] = {}
         """By path: the content that the last listing saw."""
         self._noted: dict[str, tuple[FileKey | None, tuple[Problem, ...]]] = {}
         """By name: of which content, and what was wrong."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All of them."""
+        if self._problems is None:
+            self._problems = tuple(
+                problem for _, problems in self._noted.values() for problem in problems
+            )
+        return self._problems
 
     def keep(self, listings: tuple[FoundFiles[Any], ...]) -> None:
         """Forget what was said of listed files that are gone, or not as they were."""
@@ -281,7 +291,7 @@ class FileProblems:
             for name, noted in self._noted.items()
             if noted[0] in (None, self._listed.get(name))
         }
-        self._collect()
+        self._problems = None
 
     def note(
         self, name: str, problems: Sequence[Problem], listed: FileKey | None
@@ -289,10 +299,12 @@ class FileProblems:
         """Whether that is news; see `Run.note_read`."""
         if listed is not None and self._listed.get(name) != listed:
             return False  # it was read too late
-        before = self.problems
+        _, before = self._noted.get(name, (None, ()))
         self._noted[name] = listed, tuple(problems)
-        self._collect()
-        return self.problems != before
+        if before == tuple(problems):
+            return False
+        self._problems = None
+        return True
 
     def check(self, found: FoundSnapshots, budget: Budget) -> bool:
         """Look at the ends of snapshots; True when all are done."""
@@ -310,13 +322,8 @@ class FileProblems:
                 self._noted[file.path] = file.key, tuple(_faults(file))
             except StorageError:
                 done = False
-        self._collect()
+        self._problems = None
         return done
-
-    def _collect(self) -> None:
-        self.problems = tuple(
-            problem for _, problems in self._noted.values() for problem in problems
-        )
 
 
 def _faults(file: FoundSnapshot) -> Iterator[Problem]:

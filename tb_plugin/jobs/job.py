@@ -314,10 +314,9 @@ class Jobs(Generic[Found, Result]):
             if result is not None:
                 self._ready[name] = key
             job.end(result, problem)
-        self.tidy()
         if after is not None:
             job.derived(after)
-            self.tidy()
+        self.tidy()
 
     def _problems_of(
         self, job: Job[Found, Result], result: Result | None

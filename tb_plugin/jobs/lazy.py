@@ -6,16 +6,18 @@ import mmap
 import sys
 import threading
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
 _T = TypeVar("_T")
+_WITHOUT_PARTS: Final = (int, float, bool, str, bytes, type)
 
 
 class LazyCache:
@@ -81,34 +83,49 @@ def held_bytes(value: Any) -> int:
 
     What is mapped from a file does not count.
     """
-    return _held_bytes(value, {})
+    total = 0
+    left: list[Any] = [value]
+    counted: dict[int, Any] = {}
+    """By id; they are retained, so that no id is used twice meanwhile."""
+    while left:
+        item = left.pop()
+        if item is None or isinstance(item, _WITHOUT_PARTS):
+            continue
+        if isinstance(item, np.ndarray):
+            item = _owner(item)
+            if item is None:
+                continue
+        if id(item) in counted:
+            continue
+        counted[id(item)] = item
+        if isinstance(item, np.ndarray):
+            total += int(item.nbytes)
+        elif isinstance(item, (tuple, list)) and item and isinstance(item[0], str):
+            total += sum(map(sys.getsizeof, item))
+        else:
+            left += _parts(item)
+    return total
 
 
-def _held_bytes(value: Any, seen: dict[int, Any]) -> int:
-    """`seen` holds what was counted, so that no id is used twice meanwhile."""
-    if isinstance(value, np.ndarray):
-        owner = _owner(value)
-        if owner is None or id(owner) in seen:
-            return 0
-        seen[id(owner)] = owner
-        return int(owner.nbytes)
-    if value is None or isinstance(value, (int, float, bool, str, bytes, type)):
-        return 0
-    if id(value) in seen:
-        return 0
-    seen[id(value)] = value
+def _parts(value: Any) -> Iterable[Any]:
+    """What an object leads to, as far as it is ours, or a container."""
     if isinstance(value, (tuple, list)):
-        if value and isinstance(value[0], str):
-            return sum(map(sys.getsizeof, value))
-        return sum(_held_bytes(item, seen) for item in value)
+        return value
     if isinstance(value, dict):
-        return sum(_held_bytes(item, seen) for item in list(value.values()))
-    if is_dataclass(value):
-        of_fields = (getattr(value, field.name) for field in fields(value))
-        return sum(_held_bytes(item, seen) for item in of_fields)
-    if type(value).__module__.startswith("tb_plugin."):
-        return _held_bytes(list(getattr(value, "__dict__", {}).values()), seen)
-    return 0
+        return list(value.values())
+    kind: Any = type(value)
+    names = _field_names(kind)
+    if names is not None:
+        return [getattr(value, name) for name in names]
+    if kind.__module__.startswith("tb_plugin."):
+        return list(getattr(value, "__dict__", {}).values())
+    return ()
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Of a dataclass; None: it is none."""
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
 
 
 def _owner(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:

@@ -35,7 +35,7 @@ from tb_plugin.pages.histories.figures import (
     figures_of,
     pinned_figures_of,
 )
-from tb_plugin.pages.histories.history import facts_of
+from tb_plugin.pages.histories.history import settings_of
 from tb_plugin.pages.modules.modules import ModulesQuery, modules
 from tb_plugin.pages.of_run import View
 from tb_plugin.pages.overview.facts import FactsReader
@@ -245,18 +245,16 @@ class Reader:
                 one.reference.id: pool.submit(self._snapshot, run, one)
                 for one in by_size
             }
+            shown = sys.stderr.isatty()
             for one in found:
-                yield self._awaited(one, told.pop(one.reference.id))
+                yield self._awaited(one, told.pop(one.reference.id), shown=shown)
 
     def _snapshot(self, run: Run, one: FoundHistory) -> Snapshot:
         """One of them; of large ones one at a time is held in memory."""
         is_large = size_of(one) > _LARGE_BYTES
         with self._large if is_large else nullcontext():
             opening = self._opened(run, one)
-            seconds = threading.TIMEOUT_MAX
-            self._errors.judge.ask(
-                run, one, open_it=True, seconds=seconds, opening=opening
-            )
+            self._errors.judge.judge(run, opening)
             return opening.derived(partial(_snapshot, one)) or Snapshot(
                 history=one.reference, origin=one.origin, problem=opening.problem
             )
@@ -272,9 +270,10 @@ class Reader:
         opening.wait(threading.TIMEOUT_MAX)
         return opening
 
-    def _awaited(self, found: FoundHistory, told: Future[Snapshot]) -> Snapshot:
-        """Wait for one; a terminal shows how far it is."""
-        shown = sys.stderr.isatty()
+    def _awaited(
+        self, found: FoundHistory, told: Future[Snapshot], *, shown: bool
+    ) -> Snapshot:
+        """Wait for one; `shown`: a terminal shows how far it is."""
         while True:
             try:
                 snapshot = told.result(_POLL_SECONDS if shown else None)
@@ -294,12 +293,11 @@ class Reader:
 
 
 def _snapshot(found: FoundHistory, history: OpenHistory) -> Snapshot:
-    facts = history.once("facts", partial(facts_of, history))
     return Snapshot(
         history=found.reference,
         origin=found.origin,
         problem=None,
-        settings={setting.name: setting.value for setting in facts.settings},
+        settings={one.name: one.value for one in settings_of(history)},
         devices=figures_of(history),
         pinned_host_memory=pinned_figures_of(history),
         not_read=tuple(history.snapshot.unread),

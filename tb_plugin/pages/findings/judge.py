@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
@@ -45,6 +46,12 @@ class Judged:
     at_end: OomError | None
     """The last event of a history that has no error, on the device that held most."""
     problem: Problem | None = None
+    has_end: bool = True
+    """Whether the last event was judged: only a recording's other findings rest on it."""
+
+    def is_enough_for(self, run: Run) -> bool:
+        """Whether all is known of it that findings about a run may rest on."""
+        return self.has_end or run.made_of != "recording"
 
 
 class HistoryJudge:
@@ -78,22 +85,19 @@ class HistoryJudge:
         *,
         open_it: bool,
         seconds: float = 0.0,
-        opening: HistoryJob | None = None,
     ) -> Judged | None:
         """The same, and see to it that it becomes known.
 
         `open_it`: also where nobody opened the history yet. `seconds`: how long to wait
-        for it; a run's lock must not be held then. `opening`: what is open already, also
-        where it is no longer retained.
+        for it; a run's lock must not be held then.
 
         Raises:
             NotReadyError: too many are being opened.
         """
         judged = self.known(found)
-        if judged is not None:
+        if judged is not None and judged.is_enough_for(run):
             return judged
-        if opening is None:
-            opening = self._histories.known(found.key)
+        opening = self._histories.known(found.key)
         if opening is None and open_it and size_of(found) <= MAX_UNASKED_BYTES:
             opening = self._histories.open(run, found)
         if opening is None:
@@ -102,7 +106,7 @@ class HistoryJudge:
             opening.wait(seconds)
         if opening.state == "opening":
             return None
-        thread = self._begin(opening)
+        thread = self._begin(run, opening)
         if seconds and thread is not None:
             thread.join(seconds)
         return self.known(found)
@@ -110,23 +114,39 @@ class HistoryJudge:
     def is_under_way(self, found: FoundHistory) -> bool:
         """Whether more will be known of it without anybody doing anything."""
         with self._lock:
-            if found.key in self._known:
-                return False
             if found.key in self._under_way:
                 return True
+            if found.key in self._known:
+                return False
         # Whoever asks next has it judged, if it was opened by then.
         return self._histories.known(found.key) is not None
 
-    def _begin(self, opening: HistoryJob) -> threading.Thread | None:
+    def judge(self, run: Run, opening: HistoryJob) -> Judged:
+        """Judge what was opened, now and here."""
+        with_end = run.made_of == "recording"
+        with self._one:
+            judged = opening.derived(partial(judge, with_end=with_end))
+        judged = judged or Judged(None, None, opening.problem)
         key = opening.found.key
         with self._lock:
-            if key in self._known:
+            self._known[key] = judged
+            self._num_judged += 1
+            self._under_way.pop(key, None)
+            while len(self._known) > MAX_KEPT:
+                self._known.popitem(last=False)
+        return judged
+
+    def _begin(self, run: Run, opening: HistoryJob) -> threading.Thread | None:
+        key = opening.found.key
+        with self._lock:
+            judged = self._known.get(key)
+            if judged is not None and judged.is_enough_for(run):
                 return None
             thread = self._under_way.get(key)
             if thread is None and len(self._under_way) < MAX_WAITING:
                 thread = threading.Thread(
-                    target=self._work,
-                    args=(opening,),
+                    target=self.judge,
+                    args=(run, opening),
                     name="memboard-verdict",
                     daemon=True,
                 )
@@ -134,30 +154,19 @@ class HistoryJudge:
                 self._under_way[key] = thread
             return thread
 
-    def _work(self, opening: HistoryJob) -> None:
-        """Thread: judge one."""
-        with self._one:
-            judged = opening.derived(judge) or Judged(None, None, opening.problem)
-        with self._lock:
-            self._known[opening.found.key] = judged
-            self._num_judged += 1
-            self._under_way.pop(opening.found.key, None)
-            while len(self._known) > MAX_KEPT:
-                self._known.popitem(last=False)
 
-
-def judge(history: OpenHistory) -> Judged:
+def judge(history: OpenHistory, *, with_end: bool = True) -> Judged:
     """What an open history says."""
     devices: Any = [one for one in history.devices.values() if not one.is_host]
     found = errors_of(devices)
     at_end = None
     number = history.default_device
-    if not found.errors and number is not None:
+    if with_end and not found.errors and number is not None:
         device: Any = history.devices[number]
         if device.num_events and not device.is_host:
             last = device.num_events - 1
             at_end = state_at(device, last)
-    return Judged(found, at_end)
+    return Judged(found, at_end, has_end=with_end)
 
 
 def size_of(found: FoundHistory) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,18 +80,22 @@ def history(asked: Asked[HistoryQuery]) -> HistoryResponse:
 
 def facts_of(history: OpenHistory) -> HistoryFacts:
     """What an open history says."""
-    snapshot = history.snapshot
-    settings = list(snapshot.settings.items())[:_MAX_SETTINGS]
     return HistoryFacts(
         devices=tuple(_device(history, one) for one in history.devices.values()),
         default_device=history.default_device,
         streams=history.stream_labels,
         pools=history.pool_labels,
-        settings=tuple(
-            HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
-            for name, value in settings
-        ),
-        num_stacks=len(snapshot.stacks),
+        settings=settings_of(history),
+        num_stacks=len(history.snapshot.stacks),
+    )
+
+
+def settings_of(history: OpenHistory) -> tuple[HistorySetting, ...]:
+    """Those of the allocator, as the file has them."""
+    settings = islice(history.snapshot.settings.items(), _MAX_SETTINGS)
+    return tuple(
+        HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
+        for name, value in settings
     )
 
 

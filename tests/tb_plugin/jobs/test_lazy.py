@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
 
-from tb_plugin.jobs.lazy import LazyCache
+from tb_plugin.jobs.lazy import LazyCache, held_bytes
 
 SOON_S = 60.0
 
@@ -71,3 +75,28 @@ def test_of_those_with_a_bound_the_oldest_go():
         kept.get(name, lambda name=name: name, most=2)
     assert kept.get("c", lambda: "new", most=2) == "c"
     assert kept.get("a", lambda: "new", most=2) == "new"
+
+
+@dataclass
+class Parts:
+    """Something that leads to others."""
+
+    parts: Any
+
+
+def test_what_is_held_counts_once_however_it_is_reached():
+    array, text = np.zeros(1000), "x" * 500
+    file = np.frombuffer(mmap.mmap(-1, 8000), np.uint8)
+    seen = np.broadcast_to(np.int64(1), 10**9)
+    whole = Parts({"a": [array, array[5:], Parts(array)], "b": (file, seen, 1.5, None)})
+    circle: list[Any] = [whole]
+    circle.append(circle)
+    assert held_bytes(circle) == array.nbytes
+    assert 500 < held_bytes([("text", text), 7]) < 1000
+    kept = LazyCache()
+    kept.get("array", lambda: array)
+    assert held_bytes(Parts(kept)) == array.nbytes
+    deep: Any = array
+    for _ in range(100_000):
+        deep = [deep]
+    assert held_bytes(deep) == array.nbytes

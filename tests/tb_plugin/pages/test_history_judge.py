@@ -15,7 +15,8 @@ from tb_plugin.pages.findings import judge as module
 from tb_plugin.pages.findings.judge import HistoryJudge, Judged
 from tb_plugin.worker.cache import FileKey
 
-RUN: Any = None
+RUN: Any = SimpleNamespace(made_of="snapshots")
+RECORDING: Any = SimpleNamespace(made_of="recording")
 HISTORY: Any = object()
 
 
@@ -41,9 +42,9 @@ class Opened:
 def go_on(monkeypatch):
     event = threading.Event()
 
-    def judge(_: object) -> Judged:
+    def judge(_: object, *, with_end: bool) -> Judged:
         event.wait(300)
-        return Judged(None, None)
+        return Judged(None, None, has_end=with_end)
 
     monkeypatch.setattr(module, "judge", judge)
     yield event
@@ -66,3 +67,17 @@ def test_only_so_many_histories_are_held_while_they_wait(go_on):
     assert not left
     assert not judge._under_way
     assert not any(map(judge.is_under_way, many))
+
+
+def test_the_last_event_is_judged_where_findings_rest_on_it(go_on):
+    go_on.set()
+    judge: Any = HistoryJudge(Opened())  # type: ignore[arg-type]  # as far as it is asked
+
+    def has_end(run: Any) -> bool:
+        judged = judge.ask(run, found(1), open_it=False, seconds=60)
+        assert not judge.is_under_way(found(1))
+        return bool(judged.has_end)
+
+    # The file may lie in the folder of a recording, too.
+    assert [has_end(run) for run in (RUN, RUN, RECORDING, RUN)] == [0, 0, 1, 1]
+    assert judge.version[0] == 2
