@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -81,15 +82,20 @@ def find_group(root: Path = Path("/")) -> ControlGroup | None:
 def machine_bytes() -> int | None:
     """Memory of this machine, or what a control group lets this process have of it.
 
-    None where nobody says it.
+    None where nobody says it. The group is looked for once, its limit is read each time.
     """
-    group = find_group()
+    group = _own_group()
     limit = None if group is None else group.limit_bytes()
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows
         return limit
     return whole if limit is None else min(whole, limit)
+
+
+@cache
+def _own_group() -> ControlGroup | None:
+    return find_group()
 
 
 def _ancestors(root: Path, mounts: str, path: str, *, version_2: bool) -> list[Path]:

@@ -135,7 +135,7 @@ def test_a_process_has_what_its_group_lets_it_have_of_the_machine(monkeypatch):
         def limit_bytes(self):
             return limit
 
-    monkeypatch.setattr(control_group, "find_group", Group)
+    monkeypatch.setattr(control_group, "_own_group", Group)
     limit = None
     whole = control_group.machine_bytes()
     assert whole > 1 << 28
