@@ -52,6 +52,19 @@ if TYPE_CHECKING:
 CAPTURE: Final = "capture"
 """The kind these records are tagged with."""
 
+TRACE_ENDED: Final = "ended"
+"""Of a trace of torch's profiler, which is yet to be saved."""
+
+TRACE_READ: Final = "digest"
+"""Of one that is saved, with what was read out of it."""
+
+TRACE_LOST: Final = "lost"
+"""Of a cycle that has no trace and gets none."""
+
+TRACE_CONTEXTS: Final = (TRACE_ENDED, "", TRACE_READ, TRACE_LOST)
+"""Contexts of captures of one trace: a later one takes the place of an earlier one. The
+empty one is of a trace that is saved."""
+
 MAX_CAPTURE_BYTES: Final = 1 << 28
 """Of all tables of a capture in memory, by the account of `size_of`."""
 MAX_BODY_BYTES: Final = MAX_CAPTURE_BYTES + (1 << 24)

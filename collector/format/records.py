@@ -194,8 +194,8 @@ class Capture:
     """1-based number of the function's call in its phase; 0 by hand."""
     context: str = ""
     """`start` or `end`: the side of the call it shows; empty: all of it. Of a history:
-    also `oom`, `exception` or `signal`, what it was taken at. Of a trace `digest`: it
-    stands for the one before it of the same time, with what was read out of the trace."""
+    also `oom`, `exception` or `signal`, what it was taken at. Of a trace: how
+    far it has come, as one of `capture.TRACE_CONTEXTS`."""
     label: str = ""
     """The user's own name for it."""
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -2,8 +2,8 @@
 
 - `source`: the listener of the cycles, on the thread that trains; `session`: one trace;
   `others`: the program's own profilers, which come first;
-- `exporting`: the thread that saves; `files`, `kept` (retention), `moments` (variables of
-  names);
+- `exporting`: the thread that saves and reads; `saving` and `files`, `kept` (retention),
+  `moments` (variables of names); `lost`: cycles without a trace;
 - `digest`: what is read out of a trace: `events`, `nesting`, `operators`, `summary`,
   `stacks`, `memory_timeline`; `report`: the capture.
 
@@ -44,7 +44,7 @@ class Tracing:
         return self.exporter.kept.saved
 
     def close(self) -> None:
-        """Leave torch as it was, and save what waits: a minute at most."""
+        """Leave torch as it was; save and read what waits, as long as that goes on."""
         self.source.close()
         self.exporter.close()
 

@@ -1,38 +1,37 @@
 """Finished traces on their way to the disk, on a thread of their own.
 
-A trace whose file is there is recorded, counted and sent to the mirror at once. Only when
-no other one waits to be saved is it digested: what is read out of it is recorded later.
+No trace that the schedule asked for is dropped because others are on their way. One whose
+file is there is recorded, counted and sent to the mirror at once; what is read out of it is
+recorded later, when none waits to be saved. Where too much waits in memory, the step that
+has ended a trace waits too, as it does for torch's own handler, which writes it there.
 
 Measured with torch 2.13 and 200,000 events: to end a trace takes torch 7 us per event on
 the thread that trains; to write it 2.4 us, to hand out its events 4 us and to free them
 4 us, all of them holding the interpreter, so that training waits whichever thread asks.
 Only packing (gzip) runs beside it. All else is read in small portions with pauses between.
 
-At most `MAX_IN_MEMORY` traces wait, are saved or are read: each holds its events in memory,
-about a kilobyte each.
+A trace that has ended is announced before it is saved, so that of a process which is killed
+in between the recording says which one is missing.
 """
 
 from __future__ import annotations
 
-import errno
-import shutil
 import threading
 import time
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from collector.config.values import resolve
+from collector.clock.thread_progress import ThreadProgress
 from collector.core.guard import Block
 from collector.core.source import SourceInfo
 from collector.core.warn_once import remedy_for
-from collector.format.sizes import counted
-from collector.torch_profiler.digest.digest import DigestInterruptedError, digest_of
-from collector.torch_profiler.digest.report import Saved, capture_of
-from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
-from collector.torch_profiler.kept import Kept
-from collector.torch_profiler.moments import identity_values
+from collector.format.capture import TRACE_ENDED
+from collector.torch_profiler.digest.digest import digest_of
+from collector.torch_profiler.digest.report import NOT_YET, Saved, capture_of
+from collector.torch_profiler.lost import LostTraces
+from collector.torch_profiler.saving import OverBudgetError, TraceFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,34 +47,33 @@ if TYPE_CHECKING:
 
 _NAME: Final = "torch_profiler"
 
-MAX_BYTES: Final = 20 * 2**30
-"""Disk budget of one rank's traces and what belongs to them; no more is saved then."""
+MAX_WAITING: Final = 2
+"""Traces that may wait to be saved while training goes on, and be held by whatever size."""
 
-MAX_IN_MEMORY: Final = 3
+MAX_UNREAD_BYTES: Final = 2**28
+"""Of memory, about, that further traces may take which are saved and not yet read."""
+
+_MEMORY_PER_BYTE: Final = 3
+"""A trace's memory, as a multiple of its file: about a kilobyte per event."""
+
+STALLED_SECONDS: Final = 60.0
+"""Nobody waits longer where nothing moves: a disk or `post_process` that hangs."""
 
 CLOSE_SECONDS: Final = 60.0
-"""The longest that the end of a recording waits for traces to be saved."""
+"""The longest that the end of a recording waits for traces to be read."""
+
+SAVE_SECONDS: Final = 600.0
+"""The longest that a step, or the end of a recording, waits for traces to be saved."""
 
 CALM_SECONDS: Final = 30.0
-"""The longest that a trace waits for torch to record no stacks: it records those of every
-thread, and what goes on here would fill the next trace."""
+"""The longest that a trace waits for torch to record no stacks, and torch for the work on a
+trace to pause: it records the calls of every thread."""
 
-PLACE_SECONDS: Final = 10.0
-"""Longest wait of the first trace for the rank's file, whose neighbour it becomes."""
-
-_LEAST_FREE_BYTES: Final = 2**26
+_POLL_SECONDS: Final = 0.05
 
 INFO: Final = SourceInfo(
     name="torch_profiler.memory_timeline", cost="50 us per event, beside training"
 )
-
-
-class OverBudgetError(Exception):
-    """A trace that was larger than what is left of the budget."""
-
-
-class NoRoomError(OSError):
-    """The disk is nearly full."""
 
 
 class Exporter:
@@ -93,45 +91,53 @@ class Exporter:
         warn_once: WarnOnce,
     ) -> None:
         """`flush` has the rank's file made, if it is not there yet, within seconds."""
-        self.kept = Kept(settings.num_traces_to_keep, remote)
+        self._files = TraceFiles(
+            settings,
+            sink=sink,
+            identify=identify,
+            run_dir=run_dir,
+            remote=remote,
+            flush=flush,
+            warn_once=warn_once,
+        )
+        self.kept = self._files.kept
+        self.lost = LostTraces(sink)
         self._settings = settings
         self._sink = sink
-        self._identify = identify
-        self._run_dir = run_dir
-        self._flush = flush
         self._warn_once = warn_once
-        self._post_process = (
-            None
-            if settings.post_process is None
-            else resolve(settings.post_process, "torch_profiler.post_process")
-        )
         self._waiting: deque[Trace] = deque()
         """Traces that are to be saved."""
+        self._saving: Trace | None = None
         self._saved: deque[Saved] = deque()
-        """Traces that are to be digested."""
+        """Traces that are to be read."""
+        self._reading: Saved | None = None
         self._changed = threading.Condition()
-        self._is_busy = self._is_saving = False
         self._is_over = False
+        self._is_awaited = False
+        """Whether training waits for memory."""
+        self._num_moves = 0
+        """Rises with whatever is done here."""
         self._thread: threading.Thread | None = None
         self._calm = threading.Event()
         """Set while torch does not record what this thread does."""
         self._calm.set()
-        self._largest = 0
-        """Bytes of the largest trace so far."""
+        self._rests = threading.Event()
+        """Set while the thread does nothing that would be recorded."""
+        self._rests.set()
 
     # For the training thread.
 
     @property
     def why_not(self) -> str:
         """Why a further trace could not be saved just now; empty where it could."""
-        if len(self._waiting) + len(self._saved) + self._is_busy >= MAX_IN_MEMORY:
-            return "the traces before it are still being saved or read"
-        if self.kept.num_bytes_beside >= MAX_BYTES:
-            return f"the traces on this disk take {MAX_BYTES:,} bytes, which is all they may"
-        return ""
+        with self._changed:
+            if not self._has_room:
+                return "the traces before it could not be saved, as nothing moves"
+        return self._files.why_full
 
     def put(self, trace: Trace) -> None:
-        """Save it, on the thread."""
+        """Save it, on the thread; waits while memory has no room for a further one."""
+        self._sink.put_capture(capture_of(trace, context=TRACE_ENDED, problem=NOT_YET))
         with self._changed:
             self._waiting.append(trace)
             if self._thread is None:
@@ -140,6 +146,8 @@ class Exporter:
                 )
                 self._thread.start()
             self._changed.notify_all()
+            if not self._has_room:
+                self._await_room(self._thread)
 
     def recording(self, is_on: bool) -> None:
         """Torch begins or ends to record: other threads' Python calls are recorded too."""
@@ -147,26 +155,26 @@ class Exporter:
             self._calm.set()
         elif self._settings.with_stack:
             self._calm.clear()
+            self._rests.wait(CALM_SECONDS)
 
-    def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Save what waits, for a bounded time."""
+    def close(self) -> None:
+        """Save and read what waits, as long as that goes on."""
         with self._changed:
             self._is_over = True
             self._calm.set()
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(seconds)
-            if self._thread.is_alive():
-                is_lost = self._waiting or self._is_saving
-                self._warn_once(
-                    f"{_NAME} close",
-                    "after %d s a trace is still being %s. Record less of each step, or"
-                    " fewer steps.",
-                    seconds,
-                    "saved and may be lost"
-                    if is_lost
-                    else "read: its file is saved, its operators are not recorded",
-                )
+        thread, began = self._thread, time.monotonic()
+        if thread is not None:
+            progress = ThreadProgress(thread, self._moves)
+            while thread.is_alive():
+                thread.join(_POLL_SECONDS)
+                with self._changed:
+                    limit = SAVE_SECONDS if self._unsaved() else CLOSE_SECONDS
+                seconds = time.monotonic() - began
+                if seconds > limit or progress.idle_seconds() > STALLED_SECONDS:
+                    self._give_up(seconds)
+                    break
+        self.lost.close()
         self.kept.settle()
 
     def after_fork(self) -> None:
@@ -175,6 +183,60 @@ class Exporter:
         self._thread = None
         self._waiting.clear()
         self._saved.clear()
+
+    @property
+    def _has_room(self) -> bool:
+        """For one more trace, in memory; hold `_changed`, as for the next two."""
+        unsaved, unread = self._unsaved(), self._unread()
+        if len(unsaved) + len(unread) <= MAX_WAITING:
+            return True
+        held = sum(saved.num_plain_bytes for saved in unread) * _MEMORY_PER_BYTE
+        return len(unsaved) <= MAX_WAITING and held <= MAX_UNREAD_BYTES
+
+    def _unsaved(self) -> list[Trace]:
+        return [*filter(None, (self._saving,)), *self._waiting]
+
+    def _unread(self) -> list[Saved]:
+        return [*filter(None, (self._reading,)), *self._saved]
+
+    def _moves(self) -> int:
+        return self._num_moves
+
+    def _await_room(self, thread: threading.Thread) -> None:
+        """Hold `_changed`."""
+        began, progress = time.monotonic(), ThreadProgress(thread, self._moves)
+        self._is_awaited = True
+        try:
+            while not (self._has_room or self._is_over):
+                self._changed.wait(_POLL_SECONDS)
+                seconds = time.monotonic() - began
+                if progress.idle_seconds() > STALLED_SECONDS or seconds > SAVE_SECONDS:
+                    break
+        finally:
+            self._is_awaited = False
+        self._warn_once(
+            f"{_NAME} waits",
+            "a training step has waited %.1f s for traces to be saved and read, and"
+            " others may: traces come faster than that. Nothing is left out. Trace fewer"
+            " cycles (schedule.wait, schedule.repeat), or record less of each step.",
+            time.monotonic() - began,
+        )
+
+    def _give_up(self, seconds: float) -> None:
+        """The recording ends before all is done; name what is lost."""
+        with self._changed:
+            unsaved, unread = self._unsaved(), self._unread()
+        for trace in unsaved:
+            why = f"the recording ended, and in {seconds:.0f} s it was not saved"
+            self.lost.add(trace, why, "Record less of each step, or fewer steps.")
+        if unread:
+            self._warn_once(
+                f"{_NAME} close",
+                "after %d s traces are still being read: %d files are saved, their"
+                " operators are not recorded. Record less of each step, or fewer steps.",
+                seconds,
+                len(unread),
+            )
 
     # On its own thread.
 
@@ -185,96 +247,85 @@ class Exporter:
                     self._changed.wait()
                 if not (self._waiting or self._saved):
                     return
-                self._is_busy = True
-                trace = self._waiting.popleft() if self._waiting else None
-                saved = None if trace else self._saved.popleft()
-                self._is_saving = trace is not None
+                self._rests.clear()
+                if not self._waiting:
+                    self._reading = self._saved.popleft()
             try:
-                self._calm.wait(CALM_SECONDS)
-                if trace is not None:
-                    self._save(trace)
-                elif saved is not None:
-                    self._digest(saved)
+                self._rest()
+                self._save_waiting()
+                if self._reading is not None:
+                    self._digest(self._reading)
             finally:
-                del trace, saved
-                self._is_busy = self._is_saving = False
+                self._rests.set()
+                with self._changed:
+                    self._reading = None
+                    self._changed.notify_all()
+
+    def _rest(self) -> None:
+        """Do nothing while torch records it."""
+        if not self._calm.is_set():
+            self._rests.set()
+            self._calm.wait(CALM_SECONDS)
+            self._rests.clear()
+
+    def _save_waiting(self) -> None:
+        """Save all that wait, first of all else."""
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    return
+                trace = self._saving = self._waiting.popleft()
+            with Block(partial(self._unsavable, trace)):
+                self._save(trace)
+            with self._changed:
+                self._saving = None
+                self._num_moves += 1
+                self._changed.notify_all()
+            del trace
 
     def _save(self, trace: Trace) -> None:
         """Write the file, and have it known and copied before anything is read of it."""
-        with Block(partial(self._lost, trace)):
-            self._saved.append(self._written(trace))
+        saved = self._files.write(trace)
+        self._num_moves += 1
+        self._put(saved, None)
+        self._rests.set()  # what is the user's may be recorded
+        try:
+            problem = self._files.hand_on(saved)
+        finally:
+            self._rests.clear()
+            self._rest()
+        problem = "; ".join(filter(None, (saved.problem, problem)))
+        with self._changed:
+            self._saved.append(replace(saved, problem=problem))
 
-    def _lost(self, trace: Trace, error: BaseException) -> None:
+    def _unsavable(self, trace: Trace, error: BaseException) -> None:
         trace.profile = None
         remedy = "Please report this."
         if isinstance(error, OverBudgetError):
             remedy = "Keep fewer traces (torch_profiler.num_traces_to_keep)."
         elif isinstance(error, OSError):
             remedy = remedy_for(error)
-        known = isinstance(error, (OSError, OverBudgetError))
-        self._warn_once(
-            f"{_NAME} save {type(error).__name__}",
-            "the trace of steps %d to %d was not saved and nothing of it is left: %s."
-            " Training and recording go on. %s",
-            trace.first_step,
-            trace.last_step,
-            error,
+        is_understood = isinstance(error, (OSError, OverBudgetError))
+        self.lost.add(
+            trace,
+            f"{type(error).__name__}: {error}",
             remedy,
-            error=None if known else error,
+            error=None if is_understood else error,
         )
-        problem = f"not saved: {type(error).__name__}: {error}"[:500]
-        self._sink.put_capture(capture_of(trace, problem=problem))
-
-    def _written(self, trace: Trace) -> Saved:
-        folder = self._folder()
-        values = {
-            **identity_values(self._identify(), self._run_dir.name),
-            **trace.moment,
-        }
-        path = self._place(folder, self._settings.filename, values)
-        self._check_room(folder)
-        write_trace(trace.profile, path, compress=path.name.endswith(".gz"))
-        size = path.stat().st_size
-        self._largest = max(self._largest, size)
-        if self.kept.num_bytes_beside + size > MAX_BYTES:
-            path.unlink(missing_ok=True)
-            raise OverBudgetError(
-                f"{counted(size, 'byte')} more than the {MAX_BYTES:,} that traces may take"
-            )
-        stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
-        saved = Saved(
-            trace=trace,
-            folder=folder,
-            path=path,
-            num_bytes=size,
-            values=values,
-            kept=stays,
-            remote=url,
-            problem=trace.problem,
-        )
-        self._put(saved, None)
-        self._flush(PLACE_SECONDS)
-        problem = self._post_processed(path)
-        self.kept.send(path, values, stays=stays)
-        return replace(saved, problem="; ".join(filter(None, (saved.problem, problem))))
 
     def _digest(self, saved: Saved) -> None:
         trace = saved.trace
-        try:
-            with Block(partial(self._unread, saved.path), (DigestInterruptedError,)):
-                digest = digest_of(
-                    trace, self._settings, rank=self._sink.rank, pause=self._pause
-                )
-                if digest.why_no_timeline:
-                    self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
-                beside, problems = self._write_beside(digest, saved)
-                self._put(saved, digest, beside, (*digest.problems, *problems))
-        except DigestInterruptedError:
-            self._saved.appendleft(saved)
-            return
+        with Block(partial(self._unreadable, saved.path)):
+            digest = digest_of(
+                trace, self._settings, rank=self._sink.rank, pause=self._pause
+            )
+            if digest.why_no_timeline:
+                self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
+            beside, problems = self._files.write_beside(digest, saved)
+            self._put(saved, digest, beside, (*digest.problems, *problems))
         trace.profile = None
 
-    def _unread(self, path: Path, error: BaseException) -> None:
+    def _unreadable(self, path: Path, error: BaseException) -> None:
         self._warn_once(
             f"{_NAME} digest {type(error).__name__}",
             "the trace %s is saved, but it could not be read: its operators are not"
@@ -296,78 +347,9 @@ class Exporter:
         )
 
     def _pause(self, seconds: float) -> None:
-        """Let training have the interpreter, and torch its recording."""
-        if self._waiting:
-            raise DigestInterruptedError
-        if not self._is_over:
+        """Let training have the interpreter, and torch its recording; save what waits."""
+        self._num_moves += 1
+        if not (self._is_over or self._is_awaited):
             time.sleep(seconds)
-            self._calm.wait(CALM_SECONDS)
-
-    def _folder(self) -> Path:
-        folder = self._sink.artifact_dir()
-        if folder is None:
-            self._flush(PLACE_SECONDS)
-            folder = self._sink.artifact_dir()
-        if folder is None:
-            raise OSError("the rank's file, beside which it belongs, cannot be written")
-        return folder
-
-    def _place(self, folder: Path, template: str, values: dict[str, Any]) -> Path:
-        path = place_of(folder, template, values)
-        return free_name(path, self.kept.is_taken)
-
-    def _check_room(self, folder: Path) -> None:
-        """Refuse before the last bytes of a disk are taken from the recording itself."""
-        folder.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(folder).free
-        needed = max(_LEAST_FREE_BYTES, self._largest)
-        if free < needed:
-            text = f"it may take {counted(needed, 'byte')}, and {free:,} are free"
-            raise NoRoomError(errno.ENOSPC, text)
-
-    def _post_processed(self, path: Path) -> str:
-        failed: list[BaseException] = []
-        if self._post_process is not None:
-            with Block(failed.append):
-                self._post_process(path)
-        for error in failed:
-            self._warn_once(
-                f"{_NAME}.post_process",
-                "torch_profiler.post_process failed for %s; the trace is there all the"
-                " same, and the rest goes on. Correct the function.",
-                path,
-                error=error,
-            )
-            return f"post_process failed: {type(error).__name__}: {error}"[:500]
-        return ""
-
-    def _write_beside(
-        self, digest: Digest, saved: Saved
-    ) -> tuple[list[Path], list[str]]:
-        """Write what belongs to the trace: the files, and what went wrong."""
-        settings = self._settings
-        paths: list[Path] = []
-        problems: list[str] = []
-        memory = digest.memory_csv if settings.memory_filename else None
-        for template, text in (
-            (settings.stacks_filename, digest.stacks),
-            (settings.memory_filename, memory),
-        ):
-            if text is None:
-                continue
-            path = self._place(saved.path.parent, template, saved.values)
-            try:
-                write_text(text, path, compress=path.name.endswith(".gz"))
-            except OSError as error:
-                problems.append(f"{path.name} was not written: {error}")
-                self._warn_once(
-                    f"{_NAME} {type(error).__name__} {error.errno}",
-                    "%s could not be written: %s. %s",
-                    path,
-                    error,
-                    remedy_for(error),
-                )
-            else:
-                paths.append(path)
-                self.kept.add_beside(saved.path, path, saved.values)
-        return paths, problems
+        self._rest()
+        self._save_waiting()

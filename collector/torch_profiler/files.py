@@ -46,8 +46,8 @@ def free_name(path: Path, is_taken: Callable[[Path], bool]) -> Path:
     return found
 
 
-def write_trace(profile: Any, path: Path, *, compress: bool) -> None:
-    """Have torch write a stopped profiler's trace.
+def write_trace(profile: Any, path: Path, *, compress: bool) -> int:
+    """Have torch write a stopped profiler's trace; its bytes before they were packed.
 
     Raises:
         OSError: it could not be written whole; nothing is left of it.
@@ -55,7 +55,7 @@ def write_trace(profile: Any, path: Path, *, compress: bool) -> None:
     with _complete_only(path) as part:
         part.touch()  # torch would fail silently where this raises
         profile.export_chrome_trace(str(part))
-        _check_whole(part)
+        num_bytes = _check_whole(part)
         if compress:
             packed = part.with_name(part.name + ".gz" + PART)
             try:
@@ -63,6 +63,7 @@ def write_trace(profile: Any, path: Path, *, compress: bool) -> None:
                 os.replace(packed, part)  # noqa: PTH105  # the same in fewer steps
             finally:
                 packed.unlink(missing_ok=True)
+    return num_bytes
 
 
 def write_text(text: str, path: Path, *, compress: bool = False) -> None:
@@ -100,12 +101,13 @@ def _pack(plain: Path, packed: Path) -> None:
         shutil.copyfileobj(source, target, _CHUNK_BYTES)
 
 
-def _check_whole(part: Path) -> None:
+def _check_whole(part: Path) -> int:
+    """Its bytes."""
     size = part.stat().st_size
     with part.open("rb") as file:
         file.seek(max(0, size - _TAIL_BYTES))
         if file.read().rstrip().endswith(b"}"):
-            return
+            return size
     free = shutil.disk_usage(part.parent).free
     if free < max(size, _CHUNK_BYTES):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))

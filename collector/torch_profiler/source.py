@@ -9,6 +9,7 @@ Defined where one might wonder:
 - torch's profiler belongs to the thread that started it. A step that ends on another
   thread is counted, and the trace goes on until one ends on its own.
 - The program's own profiler has precedence; see `others`.
+- A cycle whose steps pass without a trace is named, with them and the reason.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ _WHY: Final[dict[str, str]] = {
 }
 """Texts of a trace's `problem` for cuts; an epoch's end is none."""
 
+_TAKEN_OVER: Final = "the program's own torch profiler took over"
+
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
@@ -73,6 +76,21 @@ class Trace:
     """Why it is not a whole cycle; empty where it is."""
     tracks_modules: bool
     """Whether our dispatch mode was on: it calls operators twice."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MissedCycle:
+    """A cycle of which nothing is recorded."""
+
+    cycle: int
+    why: str
+    first_step: int | None = None
+    """None as long as no step has begun that was to be recorded."""
+    last_step: int = 0
+    num_steps: int = 0
+    """Whole ones that were to be recorded."""
+    start_ns: int = 0
+    """Wall clock."""
 
 
 class TorchProfiler:
@@ -102,7 +120,11 @@ class TorchProfiler:
         self._session: Session | None = None
         self._over_with = -1
         """The cycle of which nothing more is recorded."""
-        self._first_step = self._last_step = 0
+        self._missed: MissedCycle | None = None
+        """The cycle under way, where none of it is."""
+        self._first_step: int | None = None
+        """Of the trace under way; None before it."""
+        self._last_step = 0
         self._num_steps = 0
         """Whole ones of the trace under way."""
         self._is_off = False
@@ -116,6 +138,7 @@ class TorchProfiler:
         if not self._is_off:
             with Block(self._fail):
                 self._begin(step)
+            self._miss(step)
 
     def end(self, step: int) -> None:
         """See `StepListener`."""
@@ -123,12 +146,19 @@ class TorchProfiler:
         if self._session is not None:
             with Block(self._fail):
                 self._end(step)
+        missed = self._missed
+        if missed is not None and missed.first_step is not None:
+            missed.last_step = step
+            missed.num_steps += 1
+            if self._cycles.action is Action.ACTIVE_AND_SAVE:
+                self._record_missed()
 
     def cut(self, why: Cut) -> None:
         """See `StepListener`."""
         if self._session is not None:
             with Block(self._fail):
                 self._cut(why)
+        self._record_missed()
 
     # The recorder's.
 
@@ -164,19 +194,19 @@ class TorchProfiler:
         if cycle == self._over_with:
             return
         if session is None and not self._breaker.is_due():
-            self._over_with = cycle
+            self._refuse("torch's profiler has failed, and is tried again later")
             return
         if session is None:
-            session = self._prepared(cycle)
+            session = self._prepared()
         if session is None or not action.collects:
             return
         if not session.is_recording:
+            self._first_step = self._last_step = step
             self._exporter.recording(True)
             session.start()
-            self._first_step, self._num_steps = step, 0
         session.begin_step(step)
 
-    def _prepared(self, cycle: int) -> Session | None:
+    def _prepared(self) -> Session | None:
         """A new session; None where there can be none in this cycle."""
         why = self._exporter.why_not
         if self._others.is_busy or runs_here():
@@ -184,16 +214,11 @@ class TorchProfiler:
                 "the program's own torch profiler is under way, and torch has only one"
             )
         if why:
-            self._over_with = cycle
-            self._warn_once(
-                f"{NAME} {why[:40]}",
-                "cycle %d is not traced: %s. Later cycles are, where that is over.",
-                cycle,
-                why,
-            )
+            self._refuse(why)
             return None
         # Held before torch is asked: what fails in there must be taken back.
         session = self._session = self._make_session(self._wanted, self._others)
+        self._first_step, self._num_steps = None, 0
         session.prepare()
         return session
 
@@ -222,16 +247,14 @@ class TorchProfiler:
         if session.thread != threading.get_ident():
             self._tell_thread()
         elif session.is_recording and (self._num_steps or why == "exception"):
-            if not self._num_steps:
-                self._last_step = self._first_step
             self._save(_WHY[why], is_over=False)
         else:
             self._abandon()
 
     def _save(self, problem: str, *, is_over: bool = True) -> None:
         """End the trace and hand it on. `is_over`: so is its cycle."""
-        session = self._session
-        if session is None:
+        session, first_step = self._session, self._first_step
+        if session is None or first_step is None:
             return
         try:
             session.stop()
@@ -246,7 +269,7 @@ class TorchProfiler:
                 profile=session.profile,
                 wanted=self._wanted,
                 cycle=self._cycles.cycle,
-                first_step=self._first_step,
+                first_step=first_step,
                 last_step=self._last_step,
                 num_steps=self._num_steps,
                 start_ns=session.start_ns,
@@ -257,6 +280,56 @@ class TorchProfiler:
                 tracks_modules=session.tracks_modules,
             )
         )
+
+    # Cycles without a trace.
+
+    def _refuse(self, why: str) -> None:
+        """Nothing, or nothing more, of the cycle under way is recorded."""
+        cycle = self._over_with = self._cycles.cycle
+        self._exporter.lost.refused(cycle, why)
+        self._missed = MissedCycle(cycle=cycle, why=why)
+
+    def _refuse_rest(self, why: str) -> None:
+        """The same, where steps of it may have been recorded, which are lost."""
+        session = self._session
+        self._refuse(why)
+        if self._missed is not None and session is not None:
+            self._missed.first_step = self._first_step
+            self._missed.last_step = self._last_step
+            self._missed.num_steps = self._num_steps
+            self._missed.start_ns = session.start_ns
+
+    def _miss(self, step: int) -> None:
+        """A step begins that may be one of a cycle that is not recorded."""
+        missed = self._missed
+        if missed is None or missed.first_step is not None:
+            return
+        if missed.cycle != self._cycles.cycle:
+            self._missed = None
+        elif self._cycles.action.collects:
+            missed.first_step = missed.last_step = step
+            missed.start_ns = time.time_ns()
+
+    def _record_missed(self) -> None:
+        """Have the recording name the cycle, if it had steps that were to be recorded."""
+        missed, self._missed = self._missed, None
+        if missed is None or missed.first_step is None or not missed.num_steps:
+            return
+        trace = Trace(
+            profile=None,
+            wanted=self._wanted,
+            cycle=missed.cycle,
+            first_step=missed.first_step,
+            last_step=missed.last_step,
+            num_steps=0,
+            start_ns=missed.start_ns,
+            end_ns=time.time_ns(),
+            stop_us=0,
+            moment={},
+            problem=missed.why,
+            tracks_modules=False,
+        )
+        self._exporter.lost.record(trace, f"not traced: {missed.why}")
 
     def _abandon(self) -> None:
         """Leave torch as it was and keep nothing."""
@@ -284,11 +357,15 @@ class TorchProfiler:
             " ends here: torch has only one. Trace other steps with one of the two.",
             self._cycles.cycle,
         )
+        if session.thread == threading.get_ident() and (
+            session.is_recording and self._num_steps
+        ):
+            with Block(self._fail):
+                self._save(_TAKEN_OVER)
+            return
+        self._refuse_rest(_TAKEN_OVER)
         if session.thread != threading.get_ident():
             session.is_lost = True  # torch can only be stopped where it was started
-        elif session.is_recording and self._num_steps:
-            with Block(self._fail):
-                self._save("the program's own torch profiler took over")
         else:
             self._abandon()
 
@@ -310,7 +387,7 @@ class TorchProfiler:
 
     def _fail(self, error: BaseException) -> None:
         self._breaker.failed(error)
-        self._over_with = self._cycles.cycle
+        self._refuse_rest(f"{type(error).__name__}: {error}")
         self._abandon()
 
     def _tell_thread(self) -> None:

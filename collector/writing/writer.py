@@ -18,6 +18,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from collector.clock.thread_progress import ThreadProgress
 from collector.core.guard import Block, Retry
 from collector.core.warn_once import warn
 from collector.format.sizes import counted
@@ -194,18 +195,16 @@ class Writer:
         self.end(how, message, step=step, phase=phase)
         self._is_closing = True
         self._wake.set()
-        began = last = time.monotonic()
-        done, is_said = self._progress(), False
+        began, is_said = time.monotonic(), False
+        progress = ThreadProgress(self._thread, lambda: self._output.file.num_written)
         while self._thread.is_alive():
             self._thread.join(_FLUSH_POLL_SECONDS)
-            now, before, done = time.monotonic(), done, self._progress()
-            if done != before:
-                last = now
-            is_stalled = now - last > STALLED_SECONDS
-            if is_stalled or now - began > seconds:
-                self._give_up(now - began, is_stalled=is_stalled)
+            is_stalled = progress.idle_seconds() > STALLED_SECONDS
+            waited = time.monotonic() - began
+            if is_stalled or waited > seconds:
+                self._give_up(waited, is_stalled=is_stalled)
                 return
-            if not is_said and now - began > STALLED_SECONDS:
+            if not is_said and waited > STALLED_SECONDS:
                 is_said = True
                 warn(
                     "%s: %d rows, notes and captures are still being written; this waits"
@@ -228,16 +227,6 @@ class Writer:
                 counts.taken,
                 self.path,
             )
-
-    def _progress(self) -> tuple[int, float]:
-        """Rises while the thread writes or computes: bytes, and seconds of a processor."""
-        seconds = 0.0
-        clock = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
-        ident = self._thread.ident
-        if clock is not None and ident is not None:
-            with contextlib.suppress(OSError):  # it has just ended
-                seconds = time.clock_gettime(clock(ident))
-        return self._output.file.num_written, seconds
 
     def _give_up(self, seconds: float, *, is_stalled: bool) -> None:
         self._is_given_up = True

@@ -132,8 +132,18 @@ class LostSteps(Struct, frozen=True):
     num_steps: int
 
 
+class LostTrace(Struct, frozen=True):
+    """A cycle of the schedule that has no trace of torch's profiler."""
+
+    cycle: int
+    first_step: int | None
+    """None: the recording does not say; likewise the next."""
+    last_step: int | None
+    why: str
+
+
 class RankLoss(Struct, frozen=True, kw_only=True):
-    """Steps of one rank and start that the recording lacks, or may lack."""
+    """Steps and traces of one rank and start that the recording lacks, or may lack."""
 
     rank: int
     attempt: int
@@ -157,6 +167,12 @@ class RankLoss(Struct, frozen=True, kw_only=True):
     """Where it was stopped: the longest that a step waits for the disk; else 0."""
     cut_steps: float | None
     """About so many steps in that time, at the median pace; None where that is not known."""
+    num_traces: int
+    """Cycles whose steps torch's profiler was to trace."""
+    num_lost_traces: int
+    """Those of them that have no trace."""
+    lost_traces: tuple[LostTrace, ...]
+    """The first of these."""
 
     @property
     def num_lost(self) -> int:

@@ -226,7 +226,7 @@ def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) 
 def _captured(file: RankFile, cycle: int | None, inputs: Inputs) -> Iterator[str]:
     """Where the traces lie that the recording names."""
     for _, meta in entries_of(file, TRACE, cycle):
-        if meta.get("kept") is False:
+        if meta.get("kept") is False or not meta.get("path"):
             continue
         found = artifact(file, meta.get("path"))
         if found is None:

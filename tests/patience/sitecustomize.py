@@ -14,7 +14,7 @@ LIMITS = {
     "collector.engine": {"CLOSE_SECONDS": 300.0, "SAMPLER_SECONDS": 15.0},
     "collector.writing.writer": {"STALLED_SECONDS": 60.0},
     "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
-    "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
+    "collector.torch_profiler.saving": {"PLACE_SECONDS": 60.0},
     "collector.afterwards.detached": {"_START_SECONDS": 300.0, "_WAIT_SECONDS": 600},
     "collector.oom.report": {"REPORT_SECONDS": 60.0},
     "collector.oom.exit_hooks": {"SIGNAL_SECONDS": 60.0},

@@ -18,7 +18,7 @@ from tb_plugin.analysis.findings.host_growth import (
     HostRoom,
     growing_processes,
 )
-from tb_plugin.analysis.findings.losses import loss_line, steps_missing
+from tb_plugin.analysis.findings.losses import loss_line, steps_missing, traces_missing
 from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from tb_plugin.analysis.findings.render import markdown_lines
 from tb_plugin.analysis.findings.steps import straggling
@@ -29,7 +29,7 @@ from tb_plugin.analysis.oom.holdings import Holding
 from tb_plugin.analysis.oom.judge import judged, survived_text
 from tb_plugin.analysis.oom.live_advice import holding_advice
 from tb_plugin.analysis.ranks.stragglers import Straggler
-from tb_plugin.api.overview import LostSteps, RankLoss
+from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 from tests.routes.goldens import ANSWERS
 
 GIB = 1 << 30
@@ -99,6 +99,12 @@ def loss(rank: int, num: int, *, is_stopped: bool) -> RankLoss:
         is_stopped=is_stopped,
         cut_seconds=2.0 if is_stopped else 0.0,
         cut_steps=float(num) if is_stopped else None,
+        num_traces=num,
+        num_lost_traces=num,
+        lost_traces=tuple(
+            LostTrace(cycle, None if is_stopped else cycle, cycle + num - 1, "full.")
+            for cycle in range(1, num + 1)
+        ),
     )
 
 
@@ -138,7 +144,7 @@ def test_findings_agree_with_their_counts(num):
     teeth = Sawtooth(num, num, 2.0**30, 2.0**30, 1.0, num, is_called=True)
     said.append(reference_cycles(3, teeth, memory="device memory", capacity=None))
     losses = [loss(rank, num, is_stopped=False) for rank in range(num)]
-    said.append(steps_missing(losses))
+    said += [steps_missing(losses), traces_missing(losses)]
     texts = [*sentences_of(said), loss_line(losses)]
     texts.append(loss_line([loss(rank, num, is_stopped=True) for rank in range(num)]))
     # A rank that was stopped at two starts is one rank.

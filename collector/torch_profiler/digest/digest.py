@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from collector.torch_profiler.source import Trace
 
 
-class DigestInterruptedError(BaseException):
-    """Raised by `pause` where the work is to be begun anew, later."""
-
-
 @dataclass(slots=True)
 class Digest:
     """Of one trace."""
@@ -70,10 +66,7 @@ def digest_of(
 ) -> Digest:
     """Read what the settings ask for.
 
-    `pause` is called between portions of the work, so that training goes on.
-
-    Raises:
-        DigestInterruptedError: `pause` has raised it; nothing else is raised.
+    `pause` is called between portions of the work, so that training goes on. Never raises.
     """
     digest = Digest()
     events = _tried(digest, "events", lambda: _events(trace.profile, pause))
@@ -129,6 +122,6 @@ def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:
     def failed(error: BaseException) -> None:  # one part must not cost the others
         digest.problems.append(f"no {what}: {type(error).__name__}: {error}"[:500])
 
-    with Block(failed, (DigestInterruptedError,)):
+    with Block(failed):
         return make()
     return None

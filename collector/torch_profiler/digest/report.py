@@ -1,8 +1,8 @@
 """Captures of kind `trace`: what a page and other tools know of a saved trace.
 
-There is one as soon as the trace's file is there. What is read out of the trace may take
-minutes: it comes in another one of the same time (context `digest`), which says all that
-the first one does and takes its place.
+There is one as soon as the trace has ended, and one as soon as its file is there. What is
+read out of the trace may take minutes: it comes in another one. Each has the time of the
+one before, says all that it does, and takes its place; see `TRACE_CONTEXTS`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.calls import WHOLE_STEP
+from collector.format.capture import TRACE_READ
 from collector.format.records import Capture
 from collector.steps.progress import TRAIN
 from collector.torch_profiler.digest.memory_timeline import timeline_table
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 KIND: Final = "trace"
 
-DIGEST: Final = "digest"
-"""The context of the second one."""
+NOT_YET: Final = "not saved when this was written"
+"""The problem of a trace that has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class Saved:
     """Beside the rank's file."""
     path: Path
     num_bytes: int
+    num_plain_bytes: int
+    """Before it was packed."""
     values: dict[str, Any]
     """Variables of names."""
     kept: bool
@@ -57,12 +60,13 @@ def capture_of(
     saved: Saved | None = None,
     *,
     beside: Sequence[Path] = (),
+    context: str = "",
     problem: str,
 ) -> Capture:
     """The capture of a trace; see `collector.format.records` for its parts.
 
-    `digest`: None where nothing was read out of it yet; `saved`: None where it was not.
-    `beside`: what belongs to it, as stacks do.
+    `digest`: None where nothing was read out of it yet; `saved`: None where it was not, as
+    `context` then says. `beside`: what belongs to it, as stacks do.
     """
     meta: dict[str, Any] = {
         "path": "" if saved is None else saved.name_of(saved.path),
@@ -97,7 +101,7 @@ def capture_of(
         phase=TRAIN,
         function=WHOLE_STEP,
         iteration=trace.cycle,
-        context="" if digest is None else DIGEST,
+        context=context if digest is None else TRACE_READ,
         meta=meta,
         tables=tables,
     )

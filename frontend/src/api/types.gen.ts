@@ -1203,7 +1203,15 @@ export interface LostSteps {
   readonly numSteps: number;
 }
 
-/** Steps of one rank and start that the recording lacks, or may lack. */
+/** A cycle of the schedule that has no trace of torch's profiler. */
+export interface LostTrace {
+  readonly cycle: number;
+  readonly firstStep: number | null;
+  readonly lastStep: number | null;
+  readonly why: string;
+}
+
+/** Steps and traces of one rank and start that the recording lacks, or may lack. */
 export interface RankLoss {
   readonly rank: number;
   readonly attempt: number;
@@ -1216,6 +1224,9 @@ export interface RankLoss {
   readonly isStopped: boolean;
   readonly cutSeconds: number;
   readonly cutSteps: number | null;
+  readonly numTraces: number;
+  readonly numLostTraces: number;
+  readonly lostTraces: readonly LostTrace[];
 }
 
 /** A fact of the run's headers, e.g. torch version, as text to show. */

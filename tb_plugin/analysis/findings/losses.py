@@ -1,4 +1,4 @@
-"""The finding about steps that training took and the recording lacks."""
+"""Findings about steps and traces that the recording lacks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from tb_plugin.api.findings import Advice, Evidence, Finding, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.api.overview import LostSteps, RankLoss
+    from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 
 KEY: Final = "steps_missing"
+TRACES_KEY: Final = "traces_missing"
+KEYS: Final = frozenset((KEY, TRACES_KEY))
 
 _MAX_RANGES: Final = 3
+_MAX_TRACES: Final = 8
+"""Of one cause that are named in a sentence."""
+_MAX_CAUSES: Final = 4
+_TRACE: Final = "profiler trace"
 _MAX_OTHERS: Final = 16
 _BEHIND: Final = (
     "The writer fell behind. If the disk was slow or full, record to another one: a mirror"
@@ -62,11 +68,88 @@ def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
     )
 
 
+def traces_missing(losses: Sequence[RankLoss]) -> Finding | None:
+    """One finding for all ranks that lack traces; None where none does."""
+    lacking = [one for one in losses if one.num_lost_traces]
+    if not lacking:
+        return None
+    worst = max(lacking, key=lambda one: one.num_lost_traces)
+    return Finding(
+        id=f"{TRACES_KEY}-{worst.rank}",
+        key=TRACES_KEY,
+        severity="warning",
+        title="Traces are missing",
+        sentence=traces_sentence(losses),
+        rank=worst.rank,
+        step=next((trace.first_step for trace in worst.lost_traces), None),
+        evidence=(
+            Evidence(
+                TRACES_KEY,
+                "traces missing",
+                float(worst.num_lost_traces),
+                "count",
+                f"rank {worst.rank}, attempt {worst.attempt}",
+            ),
+        ),
+        others=tuple(
+            f"Rank {one.rank}: {_traces_of(one)}."
+            for one in lacking
+            if one is not worst
+        )[:_MAX_OTHERS],
+        place=Place("timeline", f"Show rank {worst.rank}", rank=worst.rank),
+    )
+
+
+def traces_sentence(losses: Sequence[RankLoss]) -> str:
+    """The account of all ranks in one line; empty where no trace is lost."""
+    lacking = [one for one in losses if one.num_lost_traces]
+    if not lacking:
+        return ""
+    worst = max(lacking, key=lambda one: one.num_lost_traces)
+    ranks = len({one.rank for one in lacking})
+    if ranks == 1:
+        return f"Rank {worst.rank} lacks {_traces_of(worst)}."
+    of = part_of(
+        sum(one.num_lost_traces for one in lacking),
+        sum(one.num_traces for one in lacking),
+        _TRACE,
+    )
+    return f"{ranks:,} ranks lack {of}. Most on rank {worst.rank}: {_traces_of(worst)}."
+
+
+def _traces_of(loss: RankLoss) -> str:
+    """`2 of 8 profiler traces: steps 12 to 13, steps 16 to 17 (the disk is full)`."""
+    by_cause: dict[str, list[str]] = {}
+    for trace in loss.lost_traces:
+        by_cause.setdefault(trace.why.rstrip(". "), []).append(_steps_of(trace))
+    named = [
+        f"{', '.join(steps[:_MAX_TRACES])}{_more(len(steps))}{why and f' ({why})'}"
+        for why, steps in tuple(by_cause.items())[:_MAX_CAUSES]
+    ]
+    if len(by_cause) > _MAX_CAUSES:
+        named.append(counted(len(by_cause) - _MAX_CAUSES, "more cause"))
+    of = part_of(loss.num_lost_traces, loss.num_traces, _TRACE)
+    return f"{of}: {'; '.join(named)}"
+
+
+def _steps_of(trace: LostTrace) -> str:
+    first, last = trace.first_step, trace.last_step
+    if first is None or last is None:
+        return f"cycle {trace.cycle}"
+    return f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+
+
+def _more(num_steps: int) -> str:
+    more = num_steps - _MAX_TRACES
+    return f" and {counted(more, 'further one')}" if more > 0 else ""
+
+
 def loss_line(losses: Sequence[RankLoss]) -> str:
     """All that is or may be missing, in one line; empty where nothing is."""
+    missing = missing_sentence(losses), traces_sentence(losses)
     stopped = [one for one in losses if one.is_stopped]
     if not stopped:
-        return missing_sentence(losses)
+        return " ".join(filter(None, missing))
     steps = [one.cut_steps for one in stopped if one.cut_steps is not None]
     seconds = max(one.cut_seconds for one in stopped)
     num_ranks = len({one.rank for one in stopped})
@@ -76,7 +159,7 @@ def loss_line(losses: Sequence[RankLoss]) -> str:
         f"{who} stopped without closing the recording: up to the last {seconds:g} s{about}"
         " may be missing."
     )
-    return " ".join(filter(None, (missing_sentence(losses), cut)))
+    return " ".join(filter(None, (*missing, cut)))
 
 
 def missing_sentence(losses: Sequence[RankLoss]) -> str:

@@ -14,7 +14,7 @@ from collector.format.sizes import (
     range_text,
     time_text,
 )
-from tb_plugin.analysis.findings.losses import KEY as STEPS_MISSING
+from tb_plugin.analysis.findings.losses import KEYS as MISSING
 from tb_plugin.analysis.findings.losses import loss_line
 from tb_plugin.analysis.findings.render import markdown_lines, text_lines
 from tb_plugin.analysis.findings.text import duration_text
@@ -134,7 +134,7 @@ def _range_text(low: float | None, high: float | None) -> str:
 def _findings(report: RunReport) -> Iterator[str | Rendered]:
     """What is wrong, the first error in full and the others by their sentence."""
     # What is missing stands above already.
-    found = [one for one in report.findings.findings if one.key != STEPS_MISSING]
+    found = [one for one in report.findings.findings if one.key not in MISSING]
     for place, one in enumerate(found):
         yield Rendered([*text_lines(one, is_first=place == 0)], [*markdown_lines(one)])
     num_errors = sum(

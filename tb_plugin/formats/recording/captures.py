@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.capture import (
     CAPTURE,
     MAX_BODY_BYTES,
+    TRACE_CONTEXTS,
     decode_capture,
     decode_part,
 )
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 TRACE: Final = "trace"
 """The kind of a trace of torch's profiler."""
-_DIGEST_OF_TRACE: Final = "digest"
-"""The context of what was read out of one."""
 
 _MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 7)
 """Of a capture's frames."""
@@ -70,8 +69,8 @@ def traces_of(
 ) -> list[tuple[CaptureEntry, CaptureEntry]]:
     """Of each trace of torch's profiler the first capture and the one that counts.
 
-    The first is there as soon as the trace is saved; where the trace was read, a later one
-    says that and more.
+    The first is there as soon as the trace has ended; where it was saved, and where it was
+    read, a later one says that and more. A cycle without a trace has one, too.
     """
     found: dict[tuple[int, int], tuple[CaptureEntry, CaptureEntry]] = {}
     others = []
@@ -79,14 +78,20 @@ def traces_of(
         key = entry.time_ns, entry.iteration
         if entry.kind != TRACE:
             continue
-        if entry.context == _DIGEST_OF_TRACE and key in found:
-            found[key] = found[key][0], entry
-        elif key in found:
-            others.append((entry, entry))
-        else:
+        if key not in found:
             found[key] = entry, entry
+        elif _progress(entry) > _progress(found[key][1]):
+            found[key] = found[key][0], entry
+        else:
+            others.append((entry, entry))
     both = [*found.values(), *others]
     return sorted(both, key=lambda one: one[0].offset)
+
+
+def _progress(entry: CaptureEntry) -> int:
+    """How far a trace had come when its capture was written."""
+    known = entry.context in TRACE_CONTEXTS
+    return TRACE_CONTEXTS.index(entry.context if known else "")
 
 
 def read_capture(

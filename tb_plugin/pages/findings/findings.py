@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from collector.format.sizes import agreeing, counted, time_text
-from tb_plugin.analysis.findings.losses import steps_missing
+from tb_plugin.analysis.findings.losses import steps_missing, traces_missing
 from tb_plugin.analysis.findings.text import share_text, size_text
 from tb_plugin.api.findings import Advice, Evidence, Finding, FindingsResponse, Place
 from tb_plugin.index.notes import text_of
@@ -131,11 +131,11 @@ def _beside_errors(
     numbers = RankNumbers(reader.facts, run, view.budget)
     ends = ending_findings(run, shown, numbers, ran_out)
     of_ranks, is_reading = rank_findings(reader, view, numbers, ran_out, opens=opens)
-    missing = steps_missing(tuple(losses.of_run(run, set(shown), view.budget)))
+    accounts = tuple(losses.of_run(run, set(shown), view.budget))
+    missing = filter(None, (steps_missing(accounts), traces_missing(accounts)))
     cycles = cycle_findings(run, shown, view.series, view.budget)
     times = stragglers_view(view).findings
-    first = () if missing is None else (missing,)
-    found = [*first, *simulating(view), *ends, *of_ranks, *cycles, *times]
+    found = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
     return found, is_reading
 
 

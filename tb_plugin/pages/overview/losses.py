@@ -1,14 +1,17 @@
-"""Steps that training took and the recording lacks: one account for each rank."""
+"""Steps and traces that the recording lacks: one account for each rank."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from collector.format.capture import TRACE_ENDED, TRACE_LOST
 from collector.format.columns import STEP_TABLE
 from collector.format.records import OVER_BUDGET, StepCounts
 from tb_plugin.analysis.ranks.lost_rows import lost_rows
-from tb_plugin.api.overview import LostSteps, RankLoss
+from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
+from tb_plugin.formats.recording.captures import CaptureMetas, traces_of
+from tb_plugin.formats.recording.meta import Meta
 from tb_plugin.formats.recording.series import stamp_of
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.overview.facts import STEP_TIME
@@ -16,7 +19,7 @@ from tb_plugin.pages.overview.facts import STEP_TIME
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from collector.format.records import Schema
+    from collector.format.records import CaptureEntry, Schema
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
@@ -27,12 +30,28 @@ _FLUSH_SECONDS: Final = 2.0
 """Where a header does not say at which pace the file was written."""
 
 
+_MAX_LOST_TRACES: Final = 100
+"""Of one rank that are named."""
+_MOST: Final = 2**62
+_BROKE_OFF: Final = "the recording breaks off before it was saved"
+
+
+class _Traces(NamedTuple):
+    """Of one file."""
+
+    num: int = 0
+    lost: tuple[CaptureEntry, ...] = ()
+    unsaved: tuple[CaptureEntry, ...] = ()
+    """Those that were not saved when the recording was written so far."""
+
+
 class _Account(NamedTuple):
     """Of one file."""
 
     steps: StepCounts
     num_unwritten: int
     damaged: tuple[LostSteps, ...]
+    traces: _Traces
 
 
 class LossReader:
@@ -41,6 +60,7 @@ class LossReader:
     def __init__(self, series: SeriesReader, facts: FactsReader) -> None:
         self._series = series
         self._facts = facts
+        self._metas = CaptureMetas()
         self._known: WeakKeyDictionary[RankFile, tuple[object, _Account]] = (
             WeakKeyDictionary()
         )
@@ -59,7 +79,10 @@ class LossReader:
                 is_stopped = file.close is None and not run.file_is_live(file)
                 num_damaged = sum(one.num_steps for one in found.damaged)
                 lost = found.steps.dropped + found.num_unwritten + num_damaged
-                if not (lost or found.steps.summed_up or is_stopped):
+                no_traces = found.traces.lost
+                if is_stopped or file.close is not None:
+                    no_traces += found.traces.unsaved
+                if not (lost or found.steps.summed_up or is_stopped or no_traces):
                     continue
                 seconds, cut = 0.0, None
                 if is_stopped:
@@ -76,7 +99,27 @@ class LossReader:
                     is_stopped=is_stopped,
                     cut_seconds=seconds,
                     cut_steps=cut,
+                    num_traces=found.traces.num,
+                    num_lost_traces=len(no_traces),
+                    lost_traces=tuple(
+                        self._lost_trace(file, entry, budget)
+                        for entry in no_traces[:_MAX_LOST_TRACES]
+                    ),
                 )
+
+    def _lost_trace(
+        self, file: RankFile, entry: CaptureEntry, budget: Budget
+    ) -> LostTrace:
+        meta = Meta(self._metas.of(file, entry, budget) or {})
+        why = meta.text("problem")
+        for prefix in ("not saved: ", "not traced: "):
+            why = why.removeprefix(prefix)
+        return LostTrace(
+            cycle=entry.iteration,
+            first_step=meta.count("first_step", _MOST),
+            last_step=meta.count("last_step", _MOST),
+            why=_BROKE_OFF if entry.context == TRACE_ENDED else why,
+        )
 
     def _account(
         self, file: RankFile, dropped: int, summed_up: int, budget: Budget
@@ -87,6 +130,7 @@ class LossReader:
             file.close,
             file.num_faults_said,
             len(lost_bytes),
+            len(file.behind.captures.found),
             dropped,
             summed_up,
         )
@@ -115,10 +159,25 @@ class LossReader:
                 ]
             if missing and is_damaged and not is_tail:
                 damaged.append(LostSteps("", None, None, missing))
-        account = _Account(steps, 0 if is_damaged else missing, tuple(damaged))
+        account = _Account(
+            steps,
+            0 if is_damaged else missing,
+            tuple(damaged),
+            _traces(file, budget),
+        )
         if not budget.exhausted:
             self._known[file] = stamp, account
         return account
+
+
+def _traces(file: RankFile, budget: Budget) -> _Traces:
+    """Its traces, and those of them that are not there."""
+    counting = [entry for _, entry in traces_of(file, budget)]
+    return _Traces(
+        len(counting),
+        tuple(entry for entry in counting if entry.context == TRACE_LOST),
+        tuple(entry for entry in counting if entry.context == TRACE_ENDED),
+    )
 
 
 def _cut(file: RankFile, facts: FileFacts | None) -> tuple[float, float | None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
 import numpy as np
 
+from collector.format.capture import TRACE_LOST
 from collector.format.columns import STEP_TABLE
 from collector.format.errors import FormatError
 from tb_plugin.analysis.series.profiler_steps import (
@@ -16,7 +17,6 @@ from tb_plugin.analysis.series.profiler_steps import (
 )
 from tb_plugin.api.steps import ProfilerStep
 from tb_plugin.formats.recording.captures import (
-    TRACE,
     captures_of,
     read_capture,
     traces_of,
@@ -82,7 +82,8 @@ def _told(
         step = capture_step(entry, phase)
         if step is not None:
             yield step
-    traces = [first for first, _ in traces_of(file, budget) if first.kind == TRACE]
+    # A cycle that was lost before it was traced took no time of the profiler's.
+    traces = [one for one, _ in traces_of(file, budget) if one.context != TRACE_LOST]
     if not traces:
         return
     columns, _ = reader.aggregates(

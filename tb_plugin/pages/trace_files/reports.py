@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
+from collector.format.capture import TRACE_ENDED
 from collector.format.errors import FormatError
 from collector.format.memory import FOLDS_INTO
 from collector.format.sizes import agreeing
@@ -203,7 +204,8 @@ def _facts(found: FoundReport) -> Iterator[str]:
         yield f"{flops_text(flops)}FLOP counted"
     path, remote = meta.text("path"), meta.text("remote")
     if not path:
-        yield "its trace was not saved"
+        is_awaited = found.entry.context == TRACE_ENDED and found.file.close is None
+        yield f"its trace {'is not yet' if is_awaited else 'was not'} saved"
         return
     gone = "" if meta.flag("kept") is True else ", no longer kept"
     size = size_text(meta.count("num_bytes", _MOST) or 0)

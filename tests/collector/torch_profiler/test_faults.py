@@ -11,11 +11,12 @@ import torch
 
 import collector
 from collector.core import guard
-from collector.torch_profiler import exporting, others
+from collector.torch_profiler import others, saving
 from collector.torch_profiler.session import Session
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
+    missed,
     needs_python_calls,
     record,
     recording,
@@ -60,6 +61,8 @@ def test_a_cycle_under_the_programs_profiler_is_left_out(tmp_path, caplog):
     (capture,) = traces(tmp_path)
     assert capture.meta["first_step"] == 6
     assert caplog.text.count("cycle 1 is not traced: the program's own") == 1
+    busy = "the program's own torch profiler is under way, and torch has only one"
+    assert missed(tmp_path) == [(1, 2, 3, f"not traced: {busy}")]
     assert recording(tmp_path).source("torch_profiler")["status"] == "recorded"
 
 
@@ -244,8 +247,13 @@ def test_a_profiler_that_fails_is_switched_off_and_the_rest_goes_on(
     assert "planted" in note["reason"]
     assert "torch_profiler=False" in note["remedy"]
     assert recording(tmp_path).steps() == list(range(9))
-    assert caplog.text.count("RuntimeError: planted") == 1
+    assert caplog.text.count("Traceback") == 1
     assert traces(tmp_path) == []
+    later = "not traced: torch's profiler has failed, and is tried again later"
+    assert missed(tmp_path) == [
+        (1, 2, 3, "not traced: RuntimeError: planted"),
+        (2, 6, 7, later),
+    ]
 
 
 def test_a_profiler_that_failed_once_traces_a_later_cycle(
@@ -263,15 +271,15 @@ def test_a_profiler_that_failed_once_traces_a_later_cycle(
 
 
 def test_an_export_that_fails_loses_one_trace_alone(tmp_path, monkeypatch, caplog):
-    before, calls = exporting.write_trace, []
+    before, calls = saving.write_trace, []
 
     def failing(*args, **kwargs):
         calls.append(args)
         if len(calls) == 1:
             raise RuntimeError("planted")
-        before(*args, **kwargs)
+        return before(*args, **kwargs)
 
-    monkeypatch.setattr(exporting, "write_trace", failing)
+    monkeypatch.setattr(saving, "write_trace", failing)
     train(tmp_path, 9)
     first, second = traces(tmp_path)
     assert first.meta["problem"] == "not saved: RuntimeError: planted"

@@ -12,7 +12,7 @@ import pytest
 
 from collector.core.rank import Identity
 from collector.steps.progress import Progress
-from collector.torch_profiler import exporting
+from collector.torch_profiler import saving
 from collector.torch_profiler.files import free_name, place_of, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import Moments, identity_values
@@ -299,19 +299,19 @@ def test_a_process_that_knows_little_counts_as_one():
 
 
 def test_traces_stop_at_their_budget(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(exporting, "MAX_BYTES", 2**16)
+    monkeypatch.setattr(saving, "MAX_BYTES", 2**16)
     train(tmp_path, 9)
     assert artifacts(tmp_path) == {}
     first = traces(tmp_path)[0]
     assert "OverBudgetError" in first.meta["problem"]
-    assert "the 65,536 that traces may take" in caplog.text
+    assert "the 65,536 bytes that traces may take" in caplog.text
     assert "num_traces_to_keep" in caplog.text
 
 
 def test_a_disk_that_is_nearly_full_is_left_to_the_recording(
     tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(exporting, "_LEAST_FREE_BYTES", 2**62)
+    monkeypatch.setattr(saving, "_LEAST_FREE_BYTES", 2**62)
     train(tmp_path, 4)
     assert artifacts(tmp_path) == {}
     (capture,) = traces(tmp_path)

@@ -58,8 +58,9 @@ def test_the_capture_says_where_it_is(tmp_path):
     train(run_dir, store, number=4)
     files = sorted(run_dir.rglob("rank*.events"))
     found = [c for path in files for c in read(path).captures if c.kind == "trace"]
-    capture, digested = found
-    assert (capture.context, digested.context) == ("", "digest")
+    ended, capture, _ = found
+    assert [one.context for one in found] == ["ended", "", "digest"]
+    assert ended.meta["remote"] is None
     assert capture.meta["remote"].startswith(f"file://{store}/exp/")
     assert capture.meta["remote"].endswith("rank0.4.pt.trace.json")
     assert capture.meta["kept"]

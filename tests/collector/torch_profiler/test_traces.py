@@ -97,9 +97,8 @@ def test_flops_are_those_of_the_products(tmp_path):
     assert int(np.sum(table["flops"])) == capture.meta["flops"]
 
 
-def test_the_newest_two_of_many_stay(tmp_path, monkeypatch):
+def test_the_newest_two_of_many_stay(tmp_path):
     # However slowly they are saved, none is left out.
-    monkeypatch.setattr("collector.torch_profiler.exporting.MAX_IN_MEMORY", 100)
     recorder = train(
         tmp_path,
         15,

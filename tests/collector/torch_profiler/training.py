@@ -68,10 +68,24 @@ def recording(run_dir):
     return read(path)
 
 
-def traces(run_dir):
-    """What is known of each trace, in their order: what was read of it counts."""
+def cycles(run_dir):
+    """What is known of each cycle, in their order: what was recorded last of it counts."""
     found = recording(run_dir).captures_of("trace")
     return list({(one.time_ns, one.iteration): one for one in found}.values())
+
+
+def traces(run_dir):
+    """The same of those that were traced."""
+    return [one for one in cycles(run_dir) if one.meta["num_steps"]]
+
+
+def missed(run_dir):
+    """Cycle, steps and cause of those that were not."""
+    return [
+        (one.iteration, one.meta["first_step"], one.step, one.meta["problem"])
+        for one in cycles(run_dir)
+        if not one.meta["num_steps"]
+    ]
 
 
 def artifacts(run_dir):
