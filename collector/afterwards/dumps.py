@@ -18,7 +18,7 @@ import msgspec
 from collector.afterwards import detached
 from collector.core.warn_once import warn
 from collector.core.whole_file import write_whole
-from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from collector.format.names import DUMPS_DIR, RANK_FILES_DIR, parse_rank_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class Dumps:
         self._options = [f"--{kind}" for kind in config.dumps]
         self._run_dir = run_dir
         folder = Path(config.dumps_dir).expanduser() if config.dumps_dir else None
-        self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()
+        self._folder = run_dir / DUMPS_DIR if folder is None else folder.absolute()
         self.is_on = bool(config.dumps)
 
     def leave(self, recorded: Path | None, stem: str, rank: int, task: bytes) -> None:

@@ -27,6 +27,9 @@ RUN_INDEX: Final = "run.index"
 EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""
 
+DUMPS_DIR: Final = "memprofiler"
+"""Below a run: where files for other tools go, and where MemProfiler puts its own."""
+
 IMPORT_JOB: Final = "memboard-import-"
 """Prefix of the job's text where snapshots of other tools were brought into a run:
 nothing ran, and no report stands beside these captures."""

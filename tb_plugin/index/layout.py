@@ -1,8 +1,10 @@
 """Directories to runs: which of them make up one run, what it is called, and its id.
 
-A directory with MemProfiler's files is a run of its own, made of them. So is one with
-files of allocator snapshots, and one with files of traces, unless a run was recorded there
-or little above. Directories whose names only tell a rank or a step (`rank_0/`, `step_40/`,
+A directory with MemProfiler's files is a run of its own, made of them; where it is the
+`memprofiler/` that MemProfiler makes in a job's directory, the run is that job's. A
+directory with files of allocator snapshots is a run too, and one with files of traces,
+unless a run was recorded there or little above, or is made of MemProfiler's files there.
+Directories whose names only tell a rank or a step (`rank_0/`, `step_40/`,
 `iteration_40_exit/`) belong to the run of the directory they lie in.
 """
 
@@ -15,6 +17,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.format.names import DUMPS_DIR
 from tb_plugin.formats.found_files import Candidate
 from tb_plugin.formats.registry import FORMATS
 from tb_plugin.formats.snapshots.files.names import is_layout
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.registry import Kind
 
 _NEAR: Final = 2
-"""Directories between a recorded run's and one with traces of it."""
+"""Directories between a run's and one with traces of it."""
 _ID_DIGITS: Final = 16
 
 
@@ -77,6 +80,12 @@ def run_folder(path: str, root: str) -> tuple[str, tuple[str, ...]]:
     return path, tuple(layout)
 
 
+def job_folder(path: str, root: str) -> str:
+    """The directory of the job whose MemProfiler wrote into `path`."""
+    is_inside = path != root and os.path.basename(path) == DUMPS_DIR
+    return os.path.dirname(path) if is_inside else path
+
+
 class OtherRuns:
     """The runs that one walk makes of other tools' files, or gives some to."""
 
@@ -100,8 +109,10 @@ class OtherRuns:
 
         `others` are the runs of this walk so far.
         """
-        folder, layout = (path, ()) if kind == "memprofiler" else run_folder(path, root)
-        run = _recorded(folder, prefix, root, others) if kind == "traces" else None
+        folder, layout = run_folder(path, root)
+        if kind == "memprofiler":
+            folder, layout = job_folder(path, root), ()
+        run = _run_above(folder, prefix, root, others) if kind == "traces" else None
         if run is None:
             run = self._own(kind, folder, prefix, root, others)
         candidates = (
@@ -141,14 +152,15 @@ class OtherRuns:
         return run
 
 
-def _recorded(
+def _run_above(
     folder: str, prefix: str, root: str, others: Mapping[str, FoundRun]
 ) -> FoundRun | None:
-    """The recorded run in whose directory a directory lies."""
+    """The run in whose directory a directory lies: recorded, or of MemProfiler's files."""
     for _ in range(_NEAR + 1):
-        run = others.get(run_name(folder, prefix, root).id)
-        if run is not None:
-            return run
+        for made_of in ("", "memprofiler"):
+            run = others.get(run_name(folder, prefix, root, made_of).id)
+            if run is not None:
+                return run
         if folder == root:
             return None
         folder = os.path.dirname(folder)

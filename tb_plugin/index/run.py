@@ -259,8 +259,9 @@ class Run:
         """All ranks of all attempts, ascending."""
         if self.made_of == "recording":
             return sorted({rank for rank, _ in self.found.files})
-        ranks: list[int] = self.found.listings[self.made_of].found.ranks
-        return ranks
+        return sorted(
+            {rank for found in self.found.other_files for rank in found.ranks}
+        )
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -20,7 +20,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from collector.format.names import DUMPS_DIR, RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import storage
 from tb_plugin.api.base import ForeignFiles, Problem
 from tb_plugin.formats.found_files import MAX_PROBLEMS
@@ -189,26 +189,32 @@ class Index:
             if logdir.path is None:
                 continue
             root = logdir.path
-            stack: list[tuple[str, tuple[Place, ...]]] = [(root, ())]
+            # A directory that was listed comes again with what it holds.
+            stack: list[tuple[str, tuple[Place, ...], Folder | None]] = [
+                (root, (), None)
+            ]
             while stack:
-                path, above = stack.pop()
-                if path in folders:
+                path, above, listed = stack.pop()
+                if listed is None and path in folders:
                     continue  # logdirs may lie in each other
-                folder = self._look_into(path, root, above)
+                folder = listed or self._look_into(path, root, above)
                 if folder is None:
                     continue
-                num_entries += folder.num_entries
-                if len(folders) >= MAX_DIRECTORIES or num_entries > MAX_ENTRIES:
-                    stack.clear()
-                    folder.subfolders = ()
-                    folder.problems += (_too_large(logdir),)
-                folders[path] = self._folders[path] = folder
-                above = (*above, folder.place)
-                stack += [(sub, above) for sub in reversed(folder.subfolders)]
-                if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
-                    recorded = self._run_at(path, logdir.name, root)
-                    if recorded is not None:
-                        self._found(recorded, runs)
+                if listed is None:
+                    num_entries += folder.num_entries
+                    if len(folders) >= MAX_DIRECTORIES or num_entries > MAX_ENTRIES:
+                        stack.clear()
+                        folder.subfolders = ()
+                        folder.problems += (_too_large(logdir),)
+                    folders[path] = self._folders[path] = folder
+                    above = (*above, folder.place)
+                    stack += [(sub, above, None) for sub in reversed(folder.subfolders)]
+                    self._take_recorded(path, folder, logdir.name, root, runs)
+                    dumps = os.path.join(path, DUMPS_DIR)
+                    if dumps in folder.subfolders:
+                        # A job's run is made of these; what lies beside them joins it.
+                        stack += [(path, above, folder), (dumps, above, None)]
+                        continue
                 for kind, names in folder.files.items():
                     is_mine = kind == "memprofiler" and folder.is_export
                     if is_mine and _lies_in_run(path, root, runs.values()):
@@ -222,6 +228,20 @@ class Index:
         others.finish(runs)
         runs.update((run.id, run) for run in self._handed())
         self._folders, self.runs = folders, runs
+
+    def _take_recorded(
+        self,
+        path: str,
+        folder: Folder,
+        prefix: str,
+        root: str,
+        runs: dict[str, FoundRun],
+    ) -> None:
+        """The run that was recorded in a directory, where one was."""
+        if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
+            recorded = self._run_at(path, prefix, root)
+            if recorded is not None:
+                self._found(recorded, runs)
 
     def _found(self, run: FoundRun, runs: dict[str, FoundRun]) -> None:
         runs[run.id] = run

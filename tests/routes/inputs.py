@@ -140,7 +140,7 @@ def _virtual(logdir: Path) -> None:
 
 
 def _memprofiler(logdir: Path) -> None:
-    folder = logdir / "memprofiler"
+    folder = logdir / "memprofiler" / "memprofiler"  # the second one is its own
     for rank in (0, 1):
         write_stats(folder, rank, kinds=("pickle",))
         for iteration in (2, 3):

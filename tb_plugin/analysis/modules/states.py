@@ -44,6 +44,14 @@ WINDOW_STATES: Final = (
 
 ALL_STATES: Final = (*MODULE_STATES, *WINDOW_STATES)
 
+_SHOWN_FIRST: Final = (
+    "peak_forward",
+    "peak_backward",
+    "window_peak",
+    "after_post_forward",
+)
+"""Of states with equal totals."""
+
 MAX_CALLS_LISTED: Final = 64
 """Calls of one module whose moments are listed."""
 
@@ -103,6 +111,8 @@ class ModuleStates:
     """By (row, category); NaN where the report has no number."""
     total_bytes: Floats
     """By row, as the report has it."""
+    rounding_bytes: float = 0.0
+    """Half of the last printed digit: how far a number may be off."""
 
     @property
     def num_bytes(self) -> int:
@@ -151,12 +161,18 @@ class ModuleStates:
         return self._table(row_of, num_calls)
 
     def default_state(self, device: int) -> str:
-        """A moment of each module's own: at the peak all would have one number."""
-        states = self.states(device)
-        for wanted in ("after_post_forward", "peak_forward", "window_peak"):
-            if wanted in states:
-                return wanted
-        return states[0] if states else "window_peak"
+        """The one with the highest total: the moment that decides whether memory suffices.
+
+        Where a module's own peak is that of the call, a peak of modules: at the call's, all
+        have one number.
+        """
+        here = self.device == device
+        totals = np.nan_to_num(self.total_bytes[here], nan=-np.inf)
+        least = totals.max(initial=-np.inf) - 2 * self.rounding_bytes
+        highest = set(self.state[here][totals >= least].tolist())
+        order = (*_SHOWN_FIRST, *ALL_STATES)
+        found = (state for state in order if ALL_STATES.index(state) in highest)
+        return next(found, "window_peak")
 
     def own(self, table: StateTable, device: int) -> None:
         """Reports hold the rank's totals alone."""

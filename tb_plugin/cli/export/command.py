@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.cli.failure import Failure
-from collector.format.names import EXPORT_MARK
+from collector.format.names import DUMPS_DIR, EXPORT_MARK
 from tb_plugin.cli.export.contents import Contents
 from tb_plugin.cli.opening import (
     attempt_of,
@@ -45,8 +45,6 @@ Existing: TypeAlias = Literal["refuse", "replace", "keep"]
 """Files of the same names: an error, replaced, or kept and the new ones put beside them."""
 
 DEFAULT_KINDS: Final[tuple[Kind, ...]] = ("yaml", "modules", "config")
-DEFAULT_DIR: Final = "memprofiler"
-"""In the run's directory: where MemProfiler puts its own."""
 
 _FILES: Final[Mapping[Kind, str]] = {
     "yaml": "calls and modules, as rank_R_*memory_stats.yaml",
@@ -101,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=local_path,
         metavar="DIR",
-        help=f"where to (default: {DEFAULT_DIR} in the run's directory)",
+        help=f"where to (default: {DUMPS_DIR} in the run's directory)",
     )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
@@ -125,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
     recording = _chosen(options)
     out = options.out
     if out is None:
-        out = result_folder(folder_of(recording)) / DEFAULT_DIR
+        out = result_folder(folder_of(recording)) / DUMPS_DIR
     num_written = 0
     for result in export(
         recording,

@@ -104,11 +104,14 @@ class Report:
     """One report. The peak is the state `window_peak`."""
 
     states: ModuleStates
-    rounding_bytes: float
-    """Half of the last printed digit: how far a number may be off."""
     left_out: LeftOut
     is_cut: bool
     """It began as MemProfiler's do and has no end."""
+
+    @property
+    def rounding_bytes(self) -> float:
+        """See `ModuleStates`."""
+        return self.states.rounding_bytes
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -214,7 +217,6 @@ class Rows:
             raise UnreadableError(what, "", remedy)
         return Report(
             states=self._states(),
-            rounding_bytes=self._coarsest,
             left_out=self._left_out,
             is_cut=is_cut,
         )
@@ -242,6 +244,7 @@ class Rows:
             device=_ints(rows, lambda row: row.device),
             bytes=sizes,
             total_bytes=np.array(totals, np.float64),
+            rounding_bytes=self._coarsest,
         )
 
 

@@ -44,8 +44,9 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
     started = min((a.started_ns for a in attempts), default=0)
     newest = max((a.last_ns for a in attempts), default=0)
     if run.made_of != "recording":  # such files say no times but their own
-        files = run.found.listings[run.made_of].found
-        started, newest = files.oldest_ns, files.newest_ns
+        listings = [found for found in run.found.other_files if found.files]
+        started = min((found.oldest_ns for found in listings), default=0)
+        newest = max((found.newest_ns for found in listings), default=0)
     return RunSummary(
         id=run.found.id,
         name=run.found.title,

@@ -21,7 +21,9 @@ from tests.memprofiler_files import (
     write_report,
     write_stats,
 )
+from tests.tb_plugin import logdirs
 from tests.tb_plugin.client import Page, refresh
+from tests.tb_plugin.readers.traces.reading import document, event
 
 TRAINING = FunctionKey("training_step", "train")
 
@@ -173,11 +175,67 @@ def test_our_own_export_is_shown_only_where_its_run_is_not(tmp_path):
     assert names == {"exp", "elsewhere"}
 
 
+def runs_at(page: Page) -> dict[str, tuple[str, int, int]]:
+    """Made of, ranks and number of traces, by name of the run."""
+    return {
+        run["name"]: (
+            run["made_of"],
+            run["num_ranks"],
+            page.get("/traces", run=run["id"])["num_files"],
+        )
+        for run in page.get("/runs")["runs"]
+    }
+
+
+@pytest.mark.parametrize(
+    "trace", ["fit-profile-0.pt.trace.json", "a/rank0.pt.trace.json", ""]
+)
+def test_the_standard_layout_is_one_run_of_one_job(tmp_path, trace):
+    """`version_0/memprofiler`, and in `version_0` what the profiler wrote."""
+    job = tmp_path / "lightning_logs" / "version_0"
+    for rank in (0, 1):
+        write_stats(job / "memprofiler", rank)
+        write_report(job / "memprofiler", rank, 2)
+    if trace:
+        logdirs.write(job / trace, document([event("a", 1, 5)]))
+    expected = ("memprofiler", 2, int(bool(trace)))
+    assert runs_at(Page(tmp_path)) == {"lightning_logs/version_0": expected}
+    assert runs_at(Page(job)) == {"version_0": expected}
+    assert runs_at(Page(job / "memprofiler")) == {"memprofiler": ("memprofiler", 2, 0)}
+
+
+def test_a_jobs_trace_joins_its_run_whichever_comes_first(tmp_path):
+    job = tmp_path / "version_0"
+    trace = logdirs.write(job / "rank0.pt.trace.json", document([event("a", 1, 5)]))
+    page = Page(tmp_path)
+    assert runs_at(page) == {"version_0": ("traces", 1, 1)}
+    write_stats(job / "memprofiler", 0)
+    refresh(page)
+    assert runs_at(page) == {"version_0": ("memprofiler", 1, 1)}
+    run_id = page.run_id("version_0")
+    trace.unlink()
+    refresh(page)
+    assert runs_at(page) == {"version_0": ("memprofiler", 1, 0)}
+    assert page.run_id("version_0") == run_id
+
+
+def test_beside_a_recording_a_jobs_dumps_are_another_tools_run(tmp_path):
+    RunBuilder(tmp_path / "version_0").simple(1, 5)
+    write_stats(tmp_path / "version_0" / "memprofiler", 0)
+    logdirs.write(
+        tmp_path / "version_0" / "rank0.pt.trace.json", document([event("a", 1, 5)])
+    )
+    assert runs_at(Page(tmp_path)) == {
+        "version_0": ("recording", 1, 1),
+        "version_0 (MemProfiler)": ("memprofiler", 1, 0),
+    }
+
+
 def test_files_that_come_change_and_go_are_followed(tmp_path):
-    folder = tmp_path / "memprofiler"
+    folder = tmp_path / "version_0" / "memprofiler"
     write_stats(folder, 0)
     page = Page(tmp_path)
-    run_id = page.run_id("memprofiler")
+    run_id = page.run_id("version_0")
     (folder / "rank_0_memory_stats.yaml").write_text("- 1\n")
     write_report(folder, 5, 2)
     refresh(page)
@@ -199,10 +257,10 @@ def test_a_check_gives_way(tmp_path):
 
 
 def test_a_directory_of_nothing_that_can_be_opened_is_named(tmp_path):
-    (tmp_path / "memprofiler").mkdir()
-    (tmp_path / "memprofiler" / "rank_0_memory_stats.yaml").symlink_to("gone.yaml")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "rank_0_memory_stats.yaml").symlink_to("gone.yaml")
     page = Page(tmp_path)
     (run,) = page.get("/runs")["runs"]
-    assert (run["name"], run["num_ranks"]) == ("memprofiler", 0)
+    assert (run["name"], run["num_ranks"]) == ("theirs", 0)
     (problem,) = page.get("/overview", run=run["id"])["problems"]
     assert "leads to nothing" in problem["what"]

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
 from tb_plugin.analysis.modules.states import ALL_STATES
+from tb_plugin.cli import main
 from tb_plugin.formats.memprofiler import rows as report_rows
 from tb_plugin.formats.memprofiler.report import read_report
 from tb_plugin.formats.memprofiler.rows import UNITS, size_of
 from tb_plugin.formats.memprofiler.stats import UnreadableError
 from tests.memprofiler_files import FSDP_LABELS as LABELS
 from tests.memprofiler_files import RULE, printed_by_torch
+from tests.tb_plugin.client import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -294,3 +296,52 @@ def test_any_order_of_lines_gives_rows_of_the_tree(lines):
     assert states.bytes.shape == (len(states.state), len(states.categories))
     for state in states.states(0):
         states.at(state, 0, None)
+
+
+def as_memprofiler_prints(folder: Path, tracker: str, units: str) -> bytes:
+    """A report of call 2: the peak in bytes, the modules in other units, as there."""
+
+    def part(name: str, *, is_peak: bool) -> str:
+        text = (folder / name).read_text()
+        peak, _, modules = text.partition("Module:")
+        return peak if is_peak else f"Module:{modules}"
+
+    lines = [
+        f"Iteration 2 training_step Peak FSDP memory stats: \n{RULE}\n",
+        part(f"{tracker}.tables.B", is_peak=True),
+        f"{RULE}\nIteration 2 training_step Modulewise FSDP memory stats: \n{RULE}\n",
+        part(f"{tracker}.tables.{units}", is_peak=False),
+        f"{RULE}\n",
+    ]
+    return "".join(lines).encode()
+
+
+@pytest.mark.parametrize("units", ["B", "KiB", "MiB"])
+@pytest.mark.parametrize(
+    ("tracker", "state"), [("fsdp", "peak_forward"), ("plain", "window_peak")]
+)
+def test_a_report_opens_at_its_peak(printed, tmp_path, tracker, state, units, capsys):
+    """Not after post-forward, below it: in Modules and in `memboard report`."""
+    folder, truth = printed
+    (device,) = truth[tracker]["peak"].values()
+    dumps = tmp_path / "version_0" / "memprofiler"
+    dumps.mkdir(parents=True)
+    path = dumps / "fsdp_mem_rank_0_training_step_2.log"
+    path.write_bytes(as_memprofiler_prints(folder, tracker, units))
+    page = Page(tmp_path)
+    answer = page.of_run("/modules", "version_0")
+    assert answer["state"] == state
+    half = 0.005 * UNITS[units] if units != "B" else 0
+    highest = np.nanmax(answer["total_bytes"])
+    assert highest == pytest.approx(device["Total"], abs=half + 1e-6)
+    assert answer["facts"]["window_peak_bytes"] == pytest.approx(highest, abs=half + 1)
+    assert main(["report", str(tmp_path)]) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if state in one]
+    assert line.strip().startswith("modules: training_step/train/2 on rank 0")
+
+
+def test_without_a_peak_of_its_own_the_highest_state_is_shown():
+    text = "Module:  Net\nBefore Pre-Forward\n# 1:\nDevice: cpu\n\tTotal: 5 B\n"
+    text += "After Post-Forward\n# 1:\nDevice: cpu\n\tTotal: 3 B\n"
+    states = read_report(text.encode()).states
+    assert states.default_state(0) == "before_pre_forward"
