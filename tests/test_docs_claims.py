@@ -26,7 +26,7 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from collector.config import RecordConfig, settings, variable
 from collector.config.schedule import Action, schedule_of
 from collector.core.rank import identify
-from collector.format.columns import STEP_PARTS
+from collector.format.columns import PARTS, STEP_PARTS
 from collector.recorder import Recorder
 from collector.steps.progress import Progress
 from collector.torch_profiler.moments import Moments, identity_values
@@ -207,6 +207,39 @@ def test_the_calls_of_the_recorder_exist_with_their_keywords():
         member = inspect.getattr_static(Recorder, name)
         if keywords and name not in ("instant", "log"):  # which take any
             assert set(keywords) <= set(inspect.signature(member).parameters), name
+
+
+OTHERS_NAMES = {
+    "ExitCode",
+    "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT",
+    "MaxRSS",
+    "SummaryWriter",
+    "cudaMalloc_count",
+    "path_prefix",
+    "terminationGracePeriodSeconds",
+    "version_tb",
+}
+"""Of Slurm, stores, torch, TensorBoard and Kubernetes; two pages are all about others'."""
+
+
+def test_identifiers_in_the_text_stand_in_the_code():
+    """Columns, keys, functions, classes: what was renamed is named anew."""
+    folders = ("collector", "tb_plugin", "frontend/src", "tests")
+    files = [path for name in folders for path in (ROOT / name).rglob("*.*")]
+    code = [path for path in files if path.suffix in (".py", ".ts", ".tsx", ".c")]
+    known = {word for path in code for word in re.findall(r"\w+", path.read_text())}
+    known |= {column.name for column in PARTS} | {path.stem for path in files}
+    known |= {variable(path) for path in settings()} | OTHERS_NAMES
+    identifier = re.compile(r"\b\w+_\w+\b|\b[a-z]*[A-Z][a-z]+[A-Z]\w+")
+    pages = [page for page in TEXTS if page not in ("composer", "memprofiler")]
+    named = {
+        word
+        for page in pages
+        for text in INLINE_OF[page]
+        for word in identifier.findall(text)
+    }
+    assert len(named) > 200
+    assert sorted(named - known) == []
 
 
 def test_names_of_the_package_exist():

@@ -40,7 +40,12 @@ UNITS = {
     "million": 10**6,
 }
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-COUNTS = {"a": 1, "an": 1, **{word: count for count, word in enumerate(WORDS)}}
+COUNTS = {
+    "a": 1,
+    "an": 1,
+    "every": 1,
+    **{word: count for count, word in enumerate(WORDS)},
+}
 _NUMBER = rf"\d[\d,.]*(?:\^\d+)?|\b(?:{'|'.join(COUNTS)})\b"
 CLAIM = re.compile(
     rf"(?P<first>{_NUMBER})(?: to (?P<last>{_NUMBER}))?"
@@ -135,12 +140,19 @@ def test_comments_that_name_tests_name_nothing_else():
     assert [names for names in named if TEST.sub("", names).strip(", \n")] == []
 
 
-ROWS = re.findall(r"^\| (?!situation).*", SOURCES["guarantees"], re.MULTILINE)
+BULLETS = ("snapshots", "stores", "profiler")
+"""Pages of which each bullet is a promise, as each row of the guarantees is."""
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())
-def test_each_guarantee_names_the_tests_that_execute_it(row):
-    assert TEST.search(row)
+def promises() -> list[str]:
+    rows = re.findall(r"^\| (?!situation).*", SOURCES["guarantees"], re.MULTILINE)
+    item = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
+    return [*rows, *(one for page in BULLETS for one in item.findall(SOURCES[page]))]
+
+
+@pytest.mark.parametrize("promise", promises(), ids=lambda text: text[2:40])
+def test_each_promise_names_the_tests_that_execute_it(promise):
+    assert TEST.search(promise) or "[measured](measured.md)" in promise
 
 
 LIMIT = re.compile(

@@ -31,7 +31,7 @@ PAGES: Final = {
 
 NAMES: Final = ("index", *(name for group in PAGES.values() for name in group))
 
-_COMMENT: Final = re.compile(r"^<!--.*?-->\n| ?<!--.*?-->", re.MULTILINE | re.DOTALL)
+_COMMENT: Final = re.compile(r"^ *<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
 
 
 def text_of(name: str) -> str:
