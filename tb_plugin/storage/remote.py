@@ -16,6 +16,7 @@ import time
 from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
+from collector.format.sizes import agreeing, counted
 from tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
 from tb_plugin.storage.connection import Connection
 from tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
@@ -242,8 +243,9 @@ class Remote:
         seconds = 0.0 if since is None else time.monotonic() - since
         if since is None or (self.has_settled and seconds < _SETTLING_S):
             return ""
-        words = f"Listing… {self._num_listed:,} folders are known"
-        words += f", {num_coming:,} are being listed."
+        num = self._num_listed
+        words = f"Listing… {counted(num, 'folder')} {agreeing(num, 'is', 'are')} known"
+        words += f", {num_coming:,} {agreeing(num_coming, 'is', 'are')} being listed."
         if seconds > _SLOW_S:
             words += f" The store has not answered for {seconds:.0f} s."
         return words

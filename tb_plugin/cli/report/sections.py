@@ -165,12 +165,18 @@ def _trace_holds(trace: Mapping[str, Any]) -> str:
     if "events" in trace:
         return counted(trace["events"], "event")
     first, last = trace.get("first_step"), trace.get("last_step")
-    return "-" if first is None or last is None else f"steps {first} to {last}"
+    if first is None or last is None:
+        return "-"
+    return f"step {first}" if first == last else f"steps {first} to {last}"
 
 
 def _trace_problem(trace: Mapping[str, Any]) -> str:
     """Why it cannot be read, or what of it is missing; in full it is a problem."""
-    problems = [one["what"] for one in trace.get("problems", ()) if not one["is_usual"]]
+    problems = [
+        one["what"].rstrip(".")
+        for one in trace.get("problems", ())
+        if not one["is_usual"]
+    ]
     return str(trace["problem"] or "; ".join(problems))
 
 

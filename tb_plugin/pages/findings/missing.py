@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.format.sizes import counted
+from collector.format.sizes import agreeing, counted, part_of
 from tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
@@ -20,10 +20,14 @@ def simulating(view: View[RanksQuery]) -> Iterator[Finding]:
     summary = view.summary
     if not summary.simulated or summary.num_ranks >= summary.world_size:
         return
-    of = f"{summary.num_ranks:,} of {counted(summary.world_size, 'rank')}"
-    sentence = f"Simulating {of}: the others are still to be written."
+    num, total = summary.num_ranks, summary.world_size
+    of, rest = part_of(num, total, "rank"), counted(total - num, "rank")
+    sentence = (
+        f"Simulating {of}: {rest} {agreeing(total - num, 'is', 'are')} to follow."
+    )
     if not summary.live:
-        sentence = f"{of} were written: the simulation ended before the others."
+        were = agreeing(num, "was", "were")
+        sentence = f"{of} {were} written: the simulation ended before the rest."
     yield Finding(
         id="simulating",
         key="simulating",
