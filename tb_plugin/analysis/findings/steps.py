@@ -144,7 +144,10 @@ def straggling(
         return None
     worst, part = late[0], late[0].part or "other"
     cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
-    where = f", in {PART_TEXT[part]}" if worst.part else ""
+    # What another rank takes longer for is not said of this one.
+    is_shared = len({one.part for one in late}) == 1
+    only = "" if is_shared else f"rank {worst.rank} "
+    where = f", {only}in {PART_TEXT[part]}" if worst.part else ""
     others = num_ranks - len(late)
     held = ""
     if worst.by_part:
@@ -169,7 +172,8 @@ def straggling(
         unit="seconds",
         advice=(
             Advice(
-                _STRAGGLER_ADVICE.get(worst.part, _STRAGGLER_ADVICE["other"]),
+                ("" if is_shared else f"On rank {worst.rank}: ")
+                + _STRAGGLER_ADVICE.get(worst.part, _STRAGGLER_ADVICE["other"]),
                 cost,
                 "seconds",
                 ("excess",),

@@ -134,9 +134,10 @@ class ErrorsReader:
                 judged = self.judge.ask(run, history, open_it=True)
             except NotReadyError:
                 return None, True
-            if judged is None:
-                return None, self.judge.is_under_way(history)
-            if judged.at_end is None:
+            if judged is None and self.judge.is_under_way(history):
+                return None, True
+            judged = judged or self.judge.known(history)  # it may have ended in between
+            if judged is None or judged.at_end is None:
                 return None, False
             ends.append(judged.at_end)
         facts = ends[1].case.facts
