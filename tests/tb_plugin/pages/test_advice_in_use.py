@@ -160,6 +160,9 @@ def loss(**numbers: int) -> RankLoss:
         is_stopped=False,
         cut_seconds=0.0,
         cut_steps=None,
+        num_traces=0,
+        num_lost_traces=0,
+        lost_traces=(),
     )
 
 
