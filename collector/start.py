@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from collector.config import RecordConfig
+    from collector.config.imports.result import Imported
     from collector.config.layers import Layer
-    from collector.config.memprofiler import Imported
     from collector.config.options import RecordOptions
 
 
@@ -109,7 +109,7 @@ def _check_remote(settings: RecordConfig) -> None:
 
 def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
     """Once per job: what the keys of another tool's settings became."""
-    from collector.config.memprofiler import summary
+    from collector.config.imports.memprofiler import summary
 
     if identify(settings).rank == 0:
         for layer in imported:

@@ -15,7 +15,7 @@ import yaml
 from msgspec.structs import fields
 
 from collector.config import RecordConfig, load, sections, settings, variable
-from collector.config.memprofiler import KEYS
+from collector.config.imports.memprofiler import KEYS
 from collector.config.sections import fields_of
 from collector.config.table import (
     BEGIN,

@@ -1,8 +1,10 @@
-"""Turn MemProfiler's settings into MemBoard's.
+"""Turn settings of MemProfiler, Composer's profiler and Lightning's into MemBoard's.
 
-FILE is a YAML file with a `memprofiler_cfg` somewhere in it. The settings go to the file
+FILE is a YAML file with, somewhere in it, a `memprofiler_cfg`, a `profiler` of Composer's
+(or its Trainer's `prof_*` and `torch_prof_*`), or a PyTorchProfiler of Lightning's with its
+`class_path`; or a program in Python that calls Composer's. The settings go to the file
 named by -o, with a comment on each key, or else to standard output with the list of keys
-on standard error. `collector.record(config=FILE)` takes FILE as it is, too.
+on standard error. `collector.record(config=FILE)` takes a `memprofiler_cfg` as it is, too.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from collector.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from collector.config.memprofiler import Imported
+    from collector.config.imports.result import Imported
+    from collector.config.layers import Document
     from collector.config.values import Found
 
 
@@ -37,9 +40,13 @@ def run(options: argparse.Namespace) -> int:
     """Write the settings and the list."""
     leaves, found = _read(options.file)
     text = _text(leaves, found, options.file)
-    report = [str(entry) for entry in found.entries]
-    if left_out := found.left_out:
-        report.append(f"not of memprofiler_cfg, left out: {', '.join(left_out)}")
+    report = []
+    for one in found:
+        if len(found) > 1:
+            report.append(f"{one.name}:")
+        report += [str(entry) for entry in one.entries]
+        if one.left_out:
+            report.append(f"not of {one.name}, left out: {', '.join(one.left_out)}")
     if options.out is None:
         print("\n".join(report), file=sys.stderr)
         print(text, end="")
@@ -49,34 +56,49 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(path: Path) -> tuple[dict[str, Found], Imported]:
+def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
     """What the file sets, checked as `collector.record` checks it."""
-    from collector.config.layers import from_document, load, read
+    from collector.config.imports.memprofiler import imported
+    from collector.config.imports.profilers import profilers_of
+    from collector.config.layers import from_document, load, nested
 
     if not path.exists():
         raise no_such_file(path)
     try:
-        leaves, imports = from_document(read(path))
-        load(path)
+        document = _document(path)
+        found = profilers_of(document)
+        leaves = {p: leaf for one in found for p, leaf in one.leaves.items()}
+        if imported(document) is not None:
+            own, imports = from_document(document)
+            leaves, found = {**leaves, **own}, [*imports, *found]
+        load(nested({path: value for path, (value, _place) in leaves.items()}))
     except ConfigError as error:
         raise Failure(str(error)) from error
-    if not imports and path.stat().st_size == 0:
+    if not found:
         raise Failure(
-            "the file is empty",
+            "there is nothing to import"
+            if path.stat().st_size
+            else "the file is empty",
             where=str(path),
-            remedy="copy it again, whole; it must hold a memprofiler_cfg",
+            remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
+            " profiler (its YAML, or the program that calls it) or a PyTorchProfiler of"
+            " Lightning's; settings in MemBoard's own words go to"
+            " collector.record(config=...) as they are",
         )
-    if not imports:
-        raise Failure(
-            "there is no memprofiler_cfg to import",
-            where=str(path),
-            remedy="name the file that holds it; settings in MemBoard's own words go"
-            " to collector.record(config=...) as they are",
-        )
-    return leaves, imports[0]
+    return leaves, found
 
 
-def _text(leaves: Mapping[str, Found], found: Imported, path: Path) -> str:
+def _document(path: Path) -> Document:
+    from collector.config.imports.python_source import arguments_of
+    from collector.config.layers import Document, read
+
+    if path.suffix != ".py":
+        return read(path)
+    plain, lines = arguments_of(path)
+    return Document(plain, str(path), lines)
+
+
+def _text(leaves: Mapping[str, Found], found: Sequence[Imported], path: Path) -> str:
     """The YAML, with the key that each setting comes from."""
     from collector.config.layers import nested
     from collector.config.table import as_yaml
@@ -88,14 +110,15 @@ def _text(leaves: Mapping[str, Found], found: Imported, path: Path) -> str:
         }
     )
     comments: dict[str, str] = {}
-    for entry in found.entries:
-        given = "" if entry.given else ", by default"
-        note = f": {entry.note}" if entry.note else ""
-        for leaf in entry.leaves:
-            if leaves[leaf] is found.leaves[leaf]:  # no key of ours beside it won
-                said = f"memprofiler_cfg.{entry.key}{given}{note}"
-                before = comments.get(leaf)
-                comments[leaf] = f"{before}; {said}" if before else said
+    for one in found:
+        for entry in one.entries:
+            given = "" if entry.given else ", by default"
+            note = f": {entry.note}" if entry.note else ""
+            for leaf in entry.leaves:
+                if leaves[leaf] is one.leaves[leaf]:  # no other key won
+                    said = f"{one.place_of(entry.key)}{given}{note}"
+                    before = comments.get(leaf)
+                    comments[leaf] = f"{before}; {said}" if before else said
     heading = (
         f"MemBoard's settings, made from {path.name} by `memboard import-config`."
         " All others have their defaults; `python -m collector.config.table --markdown`"

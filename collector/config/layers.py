@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from collector.config.memprofiler import imported
+from collector.config.imports.memprofiler import imported
+from collector.config.imports.profiler_keys import HINTS
 from collector.config.rules import check_needs, check_rules
 from collector.config.settings import RecordConfig, sections, settings
 from collector.config.values import Found, Options, checked, describe, one_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from collector.config.memprofiler import Imported
+    from collector.config.imports.result import Imported
     from collector.config.options import RecordOptions
 
     Layer: TypeAlias = str | Path | Mapping[str, Any] | RecordConfig
@@ -400,7 +401,9 @@ def _leaves(name: str) -> list[str]:
 
 
 def _refuse(key: str, place: str, known: list[str]) -> None:
+    hint = HINTS.get(key.rpartition(".")[2])
+    what = f"{hint}." if hint else nearest(key, known)
     raise ConfigError(
-        f"unknown key '{key}' in {place}: {nearest(key, known)} Rename it or remove"
+        f"unknown key '{key}' in {place}: {what} Rename it or remove"
         " it; `python -m collector.config.table --markdown` lists every key."
     )

@@ -81,7 +81,7 @@ def test_a_file_that_is_there_is_not_lost(demo, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("flush_seconds: 2\n", "there is no memprofiler_cfg to import"),
+        ("flush_seconds: 2\n", "there is nothing to import"),
         ("memprofiler_cfg: {enable: true}\n", "did you mean 'enabled'?"),
         ("memprofiler_cfg: [", "is not valid YAML"),
         (

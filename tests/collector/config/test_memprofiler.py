@@ -10,7 +10,7 @@ import pytest
 
 import collector
 from collector.config import load, load_with_imports, settings
-from collector.config.memprofiler import KEYS
+from collector.config.imports.memprofiler import KEYS
 from collector.config.values import UNCHANGED, ZERO_ATTRIBUTES, Setting, checked
 from collector.errors import ConfigError
 from tests.collector.config.conftest import error_of

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.memprofiler_keys import (
-    IDENTITY,
+from collector.config.imports.memprofiler_keys import (
     KEYS,
     NAME,
     NEED_ENABLED,
     NESTED,
 )
+from collector.config.imports.result import IDENTITY, Became, Imported
 from collector.config.settings import sections, settings
 from collector.config.values import (
     UNCHANGED,
@@ -29,7 +29,6 @@ from collector.config.values import (
     checked,
     code_name,
     describe,
-    written,
 )
 from collector.errors import ConfigError, nearest
 from collector.format.memory import HOOK_ATTRS
@@ -45,39 +44,6 @@ _BUILT_IN: Final = {
     _RESETS,
     "_npp_hook",
 }
-
-
-class Became(NamedTuple):
-    """What one key became."""
-
-    key: str
-    value: Any
-    place: str
-    given: bool
-    """False: the key is not there, and MemProfiler's default counts."""
-    leaves: Mapping[str, Any] = {}
-    """Our settings, by path; none where MemBoard needs no such key."""
-    note: str = ""
-
-    def __str__(self) -> str:
-        became = ", ".join(f"{p}: {written(v)}" for p, v in self.leaves.items())
-        note = f" ({self.note})" if became and self.note else self.note
-        value = written(self.value).replace(UNCHANGED, IDENTITY)
-        return f"{self.key}: {value} -> {became or 'nothing: '}{note}"
-
-
-class Imported(NamedTuple):
-    """MemProfiler's settings of one file or mapping, as ours."""
-
-    place: str
-    leaves: Mapping[str, Found]
-    """Our settings by path, with the place that each comes from."""
-    entries: tuple[Became, ...]
-    """Every key of `MemProfilerCfg`, in its order."""
-    beside: tuple[str, ...]
-    """Keys beside `memprofiler_cfg` that are ours, and count."""
-    left_out: tuple[str, ...]
-    """Those that are not."""
 
 
 def imported(document: Document) -> Imported | None:
@@ -104,6 +70,7 @@ def imported(document: Document) -> Imported | None:
             both = tuple(dict.fromkeys((*before, *value))) if leaf == "dumps" else value
             leaves[leaf] = Found(both, entry.place)
     return Imported(
+        name=NAME,
         place=document.place,
         leaves=leaves,
         entries=entries,

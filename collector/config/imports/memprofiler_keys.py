@@ -6,34 +6,19 @@ effect, and where another key keeps it from having one, that is said in its plac
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from collector.config.imports.result import Key
 from collector.config.values import UNCHANGED, Code, Names
 from collector.format.memory import HOOK_ATTRS
 
 NAME: Final = "memprofiler_cfg"
 
-IDENTITY: Final = "identity_lambda"
-"""MemProfiler's word for a function that does nothing."""
-
 _HOOKS: Final = "fts_examples.profiling.npp_hooks."
 
 _Codes = tuple[Code, ...]
-
-
-class Key(NamedTuple):
-    """A key of `MemProfilerCfg`: what it may be, its default, and what it becomes."""
-
-    hint: Any
-    default: Any
-    leaves: tuple[str, ...]
-    """Our settings, which get the key's value."""
-    note: str = ""
-    """Of a key that is in effect, or that nothing of ours takes the place of."""
-    needs: str = ""
-    """Another key, without which this one does nothing."""
 
 
 _OWN_HOOKS: Final = "MemProfiler's own are built in"

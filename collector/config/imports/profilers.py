@@ -1,0 +1,245 @@
+"""Composer's profiler, and Lightning's, wherever a file puts their arguments.
+
+Composer's: below `profiler`, with `schedule` and `json_trace_handler` below it, or the
+Trainer's older `prof_*`, `torch_prof_*` and `sys_prof_*`. Lightning's: below a `class_path`
+that ends in `PyTorchProfiler`, with `init_args` and `dict_kwargs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from collector.config.imports.profiler_keys import (
+    COMPOSER,
+    COMPOSER_KEYS,
+    LIGHTNING,
+    LIGHTNING_KEYS,
+    OTHER_NAMES,
+)
+from collector.config.imports.result import Became, Imported, Key
+from collector.config.settings import settings
+from collector.config.values import Found, Setting, checked, describe
+from collector.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from collector.config.layers import Document
+
+_HANDLER: Final = "json_trace_handler"
+_SECTIONS: Final = ("schedule", _HANDLER)
+_PREFIXES: Final = ("torch_prof", "sys_prof_", "prof_", "profiler_trace")
+_AS_GIVEN: Final = (
+    "sys_prof_stats_thread_interval_seconds",
+    "torch_prof_remote_file_name",
+    "torch_prof_memory_remote_file_name",
+)
+"""Keys whose defaults are not taken over: MemBoard has sensors of its own, and Composer
+copies nothing unless a store is named elsewhere."""
+_WORK: Final = ("record_shapes", "profile_memory", "with_stack", "with_flops")
+
+
+class NotConstant(NamedTuple):
+    """An argument whose value a program makes when it runs; `text`: how."""
+
+    text: str
+
+
+class _Place(NamedTuple):
+    name: str
+    keys: Mapping[str, Key]
+    path: str
+    values: Mapping[Any, Any]
+
+
+def is_old_argument(name: str) -> bool:
+    """Whether Composer's Trainer had this argument for its profiler."""
+    return name.startswith(_PREFIXES) or name in OTHER_NAMES
+
+
+def profilers_of(document: Document) -> list[Imported]:
+    """What becomes of each profiler in a document.
+
+    Raises:
+        ConfigError: a key or value of one is wrong.
+    """
+    return [_imported(document, place) for place in _find(document.plain, "")]
+
+
+def _find(node: Any, path: str) -> Iterator[_Place]:
+    """Where the arguments of a profiler stand, outermost first."""
+    if isinstance(node, (list, tuple)):
+        for index, inner in enumerate(node):
+            yield from _find(inner, f"{path}{index}.")
+        return
+    if not isinstance(node, Mapping):
+        return
+    if str(node.get("class_path", "")).endswith("PyTorchProfiler"):
+        given: dict[Any, Any] = {}
+        for part in ("init_args", "dict_kwargs"):
+            given |= {f"{part}.{k}": v for k, v in (node.get(part) or {}).items()}
+        yield _Place(LIGHTNING, LIGHTNING_KEYS, path, given)
+        return
+    names = {str(name) for name in node}
+    if any(map(is_old_argument, names)) or (
+        path.endswith("profiler.") and names & {*_SECTIONS, "trace_handlers"}
+    ):
+        is_object = path.endswith("profiler.")  # all of it is the profiler's
+        own = {
+            name: value
+            for name, value in node.items()
+            if is_object or is_old_argument(str(name))
+        }
+        yield _Place(COMPOSER, COMPOSER_KEYS, path, own)
+        return
+    for name, inner in node.items():
+        yield from _find(inner, f"{path}{name}.")
+
+
+def _imported(document: Document, place: _Place) -> Imported:
+    given = dict(_given(document, place, place.values, "", place.path))
+    values: dict[str, Any] = {
+        _HANDLER: any(key.startswith((_HANDLER, "trace_handlers")) for key in given)
+    }
+    where: dict[str, str] = {}
+    for key, rule in place.keys.items():
+        values[key] = rule.default
+        where[key] = f"{document.place} ({place.name}'s default of {key})"
+        if key in given:
+            raw, where[key] = given[key]
+            setting = Setting(key, rule.hint, rule.default)
+            is_known = isinstance(raw, NotConstant) or rule.hint is Any
+            values[key] = raw if is_known else checked(setting, raw, where[key])
+    entries = []
+    leaves: dict[str, Found] = {}
+    for key, rule in place.keys.items():
+        ours, note = _leaves(place.name, key, rule, values)
+        if key not in given and key in _AS_GIVEN:
+            continue
+        entry = Became(key, values[key], where[key], key in given, ours, note)
+        if entry.given or ours:
+            entries.append(entry)
+        leaves.update((path, Found(value, where[key])) for path, value in ours.items())
+    return Imported(
+        name=place.name, place=document.place, leaves=leaves, entries=tuple(entries)
+    )
+
+
+def _given(
+    document: Document, place: _Place, values: Mapping[Any, Any], above: str, path: str
+) -> Iterator[tuple[str, tuple[Any, str]]]:
+    for name, value in values.items():
+        plain = str(name).removeprefix("init_args.").removeprefix("dict_kwargs.")
+        key = above + OTHER_NAMES.get(plain, plain)
+        where = document.at(f"{path}{name}")
+        if key in _SECTIONS and not isinstance(value, NotConstant):
+            if value is None:
+                continue
+            if not isinstance(value, Mapping):
+                raise ConfigError(
+                    f"'{key}' in {where} must hold keys and values, got"
+                    f" {describe(value)}."
+                )
+            below = f"{path}{name}."
+            yield from _given(document, place, value, f"{key}.", below)
+        elif key in _SECTIONS:
+            for one in place.keys:
+                if one.startswith(f"{key}."):
+                    yield one, (value, where)
+        elif key in place.keys:
+            yield key, (value, where)
+        else:
+            near = nearest(key, place.keys)
+            raise ConfigError(
+                f"unknown key '{key}' in {where}: {near} {place.name} has no such key;"
+                " rename it or remove it."
+            )
+
+
+def _leaves(
+    name: str, key: str, rule: Key, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """Our settings for one key, and what is to be said of it."""
+    value = values[key]
+    if isinstance(value, NotConstant):
+        ours = " and ".join(rule.leaves)
+        by_hand = f"; set {ours} yourself" if ours else ""
+        return {}, f"the program makes it ({value.text}){by_hand}"
+    if name == LIGHTNING:
+        return _of_lightning(key, rule, value, values)
+    if key.startswith("torch_prof_") and not any(
+        values[f"torch_prof_{one}"] for one in _WORK
+    ):
+        return {}, f"off, because none of {', '.join(_WORK)} is true"
+    return _of_composer(key, rule, value, values)
+
+
+def _of_composer(
+    key: str, rule: Key, value: Any, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    match key:
+        case "schedule.repeat":
+            note = "Composer counts anew in each epoch"
+            return {"schedule.repeat": value, "schedule.per_epoch": True}, note
+        case "torch_prof_folder" | "torch_prof_use_gzip":
+            return {}, "in torch_profiler.filename"
+        case "torch_prof_filename":
+            return _joined(value, values), "below the folder beside the rank's file"
+        case "torch_prof_remote_file_name":
+            return _remote("remote.traces", value)
+        case "torch_prof_memory_remote_file_name":
+            if values["torch_prof_memory_filename"] is None:
+                return {}, "there is no memory file"
+            if "torch_profiler.memory_remote_file_name" in settings():
+                return _remote("torch_profiler.memory_remote_file_name", value)
+            return {}, "memory files go beside the traces"
+        case "torch_prof_memory_filename" if value is None:
+            return {}, "there is none"
+        case "json_trace_handler.merged_trace_filename":
+            if values[_HANDLER]:
+                return {"merge_on_close": value is not None}, ""
+            return {}, "there is no JSONTraceHandler"
+    return dict.fromkeys(rule.leaves, value), rule.note
+
+
+def _joined(filename: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    folder = values["torch_prof_folder"]
+    if isinstance(folder, NotConstant):
+        folder = ""
+    # The run's directory has the run's name already.
+    folder = folder.strip("/").removeprefix("{run_name}").strip("/")
+    name = f"{folder}/{filename}" if folder else filename
+    if values["torch_prof_use_gzip"] is True and not name.endswith(".gz"):
+        name += ".gz"
+    return {"torch_profiler.filename": name}
+
+
+def _remote(path: str, value: str | None) -> tuple[dict[str, Any], str]:
+    if value is None:
+        return {path: None}, ""
+    scheme, is_url, rest = value.partition("://")
+    if not is_url:
+        return {}, f"name your store in remote.url, and give this as {path}"
+    bucket, _, key = rest.partition("/")
+    return {"remote.url": f"{scheme}://{bucket}", path: key}, "recordings go there too"
+
+
+def _of_lightning(
+    key: str, rule: Key, value: Any, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    match key:
+        case "filename":
+            stem = f"{value}-rank" if value else "rank"
+            name = f"torch_traces/{stem}{{rank}}.{{batch}}.pt.trace.json"
+            return {"torch_profiler.filename": name}, ""
+        case "export_to_flame_graph":
+            if not value:
+                return {}, "off"
+            return {"torch_profiler.stacks_filename": "rank{rank}.{batch}.stacks"}, ""
+        case "metric":
+            if values["export_to_flame_graph"] is not True:
+                return {}, "of flame graphs, of which there are none"
+            of_device = not value.startswith("self_cpu")
+            return dict.fromkeys(
+                rule.leaves, "self_device" if of_device else "self_cpu"
+            ), ""
+    return dict.fromkeys(rule.leaves, value), rule.note
