@@ -21,6 +21,7 @@ from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.mirror.mirror import REMOTE, Mirror
 from collector.sources import STEP, TIMED
 from collector.sources.device.accelerator import DeviceIdentity, find_device
+from collector.sources.host.rss import BOUNDARY, open_sizes
 from collector.sources.sampling import Sampler, open_sources
 from collector.steps.cycles import Cycles
 from collector.steps.progress import TRAIN
@@ -132,6 +133,9 @@ class Engine:
         if self.remote.is_on:
             self.remote.start()
             self._note_remote("recorded", "", "")
+        self.boundary = BOUNDARY
+        self.sizes = open_sizes()
+        """Of the process, for all that is recorded around steps and calls."""
         self._sources = self._opened(STEP)
         self._reads = [live.read for live in self._sources]
         self.timing = Timing(
@@ -303,6 +307,7 @@ class Engine:
         sources, self._sources, self._reads = self._sources, [], []
         for live in sources:
             live.close()
+        self.sizes.close()
 
     def _sampled(self, live: Live, values: Row) -> None:
         table = live.source.name

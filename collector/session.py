@@ -126,34 +126,40 @@ class Session:
     def take_step(self, step: Any, tokens: Any, samples: Any) -> None:
         """A step of the current phase is done; the next one begins."""
         now = time.perf_counter_ns()
-        if step is not None:
-            step = self.number("step", step)
-        progress = self.progress
-        phase = progress.phase
-        if tokens is not None or samples is not None:
-            tokens = self.number("tokens", tokens, least=0)
-            samples = self.number("samples", samples, least=0)
-            progress.report(tokens=tokens, samples=samples)
-        self.cycles.end_step(step)
-        self.windows.end_step()
-        number, back_from = progress.advance(step)
-        since, phase.last_ns = phase.last_ns, now
-        row = [
-            now + self.timing.to_wall_ns,
-            number,
-            None if since is None else (now - since) * 1e-9,
-            progress.epoch,
-            phase.samples,
-            phase.tokens,
-        ]
-        row += self.timing.end_step(number, since, now, samples, tokens)
-        self.engine.write_step(phase.name, row)
-        if back_from is not None:
-            label = f"step went back from {back_from} to {number}"
-            self.note("mark", {"label": label}, user=True)
-        if self.oom is not None:
-            self.oom.stepped()
-        self._begin_step()
+        boundary = self.engine.boundary
+        if self.windows.step is not None:
+            boundary.begin(self.engine.sizes)
+        try:
+            if step is not None:
+                step = self.number("step", step)
+            progress = self.progress
+            phase = progress.phase
+            if tokens is not None or samples is not None:
+                tokens = self.number("tokens", tokens, least=0)
+                samples = self.number("samples", samples, least=0)
+                progress.report(tokens=tokens, samples=samples)
+            self.cycles.end_step(step)
+            self.windows.end_step()
+            number, back_from = progress.advance(step)
+            since, phase.last_ns = phase.last_ns, now
+            row = [
+                now + self.timing.to_wall_ns,
+                number,
+                None if since is None else (now - since) * 1e-9,
+                progress.epoch,
+                phase.samples,
+                phase.tokens,
+            ]
+            row += self.timing.end_step(number, since, now, samples, tokens)
+            self.engine.write_step(phase.name, row)
+            if back_from is not None:
+                label = f"step went back from {back_from} to {number}"
+                self.note("mark", {"label": label}, user=True)
+            if self.oom is not None:
+                self.oom.stepped()
+            self._begin_step()
+        finally:
+            boundary.sizes = None
 
     def enter_phase(self, name: str) -> None:
         """Another phase begins."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping  # noqa: TC003  # msgspec looks it up
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -174,11 +173,10 @@ CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]
 """Equal-length columns by name: int64, float64, or texts."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Capture:
+class Capture(msgspec.Struct, kw_only=True):
     """Something taken at one moment or over one window, with tables of its own.
 
-    Nobody changes one. Frozen it took 10 us more to make, on the training thread.
+    Nobody changes one.
     """
 
     kind: CaptureKind | str
@@ -198,9 +196,9 @@ class Capture:
     far it has come, as one of `capture.TRACE_CONTEXTS`."""
     label: str = ""
     """The user's own name for it."""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Plain JSON data."""
-    tables: Mapping[str, CaptureTable] = field(default_factory=dict)
+    tables: Mapping[str, CaptureTable] = msgspec.field(default_factory=dict)
 
 
 class CaptureEntry(Record, frozen=True):

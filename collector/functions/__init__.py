@@ -40,7 +40,7 @@ def open_windows(
     )
     return Windows(
         positions=positions,
-        slots=make_slots(config, gate, engine.device, warn_once),
+        slots=make_slots(config, gate, engine.device, engine.sizes, warn_once),
         gate=gate,
         progress=progress,
         cycles=engine.cycles,

@@ -36,7 +36,7 @@ from collector.functions.user_hooks import (
     UserHooks,
     number_of,
 )
-from collector.sources.host.rss import open_sizes, resident_bytes
+from collector.sources.host.rss import BOUNDARY, resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collector.core.calls import Call, Sink
     from collector.format.records import CaptureTable, FloatArray
     from collector.functions.module_watch import Entry, Here, ModuleWatch
+    from collector.sources.host.rss import PsutilSource, StatmSource
 
 INFO: Final = SourceInfo(
     name="hooks", cost="10 us per module and forward in collected calls, nothing else"
@@ -66,6 +67,7 @@ class HooksKind:
         self,
         config: HooksConfig,
         sink: Sink,
+        sizes: StatmSource | PsutilSource,
         watch: ModuleWatch,
         saved_bytes: Callable[[], int | None] | None = None,
     ) -> None:
@@ -77,7 +79,7 @@ class HooksKind:
         self._sink = sink
         self._watch = watch
         self._attributes = Attributes()
-        self._sizes = open_sizes()
+        self._sizes = sizes
         self._saved_bytes = saved_bytes or (lambda: None)
         self._log: ForwardLog | None = None
         """While calls are under way."""
@@ -112,7 +114,8 @@ class HooksKind:
             Unavailable: no module can be seen.
         """
         self._raise_failure()
-        self._sizes.sizes()  # or the program may have closed its descriptor
+        if BOUNDARY.sizes is None:  # the program may have closed its descriptor
+            self._sizes.sizes()
         self._watch.hold(self)
         if not self._watch.sees_any:
             if not self._calls:
@@ -170,9 +173,8 @@ class HooksKind:
         self._attributes.remove()
 
     def close(self) -> None:
-        """Release, and give back the descriptor."""
+        """Release; nothing else is held."""
         self.release()
-        self._sizes.close()
 
     def root_values(self, call: Call) -> Mapping[str, float | LaterNumber | None]:
         """What the root has now, by attribute; empty where the call is not hooked.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collector.core.warn_once import WarnOnce
     from collector.functions.module_watch import ModuleWatch
     from collector.sources.device.accelerator import Device
+    from collector.sources.host.rss import PsutilSource, StatmSource
 
 ALL: Final = "*"
 """In a list of functions: every one."""
@@ -140,7 +141,11 @@ class Slot:
 
 
 def make_slots(
-    config: RecordConfig, sink: Sink, device: Device, warn_once: WarnOnce
+    config: RecordConfig,
+    sink: Sink,
+    device: Device,
+    sizes: StatmSource | PsutilSource,
+    warn_once: WarnOnce,
 ) -> tuple[Slot, ...]:
     """The kinds that are switched on, in the order in which they end."""
     named = config.functions
@@ -155,7 +160,7 @@ def make_slots(
         "modules": named.modules,
         "history": named.history,
     }
-    openers = _Openers(config, sink, device)
+    openers = _Openers(config, sink, device, sizes)
     for name, its in functions.items() if named.enabled else ():
         if getattr(config, name).enabled:
             asked, opener = name in _ASKED_FOR, getattr(openers, name)
@@ -181,11 +186,18 @@ class _Openers:
     Imports are here and not above, so that a recording that collects nothing is light.
     """
 
-    def __init__(self, config: RecordConfig, sink: Sink, device: Device) -> None:
+    def __init__(
+        self,
+        config: RecordConfig,
+        sink: Sink,
+        device: Device,
+        sizes: StatmSource | PsutilSource,
+    ) -> None:
         self.slots: dict[str, Slot] = {}
         self._config = config
         self._sink = sink
         self._device = device
+        self._sizes = sizes
         self._watch: ModuleWatch | None = None
 
     def functions(self) -> Kind:
@@ -195,6 +207,7 @@ class _Openers:
         return SnapsKind(
             self._sink,
             self._device,
+            self._sizes,
             on_device=partial(names, frozenset((*named.default, *named.device))),
             on_host=partial(names, frozenset((*named.default, *named.host))),
             hook_values=self._hook_values,
@@ -204,7 +217,9 @@ class _Openers:
         from collector.functions.hooks_kind import HooksKind
 
         counted = self._saved_bytes if "activations" in self.slots else None
-        return HooksKind(self._config.hooks, self._sink, self._watched(), counted)
+        return HooksKind(
+            self._config.hooks, self._sink, self._sizes, self._watched(), counted
+        )
 
     def activations(self) -> Kind:
         from collector.functions.activations import ActivationsKind

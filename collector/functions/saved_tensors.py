@@ -297,14 +297,15 @@ def _packing(saved: SavedTensors) -> Pack:
                     saved.note_base(base, reference)
                 if len(entries) >= _FULL:
                     saved.fold()
-            else:
-                saved.note(tensor)
+                # An output that its own node holds as it is would never be freed. To ask
+                # for the node would make an object of Python's for it; `detach` would be
+                # an operator, in profiles too.
+                return tensor if tensor.is_leaf else tensor.data
+            saved.note(tensor)
         except PROGRAM_ENDS:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
             _note_odd(saved, tensor, error)
-        # An output that its own node holds as it is would never be freed. To ask for
-        # the node would make an object of Python's for it.
         return tensor if tensor.is_leaf else tensor.detach()
 
     return pack

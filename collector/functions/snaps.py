@@ -7,12 +7,14 @@ a call that never ends is seen too.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
+from collector.core.calls import WHOLE_STEP
 from collector.core.source import SourceInfo
 from collector.format.columns import AXES, Column
-from collector.sources.host.rss import open_sizes
+from collector.sources.host.rss import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collector.format.columns import Kind, Unit
     from collector.sources.device.accelerator import Device
     from collector.sources.device.peaks import FullScope, PeakLedger
+    from collector.sources.host.rss import PsutilSource, StatmSource
 
 INFO: Final = SourceInfo(
     name="functions", cost="150 us per collected call on a GPU, 20 us without"
@@ -66,6 +69,7 @@ class SnapsKind:
         self,
         sink: Sink,
         device: Device,
+        sizes: StatmSource | PsutilSource,
         *,
         on_device: Callable[[str], bool],
         on_host: Callable[[str], bool],
@@ -77,10 +81,11 @@ class SnapsKind:
         """
         self._sink = sink
         self._device = DeviceStats(device)
-        self._on_device = on_device
-        self._on_host = on_host
+        # Asked at both ends of each call, and the answer stays.
+        self._on_device = functools.cache(on_device)
+        self._on_host = functools.cache(on_host)
         self._hook_values = hook_values
-        self._sizes = open_sizes()
+        self._sizes = sizes
         self._started: dict[Call, Any] = {}
         """What the device's statistics want back at the end."""
         self._columns: dict[tuple[Any, ...], tuple[Column, ...]] = {}
@@ -113,14 +118,16 @@ class SnapsKind:
         """Nothing is held between calls."""
 
     def close(self) -> None:
-        """Give back the peak scopes of calls that never ended, and the descriptor."""
+        """Give back the peak scopes of calls that never ended."""
         for started in self._started.values():
             self._device.end(started)
         self._started = {}
-        self._sizes.close()
 
     def _host(self, call: Call) -> tuple[int, int] | None:
-        return self._sizes.sizes() if self._on_host(call.function) else None
+        if not self._on_host(call.function):
+            return None
+        at_boundary = BOUNDARY.sizes if call.function == WHOLE_STEP else None
+        return at_boundary or self._sizes.sizes()
 
     def _put(
         self,

@@ -85,7 +85,8 @@ class Windows:
         """Functions and phases with a cycle of which more calls are to come."""
         self._held = False
         """Whether kinds may hold on to model or torch."""
-        self._step: CallUnderWay | None = None
+        self.step: CallUnderWay | None = None
+        """The step under way, where it is collected."""
         self._step_key: tuple[str, str] | None = None
         self._attached: tuple[Any, Sequence[Any]] | None = None
         # Reentrant: a hook of the user's may call a profiled function.
@@ -124,15 +125,20 @@ class Windows:
         ):  # as nearly all steps: nobody else counts them, so none has to wait
             self._counts[key] = number + 1
             return
-        with self._lock, self._gate.holding():
-            self._step = self._begin(WHOLE_STEP, phase)
+        gate = self._gate
+        with self._lock:
+            gate.hold()
+            try:
+                self.step = self._begin(WHOLE_STEP, phase)
+            finally:
+                gate.pass_on()
 
     def end_step(self) -> None:
         """The step under way is done."""
         positions = self._positions
         if positions.steps_left is not None and self._progress.phase.name == TRAIN:
             positions.steps_left -= 1
-        step, self._step, self._step_key = self._step, None, None
+        step, self.step, self._step_key = self.step, None, None
         if step is None:
             return
         with self._lock:
@@ -144,8 +150,8 @@ class Windows:
     def drop_step(self) -> None:
         """The step under way is none: another phase begins, or the recording ends."""
         with self._lock:
-            step, key = self._step, self._step_key
-            self._step = self._step_key = None
+            step, key = self.step, self._step_key
+            self.step = self._step_key = None
             if key is not None and key in self._counts:
                 self._counts[key] -= 1
             self._gate.drop()
@@ -223,7 +229,7 @@ class Windows:
         """Be dead: closed, or in a forked child."""
         self._positions.stop()
         self._under_way = []
-        self._step = self._step_key = self._attached = None
+        self.step = self._step_key = self._attached = None
 
     # Behind the calls.
 

@@ -17,6 +17,7 @@ from collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from collector.functions import module_watch
 from collector.functions.hooks_kind import HooksKind
 from collector.functions.module_watch import ModuleWatch
+from collector.sources.host.rss import open_sizes
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import KeptSink, call
 
@@ -41,10 +42,9 @@ class Hooking:
     def __init__(self, model, *, resident=None, saved=None, **settings):
         self.sink = KeptSink()
         self.watch = ModuleWatch()
-        self.kind = HooksKind(HooksConfig(**settings), self.sink, self.watch, saved)
-        if resident is not None:
-            self.kind._sizes.close()
-            self.kind._sizes = Sizes(*resident)
+        self.sizes = open_sizes() if resident is None else Sizes(*resident)
+        config = HooksConfig(**settings)
+        self.kind = HooksKind(config, self.sink, self.sizes, self.watch, saved)
         if model is not None:
             self.kind.attach(model, ())
 

@@ -122,6 +122,36 @@ def test_spans_and_the_newest_recorder(tmp_path):
 # What is found.
 
 
+def test_one_reading_of_the_process_stands_for_the_boundary_of_two_steps(tmp_path):
+    mib = 2**20
+
+    @collector.profiled
+    def grow():
+        return torch.ones(64 * mib, dtype=torch.uint8)
+
+    schedule = {"warmup": 0, "active": 3}
+    with record(tmp_path / "run", schedule=schedule) as rec:
+        kept = []
+        for _ in range(3):
+            kept.append(grow())
+            rec.step()
+        kept.append(grow())
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    rows = found.column("rss_bytes", "step")
+    sizes = found.column("rss_bytes", "function/step")
+    starts, ends = sizes[::2], sizes[1::2]
+    assert ends == rows[:3]
+    assert starts[1:] == ends[:2]
+    # Within a step everybody reads for themselves, and so does a step that is not collected.
+    for before, after in zip(starts, ends, strict=True):
+        assert after - before > 60 * mib
+    calls = found.column("rss_bytes", "function/grow")
+    for before, after in zip(calls[::2], calls[1::2], strict=True):
+        assert after - before > 60 * mib
+    assert rows[3] - rows[2] > 60 * mib
+
+
 @pytest.mark.usefixtures("countable_activations")
 def test_the_mlps_numbers_are_on_disk(tmp_path):
     """MemProfiler has the 4608 alone: views of parameters, and some twice (A7)."""

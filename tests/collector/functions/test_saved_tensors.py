@@ -79,6 +79,21 @@ def test_no_graph_is_kept_alive():
     Counting(model)(work)
 
 
+def test_what_is_kept_is_no_operator_in_the_trainings_own_profile():
+    def names():
+        model, x = mlp(), batch()
+        with torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU]
+        ) as p:
+            model(x).exp().sum().backward()
+        return [event.name for event in p.events()]
+
+    kept = []
+    expected = names()
+    Counting()(lambda: kept.append(names()))
+    assert kept == [expected]
+
+
 # Good manners.
 
 

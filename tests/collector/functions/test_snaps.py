@@ -8,6 +8,7 @@ from collector.core.source import Unavailable
 from collector.functions.snaps import MAX_SHAPES, SnapsKind, flat
 from collector.sources.device.accelerator import Device
 from collector.sources.device.used import DeviceSource
+from collector.sources.host.rss import open_sizes
 from tests.collector.functions.sinks import KeptSink, call
 from tests.collector.sources.conftest import FakeBackend
 
@@ -23,9 +24,11 @@ class Snapping:
         self.source = DeviceSource(self.device, resets=resets)
         self.allocator = self.backend.devices[0]
         self.sink = KeptSink()
+        self.sizes = open_sizes()
         self.kind = SnapsKind(
             self.sink,
             self.device,
+            self.sizes,
             on_device=functions,
             on_host=lambda name: name != "on device alone",
             hook_values=lambda _: hooks or {},
@@ -36,6 +39,7 @@ class Snapping:
 
     def close(self):
         self.kind.close()
+        self.sizes.close()
         self.backend.c._cuda_resetPeakMemoryStats(0)  # or the ledger waits for it
         self.source.close()
 
@@ -192,9 +196,11 @@ def test_calls_that_never_end_give_their_peaks_back(snapping):
 def test_without_a_device_it_says_why():
     sink = KeptSink()
     device = Device(absent=Unavailable("no accelerator", "Buy one."))
+    sizes = open_sizes()
     kind = SnapsKind(
         sink,
         device,
+        sizes,
         on_device=lambda _: True,
         on_host=lambda _: True,
         hook_values=lambda _: {},
@@ -213,3 +219,4 @@ def test_without_a_device_it_says_why():
         "vms_bytes",
     ]
     kind.close()
+    sizes.close()
