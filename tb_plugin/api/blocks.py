@@ -198,6 +198,8 @@ class AllocationCategory(AllocationGroup, frozen=True):
     """What one colour of `colour=category` holds at a moment."""
 
     num_blocks: int
+    pending_bytes: float
+    """Of `bytes`: freed, and active until another stream is done with it."""
 
 
 class LedgerEntry(Struct, frozen=True):

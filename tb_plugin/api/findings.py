@@ -76,7 +76,7 @@ class Place(Struct, frozen=True):
 
 
 class HeldBy(Struct, frozen=True):
-    """Memory that was live at an error, by the line that allocated it."""
+    """Memory that was active at an error, by the line that allocated it."""
 
     label: str
     """Function, file and line; empty where no stack was recorded."""
@@ -84,8 +84,10 @@ class HeldBy(Struct, frozen=True):
     """What most of its bytes are; None where it is not known."""
     bytes: float
     share: float
-    """Of all live bytes, 0 to 1."""
+    """Of all active bytes, 0 to 1."""
     num_blocks: int
+    is_pending: bool = False
+    """Freed, and active until another stream is done with it: a row of its own."""
 
 
 class PeerState(Struct, frozen=True):

@@ -233,6 +233,7 @@ export interface AllocationCategory {
   readonly stack: number | null;
   readonly bytes: number;
   readonly numBlocks: number;
+  readonly pendingBytes: number;
 }
 
 /** One line of where the device's memory went. */
@@ -606,13 +607,14 @@ export interface Place {
   readonly moment: number | null;
 }
 
-/** Memory that was live at an error, by the line that allocated it. */
+/** Memory that was active at an error, by the line that allocated it. */
 export interface HeldBy {
   readonly label: string;
   readonly category: string | null;
   readonly bytes: number;
   readonly share: number;
   readonly numBlocks: number;
+  readonly isPending: boolean;
 }
 
 /** Last known state of another rank. */

@@ -121,11 +121,11 @@ def _held_by(state: MemoryState) -> Iterator[str]:
     if not state.held_by:
         return
     yield ""
-    head = ("held by", "category", "size", "share of live", "blocks")
+    head = ("held by", "category", "size", "share of active", "blocks")
     rows = [
         (
             one.label or "no stack recorded",
-            one.category or "not known",
+            "waits to be freed" if one.is_pending else one.category or "not known",
             quantity_text(one.bytes, "bytes"),
             share_text(one.share),
             f"{one.num_blocks:,}",

@@ -262,6 +262,9 @@ class Case:
     holders: tuple[Holder, ...] = ()
     live_bytes: int | None = None
     """What the holders are shares of."""
+    active: tuple[Holder, ...] = ()
+    """The holders of all that is active: what was freed and waits for another stream is a
+    row of its own. Empty where only a report says it."""
     by_category: Mapping[str, int] = field(default_factory=dict)
     """Live bytes by category as pages colour it; empty where it is not known."""
     stack: tuple[str, ...] = ()

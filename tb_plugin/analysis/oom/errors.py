@@ -121,6 +121,9 @@ def state_at(device: Device, event: int) -> OomError:
             replayed=True,
             setup=setup_of(replay),
             holders=tuple(holders(lives, replay.stacks, event, category)),
+            active=tuple(
+                holders(lives, replay.stacks, event, category, with_pending=True)
+            ),
             live_bytes=int(lives.size[rows].sum()),
             by_category=_by_category(category[rows], lives.size[rows]),
             stack=_frames(replay.stacks, stack),

@@ -209,7 +209,7 @@ def _ended_text(facts: OomFacts, message: str) -> str:
 
 
 def held_by(case: Case) -> tuple[HeldBy, ...]:
-    """The lines that held the memory, the largest first."""
+    """The lines that held the memory, and those whose blocks wait to be freed."""
     return tuple(
         HeldBy(
             label=one.label,
@@ -217,6 +217,7 @@ def held_by(case: Case) -> tuple[HeldBy, ...]:
             bytes=float(one.num_bytes),
             share=one.share,
             num_blocks=one.num_blocks,
+            is_pending=one.is_pending,
         )
-        for one in case.holders
+        for one in case.active or case.holders
     )

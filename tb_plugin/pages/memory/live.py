@@ -66,6 +66,8 @@ def allocation_live(
     categories = device.groups("category")
     num = len(categories.groups)
     sums = summed(lives, rows, categories.of_life, num)
+    freed = rows[lives.freed[rows] <= moment]
+    pending = summed(lives, freed, categories.of_life, num).num_bytes
     stacks = by_stack(lives, rows)
     is_all = shown.lives is None
     step, phase = device.step(moment)
@@ -82,11 +84,16 @@ def allocation_live(
         reserved_bytes=finite(shown.reserved(np.array([moment]))[0]),
         num_blocks=totals.num,
         categories=tuple(
-            AllocationCategory(**group_fields(group, held), num_blocks=blocks)
-            for group, held, blocks in zip(
+            AllocationCategory(
+                **group_fields(group, held),
+                num_blocks=blocks,
+                pending_bytes=float(waiting),
+            )
+            for group, held, blocks, waiting in zip(
                 categories.groups,
                 sums.num_bytes.tolist(),
                 sums.num.tolist(),
+                pending.tolist(),
                 strict=True,
             )
         ),

@@ -181,6 +181,8 @@ def test_holders_add_up_to_the_tile_and_to_the_exact_answer(asked, window):
         assert (
             sum(one["bytes"] for one in live["categories"]) == matrix[:, column].sum()
         )
+        pending = sum(one["pending_bytes"] for one in live["categories"])
+        assert pending == live["active_bytes"] - live["allocated_bytes"]
 
 
 def test_what_lives_at_a_moment_is_what_the_trace_says(asked, snapshot):

@@ -98,7 +98,10 @@ def test_pending_frees_are_a_class_of_their_own(tmp_path):
     assert "loader.py:77 prefetch" in one["sentence"]
     assert "record_stream" in advice(one)
     assert "68" not in one["held_sentence"]
-    assert [held["label"] for held in one["held_by"]] == ["model.py:12 __init__"]
+    assert [
+        (held["label"], held["bytes"] / GIB, held["is_pending"])
+        for held in one["held_by"]
+    ] == [("loader.py:77 prefetch", 68, True), ("model.py:12 __init__", 6, False)]
     assert {e["key"]: e["value"] for e in one["evidence"]}["held"] == 6 * GIB
 
 

@@ -38,13 +38,14 @@ export function HeldBy(props: {
       </h3>
       <ul>
         {shown.map((line, at) => {
-          const { label, bytes, share, category } = line;
+          const { label, bytes, share, category, isPending } = line;
           const isBlamed = props.line !== "" && label === props.line;
           const background =
             isBlamed || line === site
               ? siteColour(theme, isBlamed)
               : categoryColour(theme, groupNamed(category));
-          const word = isBlamed ? "cause" : category === "unknown" ? "" : category;
+          const kind = isBlamed ? "cause" : category === "unknown" ? "" : category;
+          const word = isPending ? "waits to be freed" : kind;
           return (
             <li key={`${label} ${at}`} title={note(line)}>
               <code class={isBlamed ? "cut culprit" : "cut"} title={label}>
@@ -68,5 +69,6 @@ export function HeldBy(props: {
 function note(line: HeldByLine): string {
   const blocks = counted(line.numBlocks, "block");
   const category = line.category === null ? [] : [line.category];
-  return [formatShare(line.share, 1), ...category, blocks].join(" · ");
+  const waits = line.isPending ? ["freed, waits for another stream"] : [];
+  return [formatShare(line.share, 1), ...category, ...waits, blocks].join(" · ");
 }

@@ -29,7 +29,7 @@ const ENTRIES: readonly LedgerEntry[] = [
 ];
 
 function category(name: CategoryGroup, bytes: number, numBlocks: number) {
-  return { ...testGroup(name, name), bytes, numBlocks };
+  return { ...testGroup(name, name), bytes, numBlocks, pendingBytes: 0 };
 }
 
 function live(
@@ -216,6 +216,25 @@ describe("the ledger", () => {
     expect(parts.at(-1)?.bytes).toBeNull();
   });
 
+  it("counts what waits to be freed once, in a part of its own", () => {
+    const waiting = { ...category("activation", 1000, 4), pendingBytes: 100 };
+    const categories = [waiting, category("param", 100, 1)];
+    const shown = (ledger: typeof answer.ledger) =>
+      ledgerParts({ ...answer, ledger, categories }, null, "light", [])
+        .filter(({ key }) => !["rounding", "inactive_split"].includes(key))
+        .filter(({ bytes }) => (bytes ?? 0) > 0)
+        .map(({ key, bytes }) => [key, bytes]);
+    expect(shown(answer.ledger)).toEqual([
+      ["activation", 900],
+      ["param", 100],
+      ["pending_free", 100],
+    ]);
+    expect(shown(null)).toEqual([
+      ["activation", 1000],
+      ["param", 100],
+    ]);
+  });
+
   it("shows what of the device is left", () => {
     const ledger = {
       entries: ENTRIES,
@@ -240,7 +259,7 @@ describe("the line that holds most of what has no category", () => {
     categories: [
       category("activation", 300, 1),
       category("unknown", 80, 5),
-      { ...site, bytes: 220, numBlocks: 2 },
+      { ...site, bytes: 220, numBlocks: 2, pendingBytes: 0 },
     ],
     ledger: null,
   };

@@ -48,15 +48,23 @@ export function ledgerParts(
   colours: readonly string[],
 ): readonly Part[] {
   const { ledger } = live;
-  // Categories include pending-free bytes, which have a part of their own.
-  const inCategories = live.categories.reduce((sum, { bytes }) => sum + bytes, 0);
+  // In the ledger, what waits to be freed is a part of its own.
+  const shown = live.categories.map(({ bytes, pendingBytes }) =>
+    ledger === null ? bytes : bytes - pendingBytes,
+  );
+  const inCategories = shown.reduce((sum, bytes) => sum + bytes, 0);
   const alive =
     ledger?.entries.find(({ key }) => key === "live")?.bytes ?? inCategories;
   const perByte = inCategories > 0 ? alive / inCategories : 0;
   const parts = live.categories
     .map((group, i): Part => {
-      const { key, bytes, numBlocks } = group;
-      const caveat = counted(numBlocks, "block");
+      const { key, numBlocks, pendingBytes } = group;
+      const bytes = shown[i] ?? 0;
+      const blocks = counted(numBlocks, "block");
+      const caveat =
+        pendingBytes > 0
+          ? `${blocks} with ${formatBytesExact(pendingBytes)} that wait to be freed`
+          : blocks;
       const background = colours[i] ?? "transparent";
       const width = bytes * perByte;
       return { key, label: groupLabel(group), bytes, width, caveat, background };
