@@ -1,7 +1,7 @@
 // A rule of ESLint: a noun that stands behind its count comes from counted() of base/bytes.ts,
 // so that no page shows "1 ranks". Ordinals are no counts: "step 3 has no trace".
 
-const PLURAL = /^\s+(?:[a-z]+ )?([a-z]+s)\b(?![/:])/;
+const PLURAL = /^\s+((?:[a-z-]+ ){0,2}[a-z]+s)\b(?![/:])/;
 const ORDINAL = /\b(?:ranks?|steps?|torch|version)\s+$/i;
 const NO_NOUNS = new Set(["as", "has", "is", "ms", "ns", "takes", "this", "was"]);
 const MESSAGE =
@@ -23,8 +23,8 @@ export const countedNouns = {
     }
 
     function check(before, node, after) {
-      const noun = PLURAL.exec(after)?.[1];
-      if (noun === undefined || NO_NOUNS.has(noun) || ORDINAL.test(before)) return;
+      const words = PLURAL.exec(after)?.[1].split(" ") ?? ["is"];
+      if (words.some((word) => NO_NOUNS.has(word)) || ORDINAL.test(before)) return;
       if (isCount(node)) context.report({ node, messageId: "counted" });
     }
 

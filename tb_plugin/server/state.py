@@ -20,7 +20,7 @@ from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.losses import LossReader
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
-from tb_plugin.pages.overview.standings import by_need, standing_of
+from tb_plugin.pages.overview.standings import by_need, standing_of, while_reading
 from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
 from tb_plugin.server.drop import Drops
 from tb_plugin.worker.importer import Importer
@@ -145,7 +145,8 @@ class State:
             with run.lock:
                 glance(run, budget, Budget(CHECK_SECONDS / len(found)))
                 summary = self.summary(run)
-                version, standing = self.standings.get(summary.id, (None, None))
+                version, before = self.standings.get(summary.id, (None, None))
+                standing = before
                 if standing is None or version != run.version:
                     worst = partial(worst_title, self, run, summary)
                     standing = standing_of(
@@ -153,6 +154,8 @@ class State:
                     )
                     if standing.peak_bytes is not None and standing.status is not None:
                         self.standings[summary.id] = run.version, standing
+                    elif before is not None:
+                        standing = while_reading(standing, before)
             summaries.append(summary)
             standings.append(standing)
         return summaries, by_need(standings, summaries)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from tb_plugin.api.base import RunStanding
 from tb_plugin.budget import Budget
 from tb_plugin.index.store import SMALL_RUN_FILES
@@ -79,6 +81,17 @@ def standing_of(
             status, finding = ("warned", title) if title else ("fine", "")
     peak = max(peaks, default=None) if is_known else None
     return RunStanding(summary.id, status, peak, finding)
+
+
+def while_reading(standing: RunStanding, before: RunStanding) -> RunStanding:
+    """Until all that a run wrote since `before` is read, its peak and its leak stay."""
+    is_leak = before.status == "leak" and standing.status in (None, "live")
+    peak = standing.peak_bytes
+    return replace(
+        standing,
+        status=before.status if is_leak else standing.status,
+        peak_bytes=before.peak_bytes if peak is None else peak,
+    )
 
 
 def by_need(

@@ -86,6 +86,26 @@ def test_a_file_that_is_being_written_is_not_fine(tmp_path):
     assert standing(page)[0] == "live"
 
 
+def test_a_peak_stays_while_what_was_written_since_is_read(tmp_path, monkeypatch):
+    page = recorded(tmp_path, num_ranks=2)
+    assert standing(page) == ("fine", "")
+
+    def peak() -> float | None:
+        (one,) = page.get("/runs")["standings"]
+        return one["peak_bytes"] and one["peak_bytes"] / GIB
+
+    assert peak() == 10
+    monkeypatch.setattr("tb_plugin.server.state.STANDING_SECONDS", -1.0)
+    more = RunBuilder(tmp_path / "run").rank(2, world_size=3)
+    more.steps(STEPS, allocated_peak_bytes=np.full(len(STEPS), 12 * GIB))
+    more.close()
+    age(tmp_path)
+    answered(lambda: page.get("/runs")["runs"], lambda runs: runs[0]["num_ranks"] == 3)
+    assert peak() == 10
+    monkeypatch.undo()
+    assert answered(peak, lambda size: size != 10) == 12
+
+
 def test_a_run_with_a_damaged_file_is_not_fine(tmp_path):
     page = recorded(tmp_path)
     (first, *_) = sorted(tmp_path.rglob("*.events"))

@@ -120,10 +120,10 @@ function RunList({ shell }: ShellProps) {
 }
 
 function RunFacts({ of }: { readonly of: RunSummary }) {
-  const age = of.live ? "live" : formatAgo(of.lastMs, Date.now());
+  const age = of.live ? [] : [formatAgo(of.lastMs, Date.now())];
   return (
     <span class="run-facts small quiet">
-      {[...runFacts(of), age].map((fact, i) => (
+      {[...runFacts(of), ...age].map((fact, i) => (
         <>
           {i > 0 && " · "}
           <span class="nowrap">{fact}</span>

@@ -8,7 +8,7 @@ import type {
 } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
-import { formatByteRange, formatInteger, type ByteUnit } from "../../base/bytes";
+import { counted, formatByteRange, type ByteUnit } from "../../base/bytes";
 import type { Table } from "../../model/table";
 import { originOf } from "../../model/words/origin";
 import { asSentence } from "../../model/words/source_label";
@@ -118,6 +118,7 @@ function Hero(props: {
           series=""
           range={{ shown: range, settled: null, setRange, px }}
           heightPx={LINE_PX}
+          legend={rank === null && known.length > 1 && "bar"}
         />
       )}
     </div>
@@ -197,7 +198,7 @@ function WhatWasFound(props: {
         </p>
       )}
       {left > 0 && (
-        <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>
+        <p class="quiet">And {counted(left, "more out-of-memory error")}.</p>
       )}
     </>
   );

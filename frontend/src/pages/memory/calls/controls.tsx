@@ -49,7 +49,11 @@ export function Controls({ data, setState }: ControlsProps) {
           label="Statistic"
           value={drawn.stat.name}
           onChange={(stat) => setState({ stat })}
-          of={data.stats.map(({ name, group }) => [name, name, GROUP_WORDS[group]])}
+          of={data.stats.map(({ name, label, group }) => [
+            name,
+            label,
+            GROUP_WORDS[group],
+          ])}
         />
       )}
     </div>

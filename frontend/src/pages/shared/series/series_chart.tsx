@@ -89,14 +89,19 @@ export function seriesQuery(
   };
 }
 
-/** Half a step more per side, as in the heatmap's cells. */
+/**
+ * Half a step more per side, as in the heatmap's cells. A step that ran out of memory has
+ * a mark, and no row.
+ */
 export function extentOf({
   x,
   xLow,
   xHigh,
-}: Pick<TimelineResponse, "x" | "xLow" | "xHigh">): XRange {
+  marks,
+}: Pick<TimelineResponse, "x" | "xLow" | "xHigh" | "marks">): XRange {
   const half = x === "step" ? 0.5 : 0;
-  return { low: xLow - half, high: xHigh + half };
+  const ends = marks.filter(({ kind }) => kind === "oom").map((mark) => mark.x);
+  return { low: xLow - half, high: Math.max(xHigh, ...ends) + half };
 }
 
 /** Shares the range and cursor of another chart; "": the default series. */
@@ -123,13 +128,13 @@ export function SeriesBelow(
   if (data.series === null) return null;
   return (
     <SeriesChart
+      legend={false}
       {...chart}
       view={view}
       answer={{ ...data, series: data.series }}
       extent={range.extent ?? extentOf(data)}
       range={range.shown}
       onRange={range.setRange}
-      legend={false}
     />
   );
 }
