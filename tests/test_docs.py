@@ -17,7 +17,7 @@ from tb_plugin.analysis.oom.case import NAMES as VERDICTS
 from tb_plugin.api.findings import Finding
 from tb_plugin.cli import DOCUMENTED, VERBS, main, parser_of, verbs_of
 from tb_plugin.cli.report.command import Report
-from tb_plugin.cli.report.reading import RunReport
+from tb_plugin.cli.report.reading import RunReport, Snapshot
 from tb_plugin.docs import FOLDER, NAMES, PAGES, source_of, text_of, title_of
 from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
 from tests.simulate import OOM_CAUSES
@@ -207,6 +207,14 @@ def test_the_keys_of_the_json_are_those_that_are_written(marker, struct):
     cells = [row[0] for row in rows_of("reports", marker)]
     keys = [key for cell in cells for key in re.findall(r"`(\w+)`", cell)]
     assert keys == list(struct.__struct_fields__)
+
+
+def test_the_keys_of_a_snapshot_in_the_json_are_those_that_are_written():
+    (meaning,) = (
+        row[1] for row in rows_of("reports", "run") if row[0] == "`snapshots`"
+    )
+    keys = re.findall(r"`(\w+)`", meaning)
+    assert keys == list(Snapshot.__struct_fields__)
 
 
 def python_names() -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ from collector.config.table import (
     typed,
 )
 from collector.errors import ConfigError
+from collector.sources import TIMED
 from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +50,15 @@ def test_every_field_has_its_meaning():
         for name, meaning in found.items():
             assert meaning.endswith("."), name
             assert len(meaning) > 15, name
+
+
+def test_how_often_a_source_is_sampled_is_in_the_meaning_of_its_setting():
+    said = meanings(RecordConfig)
+    rare = [source for source in TIMED if source.times != 1]
+    assert len(rare) >= 4
+    for one in rare:
+        pace = "half as often" if one.times == 2 else f"one sample in {one.times:g}"
+        assert pace in said[one.setting], one.name
 
 
 def test_the_table_has_a_row_for_every_key():

@@ -33,6 +33,7 @@ UNITS = {
     "us": 1e-6,
     "ms": 1e-3,
     "s": 1,
+    "second": 1,
     "minute": 60,
     "minutes": 60,
     "%": 0.01,
@@ -109,6 +110,8 @@ def claimed(before: str, value: Any) -> Any:
         return name and name[1]
     claim = CLAIM.search(before)
     assert claim, f"no number before the comment: {before!r}"
+    if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
+        return tuple(map(int, claim["first"].split(".")))  # a version
     numbers = [number_of(one, claim["unit"]) for one in claim.group(1, 2) if one]
     return tuple(numbers) if len(numbers) > 1 else numbers[0]
 
