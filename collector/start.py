@@ -20,7 +20,7 @@ from collector.recorder import Recorder, inert_recorder
 from collector.steps.attached import Attached
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from typing_extensions import Unpack
@@ -72,7 +72,10 @@ def record(
             setting names, or the mirror's protocol needs, does not import, or the model
             has no `modules.root`.
     """
-    settings, imported = load_with_imports(config, **keywords)
+    command_line: Mapping[str, Any] = {}
+    if lifecycle.launcher is not None:
+        config, command_line = lifecycle.launcher.settings_of(config)
+    settings, imported = load_with_imports(config, command_line, **keywords)
     if not settings.enabled:
         return inert_recorder()
     if imported:  # before what may be wrong with them is said in our words

@@ -13,6 +13,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -120,10 +121,16 @@ def load(
 
 
 def load_with_imports(
-    config: Layer | Sequence[Layer] | None = None, **keywords: Unpack[RecordOptions]
+    config: Layer | Sequence[Layer] | None = None,
+    command_line: Mapping[str, Any] = MappingProxyType({}),
+    /,
+    **keywords: Unpack[RecordOptions],
 ) -> tuple[RecordConfig, list[Imported]]:
-    """As `load`; also what became of the layers that hold MemProfiler's settings."""
-    layers = merged(config, keywords)
+    """As `load`; also what became of the layers that hold MemProfiler's settings.
+
+    `command_line`: settings of `memboard run --set`, which win over all others.
+    """
+    layers = merged(config, keywords, command_line)
     effective = {path: setting.default for path, setting in settings().items()}
     for path, (value, place) in layers.leaves.items():
         effective[path] = checked(settings()[path], value, place)
@@ -135,7 +142,9 @@ def load_with_imports(
     return RecordConfig(**values), layers.imported
 
 
-def merged(config: Any, keywords: Mapping[str, Any]) -> Merged:
+def merged(
+    config: Any, keywords: Mapping[str, Any], command_line: Mapping[str, Any]
+) -> Merged:
     """What is set, the strongest layer last and so winning."""
     every = Merged({}, {}, [])
     for layer in _layers(config):
@@ -150,7 +159,8 @@ def merged(config: Any, keywords: Mapping[str, Any]) -> Merged:
         every.said.update(found)
         every.imported.extend(imports)
     given = dict(flatten(Document(keywords, "the keywords")))
-    for found in (_from_environment(), given):
+    last = dict(flatten(Document(command_line, "--set")))
+    for found in (_from_environment(), given, last):
         every.leaves.update(found)
         every.said.update(found)
     for path, found_at in every.said.items():

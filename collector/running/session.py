@@ -55,7 +55,7 @@ class Settings:
     config: Sequence[Path] | None = None
     """Files of settings; None: those that the environment names."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Single settings, as `collector.record` takes them."""
+    """Single settings, as `collector.record` takes them; they win over all others."""
 
 
 class Session:
@@ -115,6 +115,18 @@ class Session:
         return ending(run_dir, self.run_dirs, self.num_steps)
 
     # What every recorder of the process tells, ours and the program's own.
+
+    def settings_of(self, config: Any) -> tuple[Any, Mapping[str, Any]]:
+        """What the command line makes of the settings of a recorder that begins.
+
+        Its files, where the program names none; and single settings, which win over all
+        others, the program's own too.
+        """
+        with self._lock:
+            if self._is_beginning:  # ours was given them
+                return config, {}
+        files = self._settings.config if config is None else config
+        return files, self._settings.keywords
 
     def recording_begins(self, run_dir: Path) -> Path:
         """A recorder is about to be made for a directory; returns the one to take.

@@ -190,6 +190,17 @@ def test_a_program_of_its_own_recorder_leaves_its_real_runs_alone(run, folder):
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2, 3, 4]
 
 
+def test_settings_of_the_command_line_win_over_its_own_recorders(run, folder):
+    text = RECORDS.replace('"runs/real"', '"runs/real", history=False, scalars=True')
+    words = ("--set", "history=true", "--set", "scalars=false", "--steps", "4")
+    run(text, "--on", "24GiB,8.9", *words, "train.py", code=0)
+    (recording,) = read_run(folder / "memboard-runs" / "train").values()
+    assert recording.header.config["history"]["enabled"] is True
+    assert recording.header.config["scalars"] is False
+    captures = [one.context for one in recording.captures if one.kind == "history"]
+    assert {"start", "end"} <= set(captures), "beside that of the prediction's end"
+
+
 def test_single_ranks_of_a_job_wait_for_nobody(run, folder):
     words = ("--on", "h100", "--world-size", "16", "--ranks", "0,9", "--json")
     done = run(RANKS, *words, "train.py", code=0)

@@ -260,6 +260,42 @@ def test_a_program_that_records_itself_goes_before(folder):
     assert not any((folder / "memboard-runs").iterdir()), "nothing is left of ours"
 
 
+RECORDS_AS_IT_SAYS = """
+import torch, collector
+from collector.config.sections import HistoryConfig
+settings = {"history": HistoryConfig(max_entries=500), "scalars": True}
+with collector.record("runs/own", flush_seconds=0.5, **settings) as rec:
+    rec.step()
+with collector.record("runs/other", config={"host": 3, "history": False}) as rec:
+    rec.step()
+"""
+
+
+def test_settings_of_the_command_line_win_over_a_programs_own(folder):
+    """Leaf by leaf; files of the command line count where the program names none."""
+    (folder / "mine.yaml").write_text("host: 7\nflush_seconds: 9\n")
+    words = ("--set", "history=true", "--set", "scalars=false", "--config", "mine.yaml")
+    ours = run(folder, *words, program(folder, RECORDS_AS_IT_SAYS))
+    assert ours.returncode == 0, ours.stderr
+    (own,) = read_run(folder / "runs" / "own").values()
+    (other,) = read_run(folder / "runs" / "other").values()
+    for recording in (own, other):
+        assert recording.header.config["history"]["enabled"] is True
+        assert recording.header.config["scalars"] is False
+    assert own.header.config["history"]["max_entries"] == 500
+    assert (own.header.config["host"], other.header.config["host"]) == (7, 3)
+    assert own.header.config["flush_seconds"] == 0.5
+    assert other.header.config["flush_seconds"] == 2.0
+
+
+def test_a_setting_of_the_command_line_that_cannot_be_is_said_by_its_name(folder):
+    text = 'import collector\ncollector.record("own", merge_on_close=True)\n'
+    words = ("--set", "remote.url=file:///tmp/x", "--set", "remote.prune=true")
+    ours = run(folder, *words, program(folder, text))
+    assert ours.returncode == 1
+    assert "'remote.prune' in --set" in ours.stderr
+
+
 STEPS_OURS = """
 import torch, collector
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
