@@ -26,7 +26,12 @@ from typing import (
 
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
-from tb_plugin.formats.plain_files import NotOpened, plain_file
+from tb_plugin.formats.plain_files import (
+    NotOpened,
+    plain_file,
+    target_outside,
+    text_of_path,
+)
 from tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
@@ -81,7 +86,7 @@ class FoundFile:
     @property
     def path_text(self) -> str:
         """Its shown path, and behind it where it lies if that is outside of the logdir."""
-        return f"{self.shown_path} -> {self.target}" if self.target else self.shown_path
+        return text_of_path(self.shown_path, self.target)
 
     @property
     def name(self) -> str:
@@ -245,9 +250,7 @@ class Listing(ABC, Generic[File, Files]):
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):
             identity = candidate.id or file_id(self.letter, shown)
-            root = self._root
-            leads_out = root is not None and not storage.is_inside(found.path, root)
-            target = found.path if leads_out else ""
+            target = target_outside(found.path, self._root)
             plain = FoundFile(identity, found.path, shown, key, target=target)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)

@@ -44,6 +44,16 @@ class NotOpened(NamedTuple):
         return Problem("warning", shown_path, what, remedy=self.remedy, rank=rank)
 
 
+def target_outside(path: str, root: str | None) -> str:
+    """A path free of links, where it lies outside of the logdir `root`; else empty."""
+    return "" if root is None or storage.is_inside(path, root) else path
+
+
+def text_of_path(shown_path: str, target: str) -> str:
+    """A path for people, and behind it where it lies if that is outside of the logdir."""
+    return f"{shown_path} -> {target}" if target else shown_path
+
+
 def plain_file(
     path: str, root: str | None, is_of_kind: Callable[[str], bool]
 ) -> PlainFile | NotOpened:

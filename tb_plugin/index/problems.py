@@ -332,7 +332,7 @@ def _faults(file: FoundSnapshot) -> Iterator[Problem]:
         what, remedy = fault
         yield Problem(
             "error",
-            file.shown_path,
+            file.path_text,
             what,
             salvaged="nothing",
             remedy=remedy,

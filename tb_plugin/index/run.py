@@ -307,8 +307,7 @@ class Run:
     ) -> bool:
         file = self.files.get(key)
         if file is None:
-            name = parts[0].path.replace("\\", "/").rpartition("/")[2]
-            file = RankFile(*key, f"{self.found.shown_folder}/{name}")
+            file = RankFile(*key, parts[0].path_text)
             self.files[key] = file
         if not file.update(parts, budget):
             return False

@@ -103,7 +103,7 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
         return [
             Problem(
                 "warning",
-                found.shown_path,
+                found.path_text,
                 what[:_MAX_TEXT],
                 remedy="Figures that rest on these events and blocks may be wrong: take"
                 " the snapshot again, and do not edit it.",

@@ -57,7 +57,7 @@ class FoundHistory:
         return self.reference.rank
 
     @property
-    def shown_path(self) -> str:
+    def path_text(self) -> str:
         """Where it lies, for a person."""
         source = self.source
         if isinstance(source, OwnCapture):

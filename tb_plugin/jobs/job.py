@@ -40,7 +40,7 @@ class Shown(Protocol):
     """Something that can be opened."""
 
     @property
-    def shown_path(self) -> str:
+    def path_text(self) -> str:
         """Where it lies, for a person."""
 
     @property
@@ -275,7 +275,7 @@ class Jobs(Generic[Found, Result]):
         if under_way >= MAX_UNDER_WAY:
             raise NotReadyError(
                 f"{under_way} other files are being opened.",
-                found.shown_path,
+                found.path_text,
                 "Try again in a moment.",
             )
 
@@ -353,10 +353,10 @@ def problem_of(found: Shown, error: Exception) -> Problem:
         what = "There is not enough memory to open it."
         remedy = "Close other programs, or open MemBoard on a machine with more memory."
     else:
-        return failed_problem(found.shown_path, error, found.rank)
+        return failed_problem(found.path_text, error, found.rank)
     return Problem(
         "error",
-        found.shown_path,
+        found.path_text,
         what[:1000],
         remedy=remedy[:1000],
         where=where[:500],

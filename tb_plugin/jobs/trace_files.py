@@ -61,12 +61,14 @@ def artifact(file: RankFile, said: object) -> PlainFile | None:
     return found if isinstance(found, PlainFile) else None
 
 
-def _found(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None:
+def recorded_trace(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None:
+    """The trace that a capture's meta names, if it lies there; see `artifact`."""
     found = artifact(file, meta.get("path"))
     if found is None:
         return None
     name = rank_file_stem(file.rank, file.attempt)
-    shown = f"{file.shown_path.rpartition('/')[0]}/{name}/{meta['path']}".lstrip("/")
+    beside = file.parts[0]
+    shown = f"{beside.shown_path.rpartition('/')[0]}/{name}/{meta['path']}".lstrip("/")
     cycle = meta.get("cycle")
     known = isinstance(cycle, int) and 0 < cycle <= _MAX_CYCLE
     return FoundTrace(
@@ -78,6 +80,7 @@ def _found(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None:
         rank=file.rank,
         cycle=cycle if known else None,
         origin="recording",
+        target=found.path if beside.target else "",
     )
 
 
@@ -118,7 +121,7 @@ class TraceFiles:
         """The traces that a rank's recording names, oldest first."""
         for _, entry in traces_of(file, budget):
             meta = self._metas.of(file, entry, budget)
-            found = None if meta is None else _found(file, meta)
+            found = None if meta is None else recorded_trace(file, meta)
             if found is not None:
                 yield found
 
@@ -142,7 +145,7 @@ class TraceFiles:
             key=tuple(found.key),
             load=load,
             path=found.path,
-            shown_path=found.path_text,
+            path_text=found.path_text,
             time_ns=found.key.mtime_ns,
             is_recorded=found.origin == "recording",
             note_problems=partial(note_trace, run, found),

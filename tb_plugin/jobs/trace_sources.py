@@ -68,7 +68,8 @@ class FoundSource:
     """Waits until another process has read it; then its trace can be made here."""
     path: str | None = None
     """Of the file, where it is one by itself."""
-    shown_path: str = ""
+    path_text: str = ""
+    """For people."""
     time_ns: int = 0
     """About when it was recorded; 0: not known."""
     is_recorded: bool = False
@@ -139,7 +140,7 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
         """What of the file is not shown, or not whole."""
         if found.kind != "trace":
             return []
-        return problems_of_trace(result.trace, found.shown_path, found.rank)
+        return problems_of_trace(result.trace, found.path_text, found.rank)
 
     def ready(self, run_id: str, source_id: str) -> OpenSource | None:
         """The newest of that id that is open."""
@@ -152,12 +153,12 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
             return OpenSource(job.found, with_counters(make()))
 
 
-def problems_of_trace(trace: Trace, shown_path: str, rank: int | None) -> list[Problem]:
+def problems_of_trace(trace: Trace, path_text: str, rank: int | None) -> list[Problem]:
     """What the reader of a trace knows to be wrong with its file."""
     return [
         Problem(
             severity="warning",
-            path=shown_path,
+            path=path_text,
             what=f"{one.what[:1].upper()}{one.what[1:].rstrip('.')}"
             + (f" ({one.count:,})." if one.count > 1 else "."),
             where=one.where,
@@ -196,7 +197,7 @@ def span_sources(run: Run, budget: Budget) -> Iterator[FoundSource]:
             num_bytes=sum(entry.num_bytes for _, entry in captures),
             key=(*file.identity, last.offset, len(captures), len(events)),
             load=_span_load(file, captures, events),
-            shown_path=file.shown_path,
+            path_text=file.shown_path,
             time_ns=last.time_ns,
         )
 

@@ -204,6 +204,34 @@ def test_recordings_point_to_traces_and_know_their_cycle(logdir):
     assert ready(page, page.run_id("exp"))["sources"][0]["num_slices"] == 1
 
 
+def test_a_linked_recording_is_named_with_where_it_lies(logdir, tmp_path):
+    (rank,) = RunBuilder(tmp_path / "elsewhere").simple(1, 5, close=False)
+    meta = {"path": "traces/a.pt.trace.json", "cycle": 1}
+    rank.capture(kind="trace", function="step", step=3, meta=meta)
+    rank.close()
+    (file,) = (tmp_path / "elsewhere").rglob("rank*.events")
+    trace = file.with_suffix("") / "traces" / "a.pt.trace.json"
+    write(trace)
+    with file.open("ab") as out:
+        out.write(b"damage" * 20)
+    single = logdir / "single" / "plugins" / "memboard"
+    single.mkdir(parents=True)
+    (single / file.name).symlink_to(file)
+    (logdir / "exp").symlink_to(tmp_path / "elsewhere")
+    page = Page(logdir)
+    shown = file.relative_to(tmp_path / "elsewhere")
+    (found,) = page.of_run("/traces", "exp")["files"]
+    assert found["path"].partition(" -> ")[::2] == (
+        f"exp/{shown.parent}/{trace.relative_to(file.parent)}",
+        str(trace),
+    )
+    assert ready(page, page.run_id("exp"))["sources"][0]["num_slices"] == 1
+    (problem,) = page.of_run("/overview", "exp")["problems"]
+    assert problem["path"] == f"exp/{shown} -> {file}"
+    (problem,) = page.of_run("/overview", "single")["problems"]
+    assert problem["path"] == f"single/plugins/memboard/{file.name} -> {file}"
+
+
 def test_another_tools_traces_of_the_same_rank_have_cycles_of_their_own(logdir):
     """As torch's own handler leaves them in the run's directory."""
     (rank,) = RunBuilder(logdir / "exp").simple(1, 5, close=False)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tb_plugin.cache import Cache
 from tb_plugin.cli.opening import no_deadline, read_whole
 from tb_plugin.cli.report.memory_sections import SHOWN_STATS
-from tb_plugin.cli.report.traces import recorded_traces, trace_files
+from tb_plugin.cli.report.traces import trace_rows
 from tb_plugin.contract.errors import NotReadyError
 from tb_plugin.formats.recording.functions import FunctionsReader
 from tb_plugin.formats.recording.modules import ModulesReader
@@ -111,7 +111,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
     snapshots: tuple[Snapshot, ...]
     """Files, and the newest captures."""
     traces: tuple[dict[str, Any], ...]
-    """Recorded ones, then other files."""
+    """Recorded ones, then other files; each file once."""
     problems: tuple[Problem, ...]
 
     @property
@@ -150,7 +150,7 @@ class Reader:
         read_whole(run, rank)
         # Files first: what is wrong with them is said by every answer about the run.
         snapshots = tuple(self._snapshots(run, rank))
-        traces = (*recorded_traces(run, rank), *trace_files(run, rank))
+        traces = tuple(trace_rows(run, rank))
         series = self._series
         summary = summary_of(series, run)
         ranks = RanksQuery(rank=rank)

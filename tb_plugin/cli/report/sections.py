@@ -162,11 +162,15 @@ def _numbers(report: RunReport) -> Section:
 
 
 def _trace_holds(trace: Mapping[str, Any]) -> str:
-    if "events" in trace:
-        return counted(trace["events"], "event")
+    events = counted(trace["events"], "event") if "events" in trace else ""
+    return ", ".join(filter(None, (_trace_steps(trace), events))) or "-"
+
+
+def _trace_steps(trace: Mapping[str, Any]) -> str:
+    """Empty where no recording says them."""
     first, last = trace.get("first_step"), trace.get("last_step")
     if first is None or last is None:
-        return "-"
+        return ""
     return f"step {first}" if first == last else f"steps {first} to {last}"
 
 
@@ -357,5 +361,6 @@ def _operators(trace: Mapping[str, Any]) -> Section | None:
     columns = [Column(name, itemgetter(at)) for at, name in enumerate(head)]
     sorted_by = title.partition(":")[0]
     return Section(
-        f"operators in {_trace_holds(trace)} of {sorted_by}", [Table(columns, whole)]
+        f"operators in {_trace_steps(trace) or '-'} of {sorted_by}",
+        [Table(columns, whole)],
     )

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from threading import Semaphore
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
-from tb_plugin import storage
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.ranks.share import share_of
 from tb_plugin.analysis.trace.figures import trace_figures
@@ -23,12 +21,12 @@ from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.recording.captures import read_capture, traces_of
 from tb_plugin.formats.traces import read_trace
 from tb_plugin.jobs.job import problem_of
-from tb_plugin.jobs.trace_files import note_trace
+from tb_plugin.jobs.trace_files import note_trace, recorded_trace
 from tb_plugin.jobs.trace_sources import problems_of_trace
 from tb_plugin.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from collector.format.records import CaptureEntry
     from tb_plugin.analysis.trace.trace import Trace
@@ -46,63 +44,89 @@ _NUMBERS: Final = (
 _TEXTS: Final = ("problem", "remote", "summary")
 
 
-def recorded_traces(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
-    """Traces that the recording names: rank, attempt, steps, path, summary."""
-    for number in run.ranks if rank is None else (rank,):
-        for attempt, file in run.rank_files(number):
-            for _, entry in traces_of(file, no_deadline()):
-                try:
-                    yield _recorded(attempt.index, file, entry)
-                except (FormatError, OSError):  # noqa: PERF203
-                    continue  # it is among the run's problems
+def trace_rows(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
+    """Every trace of all ranks, or of one: those that the recording names, then others.
 
-
-def trace_files(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
-    """Every other trace file of all ranks, or of one, in their order, with its figures.
-
-    What is wrong with one is noted as a problem of the run. Small ones are read first, and
-    more are begun than are read at a time: none waits for one that takes long.
+    Each that is here has its figures, and is one row: a file that the recording names and
+    that also lies among the others is the recording's. What is wrong with a file is noted
+    as a problem of the run. Small ones are read first, and more are begun than are read at
+    a time: none waits for one that takes long.
     """
-    found = [one for one in run.traces.files if rank in (None, one.rank)]
-    if not found:
-        return
+    rows = [*_recorded_rows(run, rank)]
+    recorded = {found.path for _, found in rows if found is not None}
+    rows += [
+        ({}, one)
+        for one in run.traces.files
+        if rank in (None, one.rank) and (one.is_share or one.path not in recorded)
+    ]
+    here = {found.id: found for _, found in rows if found is not None}
     importer = Importer()
     try:
         with ThreadPoolExecutor(_BEGUN * MAX_WORKERS) as pool:
-            by_size = sorted(found, key=lambda one: one.num_bytes)
+            by_size = sorted(here.values(), key=lambda one: one.num_bytes)
             turn = Semaphore(MAX_WORKERS)
             figures = {
-                one.id: pool.submit(_file, run, one, importer, turn) for one in by_size
+                one.id: pool.submit(_of_file, run, one, importer, turn)
+                for one in by_size
             }
-            for one in found:
-                yield figures.pop(one.id).result()
+            for row, found in rows:
+                if found is None:
+                    yield row
+                else:
+                    yield _joined(row, figures[found.id].result())
     finally:
         importer.close()
 
 
-def _recorded(attempt: int, file: RankFile, entry: CaptureEntry) -> dict[str, Any]:
+def _joined(recorded: dict[str, Any], of_file: dict[str, Any]) -> dict[str, Any]:
+    """What the recording says of a trace goes before what its file says."""
+    said = {key: value for key, value in recorded.items() if value is not None}
+    problem = of_file["problem"] or said.get("problem")
+    return {**recorded, **of_file, **said, "problem": problem}
+
+
+def _recorded_rows(
+    run: Run, rank: int | None
+) -> Iterator[tuple[dict[str, Any], FoundTrace | None]]:
+    """Traces that the recording names, with the file where it lies there."""
+    for number in run.ranks if rank is None else (rank,):
+        for attempt, file in run.rank_files(number):
+            for _, entry in traces_of(file, no_deadline()):
+                try:
+                    meta = read_capture(file, entry, ()).meta
+                except (FormatError, OSError):
+                    continue  # it is among the run's problems
+                found = recorded_trace(file, meta)
+                yield _recorded(attempt.index, file, entry, meta, found), found
+
+
+def _recorded(
+    attempt: int,
+    file: RankFile,
+    entry: CaptureEntry,
+    meta: Mapping[str, Any],
+    found: FoundTrace | None,
+) -> dict[str, Any]:
     """A capture's meta, of whatever types its values may be."""
-    meta = read_capture(file, entry, ()).meta
-    path = _path(file, meta.get("path"))
-    trace: dict[str, Any] = {
+    row: dict[str, Any] = {
         "rank": file.rank,
         "attempt": attempt,
         "time_ms": entry.time_ns / 1e6,
-        "path": path,
-        "exists": path is not None and _exists(path),
+        "path": _path(file, meta.get("path")) if found is None else found.path,
+        "exists": found is not None,
         "complete": meta.get("complete") is not False,
     }
     for name in _NUMBERS:
         value = meta.get(name)
-        trace[name] = value if type(value) in (int, float) else None
+        row[name] = value if type(value) in (int, float) else None
     for name in _TEXTS:
         value = meta.get(name)
-        trace[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
-    return trace
+        row[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
+    return row
 
 
 def _path(file: RankFile, said: object) -> str | None:
-    """Where the trace lies or lay: below the rank's own folder, nowhere else."""
+    """Where the trace lay: below the rank's own folder, nowhere else."""
     if not isinstance(said, str) or not said or "\0" in said:
         return None
     beside = os.path.dirname(file.parts[0].path)
@@ -113,14 +137,7 @@ def _path(file: RankFile, said: object) -> str | None:
     return path if path.startswith(folder + os.sep) else None
 
 
-def _exists(path: str) -> bool:
-    try:
-        return stat.S_ISREG(storage.at(path).stat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _file(
+def _of_file(
     run: Run, found: FoundTrace, importer: Importer, turn: Semaphore
 ) -> dict[str, Any]:
     """One file's figures; `turn` is held while they are made of its tables."""
@@ -146,7 +163,7 @@ def _file(
         problem = problem_of(found, error)
         note_trace(run, found, (problem,))
         return {**listed, "problem": f"{problem.what} {problem.remedy}".strip()}
-    note_trace(run, found, problems_of_trace(trace, found.shown_path, listed["rank"]))
+    note_trace(run, found, problems_of_trace(trace, found.path_text, listed["rank"]))
     return listed
 
 

@@ -1,16 +1,18 @@
 """The rank files of one run as they lie in its directory: looked at, not opened."""
 
+# ruff: noqa: PTH118
 # os.path: a listing of thousands of entries makes pathlib's cost felt.
 
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING, Final
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import storage
 from tb_plugin.formats.found_files import MAX_PROBLEMS
-from tb_plugin.formats.plain_files import NotOpened, plain_file
+from tb_plugin.formats.plain_files import NotOpened, plain_file, target_outside
 from tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
@@ -44,9 +46,10 @@ class RankFileListing:
         seen: dict[str, tuple[int, int, int]] = {}
         problems: list[Problem] = []
         files = storage.at(self._folder)
+        real_folder = files.realpath(self._folder)
         with contextlib.suppress(OSError), files.scandir(self._folder) as entries:
             for entry in entries:
-                self._look_at(entry, parts, seen, problems)
+                self._look_at(entry, real_folder, parts, seen, problems)
         found = tuple(problems[:MAX_PROBLEMS])
         if seen == self._seen and found == self.problems:
             return False
@@ -75,6 +78,7 @@ class RankFileListing:
     def _look_at(
         self,
         entry: Entry,
+        real_folder: str,
         parts: dict[FileKey, list[Part]],
         seen: dict[str, tuple[int, int, int]],
         problems: list[Problem],
@@ -86,11 +90,13 @@ class RankFileListing:
             found = plain_file(entry.path, self._root, _is_rank_file)
         except OSError:
             return  # it vanished between the listing and the look
+        shown = f"{self._shown_folder}/{entry.name}"
         if isinstance(found, NotOpened):
-            shown = f"{self._shown_folder}/{entry.name}"
             problems.append(found.problem(shown, parsed.rank))
             return
         path, status = found
+        is_link = path != entry.path
+        real_path = path if is_link else os.path.join(real_folder, entry.name)
         part = Part(
             path,
             status.st_size,
@@ -98,6 +104,8 @@ class RankFileListing:
             status.st_dev,
             status.st_ino,
             parsed.segment,
+            shown,
+            target_outside(real_path, self._root),
         )
         seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
         parts.setdefault((parsed.rank, parsed.attempt), []).append(part)

@@ -66,6 +66,7 @@ class RankFile:
         self.rank = rank
         self.attempt = attempt
         self.shown_path = shown_path
+        """With where it lies, if that is outside of the logdir."""
         self.parts: tuple[Part, ...] = ()
         self.layout = Layout()
         """Where the parts lie in the file as it was written."""

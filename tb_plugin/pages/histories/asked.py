@@ -130,7 +130,7 @@ def open_history(state: State, query: HistoryQuery) -> OpenHistory:
     found, opening = begin_opening(state, query)
     opening.wait(PICTURE_SECONDS)
     if opening.result is None:
-        raise not_open("history", found.shown_path, opening.problem)
+        raise not_open("history", found.path_text, opening.problem)
     return opening.result
 
 

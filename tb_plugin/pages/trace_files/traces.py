@@ -117,6 +117,6 @@ def _file_answer(request: Request, found: FoundSource) -> Response:
 def _gone(found: FoundSource) -> NotFoundError:
     return NotFoundError(
         "The trace's file is no longer there.",
-        found.shown_path[:500],
+        found.path_text[:500],
         "It may have been deleted or replaced: reload the page.",
     )

@@ -226,7 +226,7 @@ def failing_for(name: str, made: Any) -> Any:
     """`made`, but for the history or trace of one file."""
 
     def make(of: Any, *more: Any) -> Any:
-        path = str(getattr(more[0] if more else of, "shown_path", ""))
+        path = str(getattr(more[0] if more else of, "path_text", ""))
         return fail() if name in path else made(of, *more)
 
     return make
@@ -279,7 +279,7 @@ def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
     def failing(run: Any, rank: Any) -> Any:
         return fail() if run.made_of == "traces" else iter(())
 
-    monkeypatch.setattr("tb_plugin.cli.report.reading.trace_files", failing)
+    monkeypatch.setattr("tb_plugin.cli.report.reading.trace_rows", failing)
     text, code = report(logdir, "--json")
     assert code == 4
     assert [run["run"]["made_of"] for run in json.loads(text)["runs"]] == ["snapshots"]
@@ -292,7 +292,7 @@ def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
     whole = files._row
 
     def row(found: Any, history: Any) -> Any:
-        return fail() if "bad" in found.shown_path else whole(found, history)
+        return fail() if "bad" in found.path_text else whole(found, history)
 
     monkeypatch.setattr(files, "_row", row)
     page = Page(logdir)

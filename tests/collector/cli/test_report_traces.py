@@ -110,6 +110,86 @@ def test_a_recordings_traces_are_listed(tmp_path, capsys):
     )
 
 
+def recorded_at(logdir: Path, *, also: str = "") -> Path:
+    """A trace that a recording names, and a link to it in the run's folder."""
+    (rank,) = RunBuilder(logdir / "exp").simple(1, 5, close=False)
+    meta = {
+        "path": "traces/a.pt.trace.json",
+        "cycle": 2,
+        "first_step": 2,
+        "last_step": 3,
+    }
+    rank.capture(kind="trace", function="step", step=3, meta=meta)
+    rank.close()
+    (file,) = (logdir / "exp").rglob("rank*.events")
+    events = [event("aten::mm", 10.0 * at, 5) for at in range(40)]
+    path = write(file.with_suffix("") / "traces" / "a.pt.trace.json", *events)
+    if also:
+        (logdir / "exp" / also).symlink_to(path)
+    return path
+
+
+@pytest.mark.parametrize("also", ["", "rank0.1.pt.trace.json"])
+def test_a_trace_that_a_recording_names_is_read_once(tmp_path, capsys, also):
+    """Wherever else the file is found."""
+    path = recorded_at(tmp_path, also=also)
+    (run,) = reported(capsys, tmp_path)
+    (trace,) = run["traces"]
+    assert (trace["path"], trace["exists"], trace["problem"]) == (str(path), True, None)
+    assert (trace["rank"], trace["cycle"], trace["attempt"]) == (0, 2, 1)
+    assert (trace["events"], trace["by_ph_cat"]) == (40, {"X|cpu_op": 40})
+    text = said(capsys, tmp_path)
+    assert "torch profiler: 1 trace, 1 of them here" in text
+    assert re.search("0 +steps 2 to 3, 40 events", text)
+
+
+@pytest.mark.parametrize("damage", ["cut", "junk", "empty"])
+def test_what_is_wrong_with_a_trace_that_a_recording_names_is_said(
+    tmp_path, capsys, damage
+):
+    path = recorded_at(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes({"cut": data[:-900], "junk": b"junk", "empty": b""}[damage])
+    (run,) = reported(capsys, tmp_path, code=4)
+    problem = run["problems"][0]
+    assert problem["path"].endswith("/traces/a.pt.trace.json")
+    assert problem["rank"] == 0
+    what = problem["what"].rstrip(".")
+    for form in ((), ("--md",)):
+        text = said(capsys, *form, tmp_path, code=4)
+        assert what in text
+        assert "a.pt.trace.json" in text
+    (trace,) = run["traces"]
+    assert trace["exists"]
+    assert (trace["first_step"], trace["cycle"]) == (2, 2)
+    told = trace["problem"] or trace["problems"][0]["what"]
+    assert told
+    reported(capsys, "--rank", "0", tmp_path, code=4)
+
+
+def test_a_trace_is_named_with_where_it_lies_outside_of_the_logdir(tmp_path, capsys):
+    """In a linked folder, that a recording names it or not."""
+    path = recorded_at(tmp_path / "elsewhere")
+    path.write_bytes(b"junk")
+    found = tmp_path / "elsewhere" / "exp" / "rank0.1.pt.trace.json"
+    found.write_bytes(b"junk")
+    (events,) = path.parents[2].glob("rank*.events")
+    events.write_bytes(events.read_bytes() + b"damage")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "linked").symlink_to(tmp_path / "elsewhere" / "exp")
+    (run,) = reported(capsys, tmp_path / "logs", code=4)
+    folder = tmp_path / "elsewhere" / "exp"
+    shown = {one["path"] for one in run["problems"]}
+    assert shown == {
+        f"linked/{one.relative_to(folder)} -> {one}" for one in (path, found, events)
+    }
+    for form in ((), ("--md",)):
+        text = said(capsys, *form, tmp_path / "logs", code=4)
+        assert all(
+            f"-> {one}" in text.replace("\\", "") for one in (path, found, events)
+        )
+
+
 @pytest.mark.parametrize("path", ["../../x", "/etc/passwd", "a\0b", 7, None, ""])
 def test_a_capture_may_say_anything(tmp_path, capsys, path):
     meta = {"path": path, "first_step": "x", "flops": True, "summary": 3, "problem": []}

@@ -30,7 +30,7 @@ class Thing(NamedTuple):
     rank: int | None = 1
 
     @property
-    def shown_path(self) -> str:
+    def path_text(self) -> str:
         return f"run/{self.name}"
 
 

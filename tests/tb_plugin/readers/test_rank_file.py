@@ -27,7 +27,7 @@ KEY = SeriesKey("step", "allocated_peak_bytes")
 def parts_of(path) -> tuple[Part, ...]:
     status = path.stat()
     known = (status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
-    return (Part(str(path), *known, 0),)
+    return (Part(str(path), *known, 0, path.name, ""),)
 
 
 def opened(path, rank: int = 0) -> RankFile:

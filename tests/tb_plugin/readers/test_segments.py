@@ -265,15 +265,15 @@ def test_a_listing_that_met_a_segment_while_it_grew_looks_at_it_again(
     file.update(*found.files.values(), Budget(30))
     real = RankFileListing._look_at
 
-    def look_at(self, entry, parts, seen, problems):
+    def look_at(self, entry, *found):
         """The first segment as it was; the second one as it is later."""
         if len(run.paths) == 1:
-            real(self, entry, parts, seen, problems)
+            real(self, entry, *found)
             while len(run.paths) == 1:
                 run.steps(20)
             with os.scandir(folder) as entries:
                 entry = next(e for e in entries if ".0001." in e.name)
-        real(self, entry, parts, seen, problems)
+        real(self, entry, *found)
 
     monkeypatch.setattr(RankFileListing, "_look_at", look_at)
     found.list_files()
@@ -288,7 +288,9 @@ def test_a_listing_that_met_a_segment_while_it_grew_looks_at_it_again(
 
 
 def part(number, size) -> Part:
-    return Part(f"/{number}", size, number or 0, 1, number or 0, number)
+    return Part(
+        f"/{number}", size, number or 0, 1, number or 0, number, f"{number}", ""
+    )
 
 
 sizes = st.lists(st.integers(0, 50), min_size=1, max_size=8)

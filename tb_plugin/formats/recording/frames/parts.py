@@ -12,6 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin import storage
+from tb_plugin.formats.plain_files import text_of_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,15 @@ class Part(NamedTuple):
     device: int
     inode: int
     segment: int | None
+    shown_path: str
+    """Relative to the logdir, for people."""
+    target: str
+    """Where it lies, if that is outside of the logdir; else empty."""
+
+    @property
+    def path_text(self) -> str:
+        """Its shown path, and behind it where it lies if that is outside of the logdir."""
+        return text_of_path(self.shown_path, self.target)
 
     def is_same_file(self, other: Part) -> bool:
         """Whether this may be a later state of the same append-only file."""
