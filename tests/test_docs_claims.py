@@ -271,6 +271,22 @@ def test_a_script_that_measures_is_started_as_a_module():
     assert all(find_spec(f"tests.perf.{one}") for one in named)
 
 
+def test_scripts_take_the_arguments_that_are_shown():
+    shown = re.findall(r"`(tests/\w+/\w+)\.py ([^`]+)`", EVERYTHING)
+    modules = re.findall(r"python -m (tests[\w.]+) ([^`\n]+)", EVERYTHING)
+    shown += [(name.replace(".", "/"), arguments) for name, arguments in modules]
+    words = [
+        (path, word)
+        for path, arguments in shown
+        for word in re.findall(r"(?<!\S)(--[\w-]+|[a-z]{3,})(?!\S)", arguments)
+    ]
+    assert len(words) > 6
+    for path, word in words:
+        names = {word, word.lstrip("-").replace("-", "_")}
+        code = set(re.findall(r"[\w-]+", (ROOT / f"{path}.py").read_text()))
+        assert names & code, f"{path} {word}"
+
+
 def test_extras_and_the_small_libraries_are_those_of_the_package():
     named = set(re.findall(r"(?:memboard|\.)\[([\w,]+)\]", EVERYTHING))
     extras = metadata("memboard").get_all("Provides-Extra") or []

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -29,6 +30,9 @@ from collector.config.table import (
 from collector.errors import ConfigError
 from collector.sources import TIMED
 from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = ROOT / "tb_plugin" / "docs" / "settings.md"
@@ -131,6 +135,50 @@ def keywords_in_text() -> list[str]:
 def test_a_setting_that_a_page_shows_can_be_given(text):
     name, _, value = text.partition("=")
     load(**{name: ast.literal_eval(value)})
+
+
+RECORDING = ("mb.record", "MemBoardCallback")
+
+
+def calls_in_blocks() -> list[tuple[str, dict[str, object]]]:
+    """The settings that blocks of Python give as literals, by page."""
+    found = []
+    for page in TEXTS:
+        for kind, text in blocks_of(page):
+            nodes = ast.walk(ast.parse(text)) if kind == "python" else ()
+            for node in nodes:
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in RECORDING:
+                    given = dict(literals_of(node))
+                    found += [(page, given)] if given else []
+    return found
+
+
+def literals_of(call: ast.Call) -> Iterator[tuple[str, object]]:
+    for keyword in call.keywords:
+        if keyword.arg not in ("model", "optimizer", "mesh", "config"):
+            with contextlib.suppress(ValueError):
+                yield str(keyword.arg), ast.literal_eval(keyword.value)
+
+
+def test_settings_that_blocks_of_code_show_can_be_given():
+    calls = calls_in_blocks()
+    assert len(calls) > 5
+    for page, given in calls:
+        assert load(**given), page
+
+
+def test_variables_that_are_shown_with_a_value_can_be_set(monkeypatch):
+    shown = re.findall(r"(MEMBOARD_[A-Z_]+)=([\w.:/{}-]+)", EVERYTHING)
+    shown += re.findall(r'name: (MEMBOARD_\w+)\n +value: "?([^"\n]+)', EVERYTHING)
+    names = {variable(path) for path in settings()}
+    ours = [(name, value) for name, value in shown if name in names]
+    assert len(ours) > 4
+    for name, value in ours:
+        with monkeypatch.context() as environment:
+            environment.setenv(name, value)
+            if name.startswith("MEMBOARD_REMOTE_"):
+                environment.setenv("MEMBOARD_REMOTE_URL", "s3://bucket")
+            assert load() != RecordConfig(), name
 
 
 def test_settings_are_shown():
