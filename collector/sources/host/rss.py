@@ -83,10 +83,12 @@ class StatmSource:
     """Linux: the first two numbers of /proc/self/statm, in pages."""
 
     def __init__(self) -> None:
-        """Open it at the first reading, so that this does not raise."""
+        """Where it cannot be opened now, a reading tries again, and raises."""
         self._descriptor = -1
         self._identity = (-1, -1)
         self._is_closed = False
+        with contextlib.suppress(OSError):
+            self._open()
         watch(self)
 
     def sample(self) -> Sequence[int | float | None]:
