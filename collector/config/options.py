@@ -140,6 +140,8 @@ class RemoteOptions(TypedDict, total=False):
     url: str | os.PathLike[str]
     files: str | os.PathLike[str] | None
     traces: str | os.PathLike[str] | None
+    stacks: str | os.PathLike[str] | None
+    memory: str | os.PathLike[str] | None
     prune: bool
     close_seconds: float
     storage_options: Mapping[str, Any]

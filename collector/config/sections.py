@@ -273,7 +273,8 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     compressed; a name that is taken is given a number."""
 
     num_traces_to_keep: Annotated[int, Meta(ge=-1)] = -1
-    """The newest ones that stay on disk; -1: all, 0: none once they have been uploaded."""
+    """The newest ones that stay on disk; -1: all, 0: none. One that is to be uploaded is
+    deleted once the copy was read back, and stays where that does not succeed."""
 
     post_process: Code | None = None
     """Your own: called with the path of each finished trace, on a thread of its own."""
@@ -304,6 +305,13 @@ class RemoteConfig(Section, frozen=True, kw_only=True):
     traces: str | None = "{path}"
     """Key of the torch profiler's traces, which may hold Composer's variables: `{epoch}`,
     `{batch}` and so on. null: they stay here."""
+
+    stacks: str | None = "{path}"
+    """Key of the files that `torch_profiler.stacks_filename` names; as for `traces`."""
+
+    memory: str | None = "{path}"
+    """Key of the files that `torch_profiler.memory_filename` names; as for `traces`. It is
+    Composer's `memory_remote_file_name`."""
 
     prune: bool = False
     """Delete a local file once its copy was verified; never the newest segment. Not with

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from string import Formatter
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.errors import ConfigError, nearest
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-Kind: TypeAlias = Literal["events", "traces", "dumps", "merged"]
-KINDS: Final = get_args(Kind)
+Kind: TypeAlias = Literal["events", "traces", "stacks", "memory", "dumps", "merged"]
 """Files to mirror."""
+
+OF_TRACES: Final[tuple[Kind, ...]] = ("traces", "stacks", "memory")
+"""Kinds that have a key of their own, which may hold the moment of a trace."""
 
 IDENTITY: Final = (
     "run_name",
@@ -72,21 +74,35 @@ def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> No
             " recorded. Give it in remote.storage_options instead."
         )
     checked_names(url, IDENTITY, "remote.url", place)
-    for path in ("remote.files", "remote.traces"):
+    paths = [setting_of(kind) for kind in OF_TRACES]
+    without_name: dict[str, str] = {}
+    for path in ("remote.files", *paths):
         template = value(path)
         if template is None:
             continue
-        known = IDENTITY + FILE + (MOMENT if path == "remote.traces" else ())
+        known = IDENTITY + FILE + (MOMENT if path in paths else ())
         names = checked_names(template, known, path, place)
         # Two files of one key would overwrite each other.
         needed = {"path", "name"}
-        if path == "remote.traces":
+        if not needed & names:
+            twin = without_name.setdefault(key_of(template, {}), path)
+            if twin != path:
+                raise ConfigError(
+                    f"'{path}' in {place(path)} gives the same keys as '{twin}' in"
+                    f" {place(twin)}. Give one of the two another ending, or add {{name}}."
+                )
+        if path in paths:
             needed |= {"batch", "total_wct", "batch_wct", "token", "sample"}
         if not needed & names:
             raise ConfigError(
                 f"'{path}' in {place(path)} is {template!r}, which gives every file the"
                 " same key. Add {path} (the path below the run's directory) or {name}."
             )
+
+
+def setting_of(kind: Kind) -> str:
+    """The setting with the template of a kind's keys."""
+    return f"remote.{kind if kind in OF_TRACES else 'files'}"
 
 
 def checked_names(

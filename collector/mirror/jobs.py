@@ -36,6 +36,10 @@ class Job(msgspec.Struct, eq=False):
     key: str
     """Below the url."""
     delete_after: bool = False
+    may_go: bool = False
+    """The file here may be deleted once its copy is confirmed, by whoever asks."""
+    is_begun: bool = False
+    """What lies at the other end may be of an earlier try."""
     look_first: bool = False
     """An earlier attempt may have uploaded it."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from collector.afterwards import detached
-from collector.config.templates import filled, key_of
+from collector.config.templates import filled, key_of, setting_of
 from collector.core.source import SourceInfo
 from collector.core.warn_once import warn
 from collector.format.names import RANK_FILES_DIR
@@ -109,6 +109,7 @@ class Mirror:
         path: Path,
         *,
         delete_after: bool = False,
+        may_go: bool = False,
         values: Mapping[str, object] | None = None,
     ) -> bool:
         """Have a finished file copied; False where it stays here.
@@ -116,13 +117,14 @@ class Mirror:
         Args:
             kind: decides about its key.
             path: absolute; nobody changes the file any more.
-            delete_after: delete it here once the copy was verified.
+            delete_after: delete it here once the copy is confirmed.
+            may_go: the caller may delete it then; see `has_copy`.
             values: variables of its template that belong to the file: `epoch`, `batch`.
         """
         place = self._place(kind, path, values)
         if self._uploads.is_over or place is None:
             return False
-        job = Job(kind, path, *place, delete_after=delete_after)
+        job = Job(kind, path, *place, delete_after=delete_after, may_go=may_go)
         with self._changed:
             taken = self._paths.setdefault(place, path)
             if taken == path:
@@ -130,11 +132,11 @@ class Mirror:
         self._warn_once(
             "remote keys",
             "%s stays here: its key %s below remote.url is that of %s. Write {path} or"
-            " {name} into remote.%s.",
+            " {name} into %s.",
             path,
             place.key,
             taken,
-            kind,
+            setting_of(kind),
         )
         return False
 
@@ -146,8 +148,8 @@ class Mirror:
         return None if place is None else "/".join(place)
 
     def has_copy(self, path: Path) -> bool:
-        """Whether a file that was put lies at the other end."""
-        return path in self._uploads.copied
+        """Whether a file that was put, and may go, was read back from the other end."""
+        return path in self._uploads.confirmed
 
     def close(self, seconds: float | None = None) -> None:
         """Upload what is left, for a bounded time; then name what is left still.
@@ -205,7 +207,7 @@ class Mirror:
     ) -> Place | None:
         """Where a file goes, by who this process is at the time."""
         settings = self._settings
-        template = settings.traces if kind == "traces" else settings.files
+        template = getattr(settings, setting_of(kind).removeprefix("remote."))
         if template is None or not self.is_on:
             return None
         who = self._identify()

@@ -81,13 +81,8 @@ class Store:
         names = (protocols,) if isinstance(protocols, str) else tuple(protocols)
         self._is_whole = bool(_WHOLE_OBJECTS & set(names))
 
-    def put(self, path: Path, key: str, *, is_to_go: bool) -> None:
-        """Copy a file, and verify the copy: by its size, or by all of it.
-
-        Args:
-            path: the local file.
-            key: where it goes, below the url.
-            is_to_go: whether the local file is to be deleted then.
+    def put(self, path: Path, key: str) -> None:
+        """Copy a file to a key below the url, and verify the copy by its size.
 
         Raises:
             NotVerifiedError: something else lies there now.
@@ -99,14 +94,19 @@ class Store:
             self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
             self._files.put_file(str(path), f"{target}.part")
             self._files.mv(f"{target}.part", target)
-        info = self._info(target)
-        size, num_bytes = info.get("size"), path.stat().st_size
+        size, num_bytes = self._info(target).get("size"), path.stat().st_size
         if size is not None and int(size) != num_bytes:
             raise NotVerifiedError(
                 f"{target} has {counted(size, 'byte')} there, {num_bytes} were sent"
             )
-        if is_to_go and not self._holds(target, info, path):
-            raise NotVerifiedError(f"{target} does not hold what was sent")
+
+    def has(self, key: str) -> bool:
+        """Whether anything lies there."""
+        try:
+            self._info(f"{self._root}/{key}")
+        except FileNotFoundError:
+            return False
+        return True
 
     def size_of(self, key: str) -> int | None:
         """How many bytes lie there; None where nothing does, or nobody says."""
@@ -122,11 +122,13 @@ class Store:
         found: Mapping[str, Any] = self._files.info(target)
         return found
 
-    def _holds(self, target: str, info: Mapping[str, Any], path: Path) -> bool:
-        """Whether a copy is the file, by the sum that the store tells, else by reading it.
+    def holds(self, key: str, path: Path) -> bool:
+        """Whether what lies there is the file: by the store's own sum, else by reading it.
 
         A sum that differs may be of something else (encrypted, in pieces).
         """
+        target = f"{self._root}/{key}"
+        info = self._info(target)
         with path.open("rb") as file:
             md5 = _md5(file)
         held = getattr(info.get("content_settings"), "content_md5", None)

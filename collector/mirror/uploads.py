@@ -14,12 +14,13 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from collector.config.templates import OF_TRACES, setting_of
 from collector.core.guard import Block
 from collector.core.warn_once import logger
 from collector.format.names import parse_rank_file_name, rank_file_name
 from collector.mirror.jobs import Job
 from collector.mirror.refusals import refusal_of
-from collector.mirror.store import Store
+from collector.mirror.store import NotVerifiedError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,8 @@ class Uploads:
         self.is_unsaved = False
         self.copied: set[Path] = set()
         """What lies at the other end by now."""
+        self.confirmed: set[Path] = set()
+        """Of that, what was read back, so that nothing is lost where it goes here."""
         self.is_over = False
         self._settings = settings
         self._warn_once = warn_once
@@ -191,14 +194,43 @@ class Uploads:
             )
             return
         store = self._store(job.url)
+        if is_to_go or job.may_go:
+            if not self._confirm(store, job):
+                return
+            self.confirmed.add(job.path)
         # By its size: a file never changes under its name.
-        is_there = job.look_first and store.size_of(job.key) == num_bytes
-        if is_to_go or not is_there:
-            store.put(job.path, job.key, is_to_go=is_to_go)
+        elif not (job.look_first and store.size_of(job.key) == num_bytes):
+            store.put(job.path, job.key)
         self.copied.add(job.path)
         if is_to_go:
             with contextlib.suppress(OSError):
                 job.path.unlink()
+
+    def _confirm(self, store: Store, job: Job) -> bool:
+        """Copy a file, unless its copy is there, and read it back; False: it stays here.
+
+        What another rank or start has put under its key is not overwritten: that one's
+        own file may be gone by now.
+        """
+        if store.has(job.key):
+            if store.holds(job.key, job.path):
+                return True
+            is_own = job.is_begun or job.look_first or job.kind not in OF_TRACES
+            if not is_own:
+                self._warn_once(
+                    "remote taken",
+                    "%s stays here: something else lies at its key %s below remote.url, of"
+                    " another rank or start. Write {rank}, {attempt} or {path} into %s.",
+                    job.path,
+                    job.key,
+                    setting_of(job.kind),
+                )
+                return False
+        job.is_begun = True
+        store.put(job.path, job.key)
+        if not store.holds(job.key, job.path):
+            raise NotVerifiedError(f"{job.key} does not hold what was sent")
+        return True
 
     def _may_prune(self, job: Job) -> bool:
         """Whether a local file may be deleted: of a recording the newest one stays."""

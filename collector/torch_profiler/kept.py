@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from collector.config.templates import Kind
     from collector.mirror.mirror import Mirror
 
 
@@ -60,13 +61,11 @@ class Kept:
 
     @property
     def num_bytes_beside(self) -> int:
-        """What those take that stay when another one comes."""
+        """What those take that stay when another one comes, or wait for their copies."""
         with self._lock:
-            return sum(
-                self._num_bytes.get(path, 0)
-                for trace in self._that_stay_beside()
-                for path in trace.paths
-            )
+            staying = [path for one in self._that_stay_beside() for path in one.paths]
+            waiting = [path for path in self._leaving if path.exists()]
+            return sum(self._num_bytes.get(path, 0) for path in (*staying, *waiting))
 
     def is_taken(self, path: Path) -> bool:
         """Whether a file has this name, or had it in this recording."""
@@ -90,6 +89,7 @@ class Kept:
         remote = self._remote()
         url = None if remote is None else remote.url_of("traces", path, values)
         if self._num_to_keep == 0:
+            self._await_copy(path, is_mirrored=url is not None)
             return False, url
         with self._lock:
             # One that replaces another of the same name is no further one.
@@ -103,11 +103,13 @@ class Kept:
         self.settle()
         return True, url
 
-    def add_beside(self, trace: Path, path: Path, values: Mapping[str, Any]) -> None:
+    def add_beside(
+        self, kind: Kind, trace: Path, path: Path, values: Mapping[str, Any]
+    ) -> None:
         """Count a file that belongs to a trace, and have it mirrored."""
         self._used.add(path)
         remote = self._remote()
-        url = None if remote is None else remote.url_of("traces", path, values)
+        url = None if remote is None else remote.url_of(kind, path, values)
         stays = False
         with self._lock:
             for at, saved in enumerate(self._saved):
@@ -117,16 +119,32 @@ class Kept:
                 self._saved[at] = saved._replace(paths=paths)
             if stays:
                 self._count(path, is_mirrored=url is not None)
-        self.send(path, values, stays=stays)
+        if not stays:
+            self._await_copy(path, is_mirrored=url is not None)
+        self.send(kind, path, values, stays=stays)
 
-    def send(self, path: Path, values: Mapping[str, Any], *, stays: bool) -> None:
+    def send(
+        self, kind: Kind, path: Path, values: Mapping[str, Any], *, stays: bool
+    ) -> None:
         """Have a finished file mirrored; one that is not to stay goes with its copy."""
         remote = self._remote()
-        is_put = remote is not None and remote.put(
-            "traces", path, delete_after=not stays, values=values
-        )
-        if not stays and not is_put:
-            _delete(path)
+        if remote is not None:
+            remote.put(
+                kind,
+                path,
+                delete_after=not stays,
+                may_go=self._num_to_keep >= 0,
+                values=values,
+            )
+        if not stays:
+            self.settle()
+
+    def _await_copy(self, path: Path, *, is_mirrored: bool) -> None:
+        """Count a file that is not to stay as long as it is here."""
+        with self._lock:
+            self._count(path, is_mirrored=is_mirrored)
+            if path not in self._leaving:
+                self._leaving.append(path)
 
     def _count(self, path: Path, *, is_mirrored: bool) -> None:
         """Of what stays; hold the lock."""
@@ -147,7 +165,8 @@ class Kept:
             leaving, self._leaving = self._leaving, []
             for path in leaving:
                 is_mirrored = remote is not None and path in self._mirrored
-                if remote and is_mirrored and not remote.has_copy(path):
+                is_awaited = is_mirrored and path.exists()
+                if remote and is_awaited and not remote.has_copy(path):
                     self._leaving.append(path)
                     continue
                 _delete(path)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config.sections import TorchProfilerConfig
+    from collector.config.templates import Kind
     from collector.core.calls import Sink
     from collector.core.rank import Identity
     from collector.core.warn_once import WarnOnce
@@ -127,7 +128,7 @@ class TraceFiles:
         if self._post_process is not None:
             with Block(failed.append):
                 self._post_process(saved.path)
-        self.kept.send(saved.path, saved.values, stays=saved.kept)
+        self.kept.send("traces", saved.path, saved.values, stays=saved.kept)
         for error in failed:
             self._warn_once(
                 f"{_NAME}.post_process",
@@ -147,10 +148,11 @@ class TraceFiles:
         paths: list[Path] = []
         problems: list[str] = []
         memory = digest.memory_csv if settings.memory_filename else None
-        for template, text in (
-            (settings.stacks_filename, digest.stacks),
-            (settings.memory_filename, memory),
-        ):
+        beside: tuple[tuple[Kind, str, str | None], ...] = (
+            ("stacks", settings.stacks_filename, digest.stacks),
+            ("memory", settings.memory_filename, memory),
+        )
+        for kind, template, text in beside:
             if text is None:
                 continue
             path = self._place(saved.path.parent, template, saved.values)
@@ -167,7 +169,7 @@ class TraceFiles:
                 )
             else:
                 paths.append(path)
-                self.kept.add_beside(saved.path, path, saved.values)
+                self.kept.add_beside(kind, saved.path, path, saved.values)
         return paths, problems
 
     def _folder(self) -> Path:

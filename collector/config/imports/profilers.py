@@ -189,9 +189,7 @@ def _of_composer(
         case "torch_prof_memory_remote_file_name":
             if values["torch_prof_memory_filename"] is None:
                 return {}, "there is no memory file"
-            if "torch_profiler.memory_remote_file_name" in settings():
-                return _remote("torch_profiler.memory_remote_file_name", value)
-            return {}, "memory files go beside the traces"
+            return _remote("remote.memory", value)
         case "torch_prof_memory_filename" if value is None:
             return {}, "there is none"
         case "json_trace_handler.merged_trace_filename":

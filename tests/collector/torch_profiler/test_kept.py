@@ -35,8 +35,9 @@ class Mirror:
         self.put_files = []
         self.copied = set()
 
-    def put(self, kind, path, *, delete_after=False, values=None):
-        assert kind == "traces"
+    def put(self, kind, path, *, delete_after=False, may_go=False, values=None):
+        assert kind in ("traces", "memory")
+        assert may_go
         self.put_files.append((path.name, delete_after, dict(values)))
         return self.takes
 
@@ -56,9 +57,9 @@ def made(folder, number):
 def add(kept, path, *beside, step=0):
     values = {"batch": step}
     stays, url = kept.add(step, step, path, values)
-    kept.send(path, values, stays=stays)
+    kept.send("traces", path, values, stays=stays)
     for one in beside:
-        kept.add_beside(path, one, values)
+        kept.add_beside("memory", path, one, values)
     return stays, url
 
 
