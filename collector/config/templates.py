@@ -100,7 +100,7 @@ def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> No
             )
 
 
-def setting_of(kind: Kind) -> str:
+def setting_of(kind: str) -> str:
     """The setting with the template of a kind's keys."""
     return f"remote.{kind if kind in OF_TRACES else 'files'}"
 

@@ -18,7 +18,6 @@ from collector.config.imports.profiler_keys import (
     OTHER_NAMES,
 )
 from collector.config.imports.result import Became, Imported, Key
-from collector.config.settings import settings
 from collector.config.values import Found, Setting, checked, describe
 from collector.errors import ConfigError, nearest
 
