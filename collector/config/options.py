@@ -156,7 +156,7 @@ class RecordOptions(TypedDict, total=False):
     world_size: int | None
     flush_seconds: float
     max_file_bytes: int
-    scalars: bool
+    scalars: Literal["composer"] | bool
     device: Literal["auto", "off"] | int
     device_peaks: Literal["step", "run"]
     gpu: float | bool

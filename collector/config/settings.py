@@ -64,8 +64,10 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     max_file_bytes: Annotated[int, Meta(ge=0)] = 4 * 2**30
     """Limit of one rank's file; recording stops there with a warning. 0: no limit."""
 
-    scalars: bool = True
-    """Rank 0 writes headline scalars for TensorBoard's own Scalars and Time Series."""
+    scalars: bool | Literal["composer"] = True
+    """Rank 0 writes headline scalars for TensorBoard's own Scalars and Time Series.
+    composer: beside them the nine of Composer's MemoryMonitor, under its names and in its
+    units (`memory/peak_allocated_mem` and so on)."""
 
     device: Literal["auto", "off"] | Annotated[int, Meta(ge=0)] = "auto"
     """Accelerator to record: auto (the one this rank uses), off, or its index."""

@@ -47,6 +47,10 @@ class AppendFile:
         status = os.fstat(self._fd)
         self._identity = status.st_dev, status.st_ino
 
+    def lock(self) -> None:
+        """Let others see that this process is at it, where the file system has locks."""
+        _lock(self._fd, exclusive=True)
+
     def append(self, data: bytes) -> int:
         """Append all of `data`; returns the offset at which it starts.
 
@@ -88,7 +92,7 @@ class AppendFile:
             return True
 
     def fileno(self) -> int:
-        """The descriptor, for locking."""
+        """The descriptor."""
         return self._fd
 
     def close(self) -> None:
@@ -112,3 +116,29 @@ class AppendFile:
     def _take_back(self) -> None:
         os.ftruncate(self._fd, self.end)
         self._torn = False
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a live process is at a file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _lock(fd, exclusive=False)
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, *, exclusive: bool) -> bool:
+    """Lock without waiting; whether nobody else holds it, as far as one can tell."""
+    try:
+        import fcntl
+
+        kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # Windows, or a file system without locks
+        return True
+    return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from collector.core.guard import Retry
@@ -25,11 +25,10 @@ from collector.format.names import (
     rank_file_stem,
 )
 from collector.format.records import OVER_BUDGET, Close, Note, Schema
-from collector.steps.progress import TRAIN
 from collector.writing.append import DeletedError
 from collector.writing.capture_queue import TOO_SLOW
 from collector.writing.rank_file import RankFile
-from collector.writing.scalars import Scalars
+from collector.writing.scalars import Scalars, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +50,8 @@ class WriterPlan:
     flush_seconds: float
     queue_rows: int
     max_file_bytes: int
-    scalars: bool
+    scalars: bool | Literal["composer"]
+    """The setting of that name."""
     identify: Callable[[], Identity]
     make_header: Callable[[Identity, str], Header]
     """Called with the identity and the attempt, on the writer's thread."""
@@ -99,7 +99,9 @@ class Output:
         self._queue = queue
         self._captures = captures
         self._warn_once = warn_once
-        self._scalars = Scalars(plan.run_dir, self._header, self._note_scalars)
+        self._scalars = Scalars(
+            plan.run_dir, self._header, self._note_scalars, tags_of(plan.scalars)
+        )
         self._noted_drops: dict[tuple[str, str], int] = {}
         self._next_clock = 0.0
         self._next_dropped = 0.0
@@ -295,7 +297,7 @@ class Output:
                     self._scalars.add(*item)
             elif isinstance(item, Schema):
                 self.file.add_schema(item)
-                if (item.table, item.phase) == (STEP_TABLE, TRAIN):
+                if item.table == STEP_TABLE:
                     self._scalars.take_schema(item)
             elif not (item.kind == "span" and self.file.is_full):
                 self.file.notes.add(item)

@@ -12,9 +12,9 @@ of a tag anyway, and a week-long run stays a few megabytes.
 from __future__ import annotations
 
 import math
-import os
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from collector.core.guard import Retry
 from collector.core.warn_once import remedy_for
@@ -32,34 +32,89 @@ from collector.format.encoding.framing import (
 from collector.format.encoding.payload import pack
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
 from collector.format.records import HEADER
-from collector.writing.append import AppendFile, DeletedError
+from collector.steps.progress import TRAIN
+from collector.writing.append import AppendFile, DeletedError, is_locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from collector.format.records import Header, Schema
     from collector.writing.tables import Row
 
 _GIB: Final = 2**30
+_GB: Final = 10**9
 _WINDOW_NS: Final = 10**8
 _WINDOWS_PER_DOUBLING: Final = 10_000
 
 
-class _Tag(NamedTuple):
+class Tag(NamedTuple):
+    """One scalar, made of a column of step tables."""
+
     name: str
     title: str
+    """What TensorBoard calls it."""
     column: str
     unit: float
     """What the column's value is divided by: the loaders keep float32 only."""
+    is_highest: bool = False
+    """Whether it is the highest value so far, in any phase, and not the step's own."""
+    digits: int = 0
+    """Significant ones that are kept; 0: all."""
+
+    def value_of(self, value: float) -> float:
+        """A column's value in the tag's unit."""
+        in_unit = value / self.unit
+        return float(f"{in_unit:.{self.digits}g}") if self.digits else in_unit
 
 
-TAGS: Final = (
-    _Tag("allocated_peak_gib", "Peak allocated (GiB)", "allocated_peak_bytes", _GIB),
-    _Tag("reserved_gib", "Reserved (GiB)", "reserved_bytes", _GIB),
-    _Tag("rss_gib", "Resident memory of the process (GiB)", "rss_bytes", _GIB),
-    _Tag("step_time_seconds", "Step time (s)", "step_time_seconds", 1),
+def _headline(name: str, title: str, column: str, unit: float) -> Tag:
+    return Tag(f"{TAG_PREFIX}{name}", f"{PLUGIN_NAME}/{title}", column, unit)
+
+
+HEADLINES: Final = (
+    _headline(
+        "allocated_peak_gib", "Peak allocated (GiB)", "allocated_peak_bytes", _GIB
+    ),
+    _headline("reserved_gib", "Reserved (GiB)", "reserved_bytes", _GIB),
+    _headline("rss_gib", "Resident memory of the process (GiB)", "rss_bytes", _GIB),
+    _headline("step_time_seconds", "Step time (s)", "step_time_seconds", 1),
 )
+
+
+def _of_memory_monitor(name: str, column: str, *, is_highest: bool = False) -> Tag:
+    name = f"memory/{name}_mem"
+    return Tag(name, name, column, _GB, is_highest=is_highest, digits=5)
+
+
+_MONITORED: Final = {
+    "allocated": "allocated",
+    "active": "active",
+    "inactive": "inactive_split",
+    "reserved": "reserved",
+}
+"""Composer's words, and those of torch's statistics."""
+
+MEMORY_MONITOR: Final = (
+    *(
+        _of_memory_monitor(f"current_{word}", f"{stat}_bytes")
+        for word, stat in _MONITORED.items()
+    ),
+    *(
+        _of_memory_monitor(f"peak_{word}", f"{stat}_peak_bytes", is_highest=True)
+        for word, stat in _MONITORED.items()
+    ),
+    Tag("memory/alloc_retries", "memory/alloc_retries", "num_alloc_retries", 1),
+)
+"""What Composer's MemoryMonitor logs, as it logs it: GB of 10^9 bytes with five digits, and
+peaks that nothing resets."""
+
+
+def tags_of(setting: bool | Literal["composer"]) -> tuple[Tag, ...]:
+    """Those that the setting `scalars` asks for."""
+    if setting == "composer":
+        return (*HEADLINES, *MEMORY_MONITOR)
+    return HEADLINES if setting else ()
 
 
 class RunBusyError(Exception):
@@ -74,6 +129,7 @@ class Scalars:
         run_dir: Path,
         make_header: Callable[[], Header],
         tell: Callable[[str, str], None],
+        tags: Sequence[Tag],
     ) -> None:
         """`tell` takes the reason why there are no scalars now, and the remedy.
 
@@ -82,6 +138,8 @@ class Scalars:
         self._run_dir = run_dir
         self._make_header = make_header
         self._tell = tell
+        self._tags = tuple(tags)
+        self._highest = _Highest(tag.column for tag in tags if tag.is_highest)
         self._schema: Schema | None = None
         self._file: ScalarsFile | None = None
         self._is_over = False
@@ -100,18 +158,21 @@ class Scalars:
         return is_wanted and self._file is None and self._retry.is_due()
 
     def take_schema(self, schema: Schema) -> None:
-        """The training phase's schema: its rows are the ones to write."""
-        self._schema = schema
+        """A schema of steps: rows of the training phase's are the ones to write."""
+        self._highest.take_schema(schema)
+        if schema.phase == TRAIN:
+            self._schema = schema
 
     def add(self, schema_id: int, row: Row) -> None:
-        """Take a row of any table; only the training phase's are used."""
+        """Take a row of any table; steps of other phases than training raise peaks alone."""
         schema = self._schema
+        self._highest.add(schema_id, row)
         if self._is_over or schema is None or schema_id != schema.schema_id:
             return
         if self.is_to_open:
             self._open(schema)
         if self._file is not None:
-            self._file.add(row)
+            self._file.add(row, self._highest.values)
 
     def flush(self, *, closing: bool) -> None:
         """Write what is due, all of it where the recording is `closing`."""
@@ -144,7 +205,9 @@ class Scalars:
 
     def _open(self, schema: Schema) -> None:
         try:
-            self._file = ScalarsFile(self._run_dir, self._make_header(), schema)
+            self._file = ScalarsFile(
+                self._run_dir, self._make_header(), schema, self._tags
+            )
         except RunBusyError:
             self._is_over = True
             self._tell(
@@ -168,10 +231,40 @@ class Scalars:
             self._tell("", "")
 
 
+class _Highest:
+    """The highest value of some columns so far, in steps of all phases."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.values: dict[str, float] = {}
+        """By column; none before its first value."""
+        self._columns = frozenset(columns)
+        self._places: dict[int, list[tuple[str, int]]] = {}
+        """By schema."""
+
+    def take_schema(self, schema: Schema) -> None:
+        self._places[schema.schema_id] = [
+            (column.name, at)
+            for at, column in enumerate(schema.columns)
+            if column.name in self._columns
+        ]
+
+    def add(self, schema_id: int, row: Row) -> None:
+        for name, at in self._places.get(schema_id, ()):
+            value = row[at]
+            if value is not None and math.isfinite(value):
+                self.values[name] = max(value, self.values.get(name, value))
+
+
 class ScalarsFile:
     """Takes the training phase's rows; writes a thinned event file."""
 
-    def __init__(self, run_dir: Path, header: Header, schema: Schema) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        header: Header,
+        schema: Schema,
+        tags: Sequence[Tag] = HEADLINES,
+    ) -> None:
         """Create the file, with the event that makes the plugin's tab active.
 
         Raises:
@@ -179,8 +272,8 @@ class ScalarsFile:
             OSError: the file cannot be created.
         """
         places = {column.name: at for at, column in enumerate(schema.columns)}
-        self._tags = [(t, places[t.column]) for t in TAGS if t.column in places]
-        self._untold = {tag.name for tag in TAGS}
+        self._tags = [(t, places[t.column]) for t in tags if t.column in places]
+        self._untold = {tag.name for tag in tags}
         self._window: dict[str, tuple[float, int, int]] = {}
         self._window_start = 0
         self._window_ns = _WINDOW_NS
@@ -196,7 +289,7 @@ class ScalarsFile:
             f".{header.pid}.{header.attempt[-8:]}.{PLUGIN_NAME}"
         )
         self._file = AppendFile(directory / name)
-        _lock(self._file.fileno(), exclusive=True)
+        self._file.lock()
         wall_time = started / 1e9
         manifest = pack(header)
         try:
@@ -213,10 +306,12 @@ class ScalarsFile:
         """Where it lies."""
         return self._file.path
 
-    def add(self, row: Row) -> None:
+    def add(
+        self, row: Row, highest: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         """Take a row of the schema given at construction.
 
-        Rows whose step does not exceed all before it are left out: TensorBoard would
+        `highest`: values so far by column, of tags that are these. Rows whose step does not exceed all before it are left out: TensorBoard would
         purge what it has. The rank's file holds them.
         """
         now, step = int(row[0] or 0), int(row[1] or 0)
@@ -227,7 +322,7 @@ class ScalarsFile:
             self._end_window()
             self._window_start = now
         for tag, at in self._tags:
-            value = row[at]
+            value = highest.get(tag.column) if tag.is_highest else row[at]
             if value is None or not math.isfinite(value):
                 continue
             best = self._window.get(tag.name)
@@ -275,49 +370,22 @@ class ScalarsFile:
         if self._num_windows % _WINDOWS_PER_DOUBLING == 0:
             self._window_ns *= 2
 
-    def _point(self, tag: _Tag, value: float, step: int, time_ns: int) -> bytes:
+    def _point(self, tag: Tag, value: float, step: int, time_ns: int) -> bytes:
         description = None
         if tag.name in self._untold:  # the first event of a tag describes it
             self._untold.discard(tag.name)
-            title = f"{PLUGIN_NAME}/{tag.title}"
-            description = Description("scalars", DATA_CLASS_SCALAR, title)
+            description = Description("scalars", DATA_CLASS_SCALAR, tag.title)
         at = (time_ns / 1e9, step)
-        name = TAG_PREFIX + tag.name
-        return frame(scalar_event(name, value / tag.unit, at, description))
+        return frame(scalar_event(tag.name, tag.value_of(value), at, description))
 
 
 def _is_busy(directory: Path) -> bool:
     """Whether a live recording holds a scalars file here."""
-    return any(_is_locked(path) for path in _scalar_files(directory))
+    return any(is_locked(path) for path in _scalar_files(directory))
 
 
 def _scalar_files(directory: Path) -> Iterator[Path]:
     return directory.glob(f"events.out.tfevents.*.{PLUGIN_NAME}")
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return not _lock(fd, exclusive=False)
-    finally:
-        os.close(fd)
-
-
-def _lock(fd: int, *, exclusive: bool) -> bool:
-    """Lock without waiting; whether nobody else holds it, as far as one can tell."""
-    try:
-        import fcntl
-
-        kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):  # Windows, or a file system without locks
-        return True
-    return True
 
 
 def _clean(host: str) -> str:

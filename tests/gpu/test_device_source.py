@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import collector
 from collector.sources.device.accelerator import find_device, original
 from tests.collector.sources.conftest import opened
+from tests.collector.writing.test_scalars import by_memory_monitor, points
 
 torch = pytest.importorskip("torch")
 
@@ -227,3 +231,24 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert fresh(code) == "0"
+
+
+def test_memory_monitors_keys_are_those_of_torchs_own_statistics(tmp_path):
+    """At every step, peaks since the recording began and retries among them."""
+    torch.cuda.reset_peak_memory_stats()
+    expected: dict[str, list[tuple[int, float]]] = {}
+    kept = []
+    with collector.record(tmp_path / "run", scalars="composer") as rec:
+        for step, mib in enumerate((32, 96, 8, 64)):
+            kept.append(torch.ones(mib << 18, device="cuda"))
+            with rec.phase("val"):
+                torch.ones((mib * 3) << 18, device="cuda")
+                rec.step()
+            rec.step()
+            report = by_memory_monitor(torch.cuda.memory_stats())
+            for name, value in report.items():
+                expected.setdefault(name, []).append((step, float(np.float32(value))))
+            time.sleep(0.12)  # the width of a window that keeps one point
+    found = points(tmp_path / "run")
+    memory = {name: at for name, at in found.items() if name.startswith("memory/")}
+    assert memory == expected

@@ -9,12 +9,18 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import collector
 from collector.format.columns import (
     AXES,
+    DEVICE_COUNTERS,
     PROGRESS,
     RSS,
     STEP_TABLE,
@@ -24,7 +30,7 @@ from collector.format.columns import (
 from collector.format.names import SCALARS_DIR
 from collector.format.records import Schema
 from collector.writing.rank_file import RankFile
-from collector.writing.scalars import ScalarsFile
+from collector.writing.scalars import Scalars, ScalarsFile, tags_of
 from tests import programs
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -140,6 +146,99 @@ def test_device_peaks_are_among_the_headlines(tmp_path):
         "memboard/reserved_gib": [(0, 5.0)],
         TIME_TAG: [(0, 0.5)],
     }
+
+
+def device_row(step, phase_columns=GPU, **values):
+    names = [column.name for column in phase_columns.columns]
+    row = [None] * len(names)
+    row[:3] = [1_780_000_000 * 10**9 + step * 10**9, step, 0.5]
+    for name, value in values.items():
+        row[names.index(name)] = value
+    return row
+
+
+MONITORED = Schema(
+    schema_id=0,
+    table=STEP_TABLE,
+    phase="train",
+    columns=(*AXES, *TIMING, *device_byte_columns(), *DEVICE_COUNTERS),
+)
+
+
+def by_memory_monitor(stats):
+    """As Composer's callback makes its report of torch.cuda.memory_stats()."""
+    report = {}
+    for key, name in (
+        *(
+            (f"{stat}_bytes.all.{metric}", f"{metric}_{word}_mem")
+            for metric in ("current", "peak")
+            for stat, word in (
+                *(("allocated", "allocated"), ("active", "active")),
+                *(("inactive_split", "inactive"), ("reserved", "reserved")),
+            )
+        ),
+        ("num_alloc_retries", "alloc_retries"),
+    ):
+        value = stats[key]
+        if "bytes" in key:
+            value /= 1.0e9
+            if value:
+                value = round(value, 4 - math.floor(math.log10(abs(value))))
+        report[f"memory/{name}"] = value
+    return report
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 2**40), min_size=9, max_size=9), min_size=1, max_size=5
+    )
+)
+def test_memory_monitors_keys_have_its_values(steps):
+    """Peaks are the highest so far, though ours are each step's own."""
+    highest = dict.fromkeys(("allocated", "active", "inactive_split", "reserved"), 0)
+    expected: dict[str, list[tuple[int, float]]] = {}
+    rows = []
+    for step, (*sizes, retries) in enumerate(steps):
+        values, stats = {}, {"num_alloc_retries": retries}
+        for at, stat in enumerate(highest):
+            values[f"{stat}_bytes"], values[f"{stat}_peak_bytes"] = sizes[2 * at :][:2]
+            highest[stat] = max(highest[stat], sizes[2 * at + 1])
+            stats[f"{stat}_bytes.all.current"] = sizes[2 * at]
+            stats[f"{stat}_bytes.all.peak"] = highest[stat]
+        for name, value in by_memory_monitor(stats).items():
+            expected.setdefault(name, []).append((step, float(np.float32(value))))
+        rows.append(device_row(step, MONITORED, num_alloc_retries=retries, **values))
+    with TemporaryDirectory() as run_dir:
+        scalars = Scalars(Path(run_dir), header, print, tags_of("composer"))
+        scalars.take_schema(MONITORED)
+        for row in rows:
+            scalars.add(0, row)
+        scalars.flush(closing=True)
+        found = points(Path(run_dir))
+    memory = {name: at for name, at in found.items() if name.startswith("memory/")}
+    assert memory == expected
+    assert len(memory) == 9
+    assert TIME_TAG in found, "beside our own"
+
+
+def test_peaks_of_memory_monitors_keys_know_other_phases(tmp_path):
+    """What an evaluation needed is in torch's peak, which nothing resets there."""
+    val = Schema(schema_id=1, table=STEP_TABLE, phase="val", columns=GPU.columns)
+    scalars = Scalars(tmp_path, header, print, tags_of("composer"))
+    for schema in (GPU, val):
+        scalars.take_schema(schema)
+    scalars.add(0, device_row(0, allocated_peak_bytes=10**9))
+    scalars.add(1, device_row(0, allocated_peak_bytes=7 * 10**9))
+    scalars.add(0, device_row(1, allocated_peak_bytes=2 * 10**9))
+    scalars.flush(closing=True)
+    found = points(tmp_path)["memory/peak_allocated_mem"]
+    assert found == [(0, 1.0), (1, 7.0)]
+
+
+def test_without_being_asked_for_there_are_none_of_composers(tmp_path):
+    found = write(tmp_path, [device_row(0, allocated_peak_bytes=2**30)], GPU)
+    assert set(found) == {"memboard/allocated_peak_gib", TIME_TAG}
+    assert tags_of(False) == ()
 
 
 def test_only_rank_0_writes_one_file_and_only_of_training(tmp_path):
