@@ -143,7 +143,7 @@ def test_comments_that_name_tests_name_nothing_else():
     assert [names for names in named if TEST.sub("", names).strip(", \n")] == []
 
 
-BULLETS = ("snapshots", "stores", "profiler")
+BULLETS = ("snapshots", "stores", "profiler", "torch-tb-profiler")
 """Pages of which each bullet is a promise, as each row of the guarantees is."""
 
 
