@@ -76,8 +76,9 @@ def joined(words: Sequence[str]) -> str:
 
 
 def some_of(ranks: Sequence[int]) -> str:
-    """`1, 2 and 3`; of many the first, and how many more there are."""
-    named = [str(one) for one in ranks[:_MAX_NAMED]]
+    """`1, 2 and 3`; of many the first, and how many more there are, which is never one."""
+    most = _MAX_NAMED if len(ranks) > _MAX_NAMED + 1 else len(ranks)
+    named = [str(one) for one in ranks[:most]]
     left = len(ranks) - len(named)
     return joined([*named, *([f"{left:,} more"] if left else [])])
 

@@ -303,12 +303,18 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
 
 
 TENSOR_CORE_CAPABILITY: Final = (7, 0)
+AMD_WARP_SIZE: Final = 64
 
 
 def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
     """Operators could use tensor cores, and no kernel does."""
     devices = profile.trace.facts.devices
-    capable = any(capability(one) >= TENSOR_CORE_CAPABILITY for one in devices)
+    # AMD's number theirs otherwise, and their kernels have other names.
+    capable = any(
+        capability(one) >= TENSOR_CORE_CAPABILITY
+        and one.get("warpSize") != AMD_WARP_SIZE
+        for one in devices
+    )
     if not capable or any(use.tensor_core_share for use in profile.devices):
         return
     table, strings = profile.operators, profile.trace.strings

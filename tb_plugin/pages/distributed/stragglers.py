@@ -301,7 +301,8 @@ def _sentence(
         return first
     return (
         f"{first} {part_of(num_profiled, num_steps, 'step')}"
-        f" {agreeing(num_profiled, 'is', 'are')} not counted: the profiler took"
+        f" {agreeing(num_profiled, 'is', 'are')} not counted:"
+        f" {agreeing(num_profiled, 'a trace or a capture', 'traces or captures')} took"
         f" {agreeing(num_profiled, 'its', 'their')} time."
     )
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from collector.format.sizes import SHOWN_UNIT
-from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
+from tb_plugin.analysis.findings.text import (
+    lines_text,
+    share_text,
+    size_text,
+    some_of,
+)
 from tb_plugin.analysis.oom.case import NAMES, Case, FreeBlocks, Growth, OomFacts
 from tb_plugin.analysis.oom.judge import judged
 from tests.simulate import OOM_CAUSES
@@ -59,6 +64,19 @@ def test_sizes_are_told_in_the_unit_of_the_page(size, unit, text):
 )
 def test_nothing_but_all_is_100_percent(share, text):
     assert share_text(share) == text
+
+
+@pytest.mark.parametrize(
+    ("num", "text"),
+    [
+        (1, "0"),
+        (2, "0 and 1"),
+        (7, "0, 1, 2, 3, 4, 5 and 6"),
+        (8, "0, 1, 2, 3, 4, 5 and 2 more"),
+    ],
+)
+def test_who_is_left_out_of_a_list_is_never_one(num, text):
+    assert some_of(range(num)) == text
 
 
 def test_lines_of_one_function_stand_together():

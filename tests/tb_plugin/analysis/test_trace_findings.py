@@ -13,6 +13,7 @@ from tb_plugin.analysis.trace.trace import TraceFacts
 from tests.traces_builder import MadeTrace, memory_events
 
 V100 = {"id": 0, "computeMajor": 7, "computeMinor": 0, "totalGlobalMem": 1000}
+MI300X = {**V100, "computeMajor": 9, "computeMinor": 4, "warpSize": 64}
 K80 = {"id": 0, "computeMajor": 3, "computeMinor": 0, "totalGlobalMem": 1000}
 
 
@@ -111,6 +112,7 @@ def test_a_device_that_idles_more_than_half_the_time(took, fires):
         (V100, "sgemm", "aten::mm", True),
         (V100, "volta_s884gemm", "aten::mm", False),
         (K80, "sgemm", "aten::mm", False),
+        (MI300X, "Cijk_Ailk_Bljk_BBS", "aten::mm", False),
         (V100, "add", "aten::add", False),
     ],
 )

@@ -2,6 +2,7 @@ import type { Unit } from "../../api/types.gen";
 import {
   formatBytes,
   formatBytesExact,
+  formatDecimals,
   formatInteger,
   threeDigits,
   type ByteUnit,
@@ -34,6 +35,9 @@ export function formatQuantity(
   if (value === null || !Number.isFinite(value)) return "–";
   if (unit === "seconds") return formatSeconds(value);
   if (unit === "count" && Number.isInteger(value)) return formatInteger(value);
+  // As sentences and reports have it: `9.4 %`.
+  if (unit === "percent" && Math.abs(value) >= 0.1 && Math.abs(value) < 10)
+    return `${formatDecimals(value, 1)} %`;
   const number = isBytes(unit) ? formatBytes(value, byteUnit) : threeDigits(value);
   return number + UNIT_WORDS[unit][0];
 }
