@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import metadata, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,6 +62,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
     return {option for one in parser._actions for option in one.option_strings}
 
 
+@cache
 def tools() -> dict[str, set[str]]:
     """The options of other tools that the pages show, from their own parsers."""
     tensorboard = argparse.ArgumentParser()

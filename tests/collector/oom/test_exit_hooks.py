@@ -189,8 +189,9 @@ def test_a_spawned_process_reports_by_itself(tmp_path):
         STAGED
         + textwrap.dedent(
             f"""
-            import multiprocessing
+            import collector, multiprocessing
             def work(rank):
+                assert collector.active() is None
                 with record({str(tmp_path)!r} + "/run", rank=rank):
                     stage.fail()
             if __name__ == "__main__":
