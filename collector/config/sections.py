@@ -287,8 +287,10 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     """What a stack weighs there: microseconds on the processor or on the device."""
 
     memory_filename: str = ""
-    """Name of a file beside the trace of memory by category, as comma-separated values
-    (`rank{rank}.{batch}.memory.csv`); needs record_shapes, profile_memory, with_stack."""
+    """Name of a file beside the trace of memory by category: one that ends in `.html` is a
+    page with a picture of it, which needs nothing else (`rank{rank}.{batch}.memory.html`);
+    any other, comma-separated values (`rank{rank}.{batch}.memory.csv`). It needs
+    record_shapes, profile_memory, with_stack."""
 
 
 class RemoteConfig(Section, frozen=True, kw_only=True):

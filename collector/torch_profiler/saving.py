@@ -147,7 +147,9 @@ class TraceFiles:
         settings = self._settings
         paths: list[Path] = []
         problems: list[str] = []
-        memory = digest.memory_csv if settings.memory_filename else None
+        trace = saved.trace
+        title = f"Rank {saved.values['rank']}, steps {trace.first_step} to {trace.last_step}"
+        memory = digest.memory_text(settings.memory_filename, title)
         beside: tuple[tuple[Kind, str, str | None], ...] = (
             ("stacks", settings.stacks_filename, digest.stacks),
             ("memory", settings.memory_filename, memory),

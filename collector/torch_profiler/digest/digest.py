@@ -14,6 +14,7 @@ from collector.config.rules import NEEDED_BY_MEMORY
 from collector.core.guard import Block
 from collector.core.source import Unavailable
 from collector.torch_profiler.digest.events import read_events
+from collector.torch_profiler.digest.memory_page import timeline_page
 from collector.torch_profiler.digest.memory_timeline import (
     MAX_EVENTS,
     MAX_EVENTS_WANTED,
@@ -51,10 +52,16 @@ class Digest:
     num_events: int | None = None
     problems: list[str] = field(default_factory=list)
 
-    @property
-    def memory_csv(self) -> str | None:
-        """The memory timeline as text; None where there is no timeline."""
-        return None if self.timelines is None else timeline_csv(self.timelines)
+    def memory_text(self, filename: str, title: str) -> str | None:
+        """The memory timeline in the form that a file's name asks for: a page or values.
+
+        None where there is no timeline, and where no file is wanted.
+        """
+        if self.timelines is None or not filename:
+            return None
+        if filename.removesuffix(".gz").endswith(".html"):
+            return timeline_page(self.timelines, title)
+        return timeline_csv(self.timelines)
 
 
 def digest_of(

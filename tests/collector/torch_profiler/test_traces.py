@@ -284,6 +284,24 @@ def test_stacks_and_memory_lie_beside_the_trace_and_go_with_it(tmp_path):
     assert max(timeline["optimizer_bytes"]) >= 2 * params
 
 
+@needs_python_calls
+def test_a_memory_file_that_ends_in_html_is_a_page(tmp_path):
+    recorder = train(
+        tmp_path,
+        8,
+        schedule={"repeat": 1},
+        record_shapes=True,
+        with_stack=True,
+        memory_filename="rank{rank}.{batch}.memory.html",
+    )
+    (saved,) = recorder.saved_traces
+    page = saved.paths[1].read_text()
+    assert saved.paths[1].name == "rank0.4.memory.html"
+    assert "<title>Rank 0, steps 2 to 3</title>" in page
+    assert page.count("<svg") == 1
+    assert ">parameters<" in page
+
+
 def test_a_recorder_that_is_off_has_no_traces(tmp_path):
     assert inert_recorder().saved_traces == ()
     with collector.record(tmp_path, scalars=False) as recorder:
