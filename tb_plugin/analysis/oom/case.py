@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.analysis.allocator.rounding import Rounding
 from tb_plugin.analysis.findings.conditions import Setup
+from tb_plugin.analysis.findings.text import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -261,7 +262,10 @@ class Case:
     """How the process ran: the conditions of advice."""
     holders: tuple[Holder, ...] = ()
     live_bytes: int | None = None
-    """What the holders are shares of."""
+    """What the holders are shares of: what is live, or, of a report of memory of which some
+    waits for another stream, what is active."""
+    rounding_bytes: int = 0
+    """Of it: what the allocator's rounding adds to the requests of the holders."""
     active: tuple[Holder, ...] = ()
     """The holders of all that is active: what was freed and waits for another stream is a
     row of its own. Empty where only a report says it."""
@@ -289,6 +293,18 @@ class Case:
         """Of what and when the numbers are."""
         where = "the device" if self.device is None else f"device {self.device}"
         return f"{where}, at the {'error' if self.is_out_of_memory else 'end'}"
+
+    @property
+    def shares_are_of(self) -> str:
+        """What the holders are shares of: `live`, where that is the number of the verdict."""
+        held, base = self.facts.held_bytes, self.live_bytes
+        if held is None or base is None or size_text(held) == size_text(base):
+            return "live"
+        if self.replayed:
+            return "left allocated by the events"
+        if self.facts.pending_bytes:
+            return "live or waiting for another stream"
+        return "found live, line by line"
 
     @property
     def round_word(self) -> str:

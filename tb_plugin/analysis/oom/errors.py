@@ -15,7 +15,7 @@ from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from tb_plugin.analysis.categories.phases import PHASES, asked_in
 from tb_plugin.analysis.oom.at import facts_at, setup_of
 from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import holders
+from tb_plugin.analysis.oom.holders import counted_bytes, holders
 from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.categories.attribution import Attribution
+    from tb_plugin.analysis.oom.holders import Holder
     from tb_plugin.analysis.snapshots.snapshot import Stacks
     from tb_plugin.analysis.snapshots.steps import Steps
 
@@ -112,19 +113,32 @@ def state_at(device: Device, event: int) -> OomError:
     rows = held_rows(lives, event)
     stack = int(events.stack[event])
     phases = replay.phases
+    facts = facts_at(replay, event, step)
+    requested = int(lives.size[rows].sum())
+    live = counted_bytes(requested, facts.held_bytes)
+
+    def held(level: int | None, *, with_pending: bool = False) -> list[Holder]:
+        return holders(
+            lives,
+            replay.stacks,
+            event,
+            category,
+            with_pending=with_pending,
+            of_bytes=level,
+        )
+
     return OomError(
         device=replay.device.device,
         event=event,
         case=Case(
-            facts=facts_at(replay, event, step),
+            facts=facts,
             device=replay.device.device,
             replayed=True,
             setup=setup_of(replay),
-            holders=tuple(holders(lives, replay.stacks, event, category)),
-            active=tuple(
-                holders(lives, replay.stacks, event, category, with_pending=True)
-            ),
-            live_bytes=int(lives.size[rows].sum()),
+            holders=tuple(held(facts.held_bytes)),
+            active=tuple(held(facts.active_bytes, with_pending=True)),
+            live_bytes=live,
+            rounding_bytes=live - requested,
             by_category=_by_category(category[rows], lives.size[rows]),
             stack=_frames(replay.stacks, stack),
             asked_at=replay.stacks.label(stack),

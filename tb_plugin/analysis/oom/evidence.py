@@ -82,8 +82,12 @@ def _levels(case: Case) -> Iterator[Row]:
         "from the first recorded event to the error",
     )
     yield "reserved", "reserved by torch", facts.reserved_bytes, rounded, ""
-    live = "live (active)" if facts.active_bytes is not None else "live (allocated)"
-    yield "held", live, facts.held_bytes, rounded, ""
+    is_active = facts.active_bytes is not None and not facts.pending_bytes
+    live = "live (active)" if is_active else "live (allocated)"
+    more = rounded
+    if case.rounding_bytes:
+        more = f"{size_text(case.rounding_bytes)} of it is the allocator's rounding"
+    yield "held", live, facts.held_bytes, more, ""
     pending = facts.pending
     streams = [] if pending is None else pending.streams
     told = ", ".join(f"{name} {size_text(size)}" for name, size in streams)

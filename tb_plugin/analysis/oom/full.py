@@ -269,6 +269,9 @@ def _with_holders(case: Case, why: str) -> str:
     who = _who(case)
     if not who:
         return why
+    base = size_text(case.live_bytes or 0)
+    if case.shares_are_of != "live" or f"{base} was live" not in why:
+        return f"{why.removesuffix('.')}; {who}."
     briefly = re.sub(r" of the .* that was live", " of that", who)
     return f"{why.removesuffix('.')}; {briefly}."
 
@@ -301,9 +304,8 @@ def _who(case: Case) -> str:
         f"{_NUMBERS[len(named)]} {agreeing(len(named), 'source line', 'source lines')}"
     )
     share = share_text(sum(one.share for one in named))
-    return (
-        f"{share} of the {size_text(case.live_bytes)} that was live came from {lines}"
-    )
+    base = f"{size_text(case.live_bytes)} that was {case.shares_are_of}"
+    return f"{share} of the {base} came from {lines}"
 
 
 _CARDS: Final = (

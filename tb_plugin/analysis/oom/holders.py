@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tb_plugin.analysis.allocator.live import held_rows, live_rows
 from tb_plugin.analysis.arrays import NOTHING, largest_groups
+from tb_plugin.analysis.findings.text import size_text
 
 if TYPE_CHECKING:
     import re
@@ -28,7 +29,7 @@ class Holder:
     """`models.py:174 update_nodes`; empty where no stack was recorded."""
     num_bytes: int
     share: float
-    """Of all that is live."""
+    """Of all that is live, with what rounding adds to it."""
     num_blocks: int
     stack: int
     """That of its stacks that holds most; NOTHING: none was recorded."""
@@ -46,6 +47,7 @@ def holders(
     most: int = MAX_HOLDERS,
     *,
     with_pending: bool = False,
+    of_bytes: int | None = None,
 ) -> list[Holder]:
     """The lines that hold most at a moment.
 
@@ -57,11 +59,12 @@ def holders(
         most: lines at most.
         with_pending: whether what was freed and waits for another stream counts too, so
             that the lines add up to what is active, not only to what is allocated.
+        of_bytes: the level that the allocator counts then: see `counted_bytes`.
     """
     rows = live_rows(lives, moment) if with_pending else held_rows(lives, moment)
     size = lives.size[rows]
-    total = int(size.sum())
-    if total <= 0:
+    total = counted_bytes(int(size.sum()), of_bytes)
+    if not len(rows) or total <= 0:
         return []
     is_pending = lives.freed[rows] <= moment
     groups = 2 * stacks.lines(lives.stack[rows]) + is_pending
@@ -84,6 +87,16 @@ def holders(
             )
         )
     return held
+
+
+def counted_bytes(requested: int, level: int | None) -> int:
+    """What lines that requested so much are shares of, where the allocator counts a level.
+
+    It counts blocks as it rounds them. What rounding adds is only news where it is seen.
+    """
+    if level is None or size_text(level) == size_text(requested):
+        return requested
+    return max(requested, level)
 
 
 def _heaviest(values: Ints, size: Ints) -> int:

@@ -260,6 +260,9 @@ def _device_lines(device: DeviceFigures) -> Iterator[str]:
         yield f"failed allocations: {sizes}" + (f" and {more} more" if more > 0 else "")
     if categories := device.categories_bytes:
         texts = [f"{name} {bytes_text(size)}" for name, size in categories.items()]
+        requested = device.peak_active_bytes - device.rounding_bytes
+        if bytes_text(requested) != bytes_text(device.peak_active_bytes):
+            texts.append(f"rounding {bytes_text(device.rounding_bytes)}")
         yield f"categories at the peak: {', '.join(texts)}"
 
 

@@ -194,7 +194,10 @@ def _of_capture(
     message = told.part("exception").text("message", _MAX_TEXT)
     message = message or messages.get(number, "")
     said = sizes_in(message)
+    facts = filled(_facts(told), _facts_in(said))
     live = told.part("holders").count("live_bytes")
+    if live is not None and facts.active_bytes is not None:
+        live = max(live, facts.active_bytes)
     frames = _stack(capture.tables)
     by_category = _by_category(capture.tables)
     return OomReport(
@@ -209,7 +212,7 @@ def _of_capture(
         during=_during(told, entry),
         message=message or _ended_by(told),
         case=Case(
-            facts=filled(_facts(told), _facts_in(said)),
+            facts=facts,
             device=told.count("device"),
             is_out_of_memory=told.flag("is_out_of_memory") is True or origin == "oom",
             parsed=bool(told.texts("parsed")),

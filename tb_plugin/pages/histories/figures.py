@@ -36,7 +36,7 @@ class SiteFigures:
     category: str
     bytes: int
     share: float
-    """Of all that is known to be live then."""
+    """Of all that is active then."""
     num_blocks: int
     is_pending: bool
     """Freed, and active until another stream is done with it; what the line has allocated
@@ -90,6 +90,9 @@ class DeviceFigures:
     """At the peak of what is active, most bytes first."""
     categories_bytes: Mapping[str, int]
     """Likewise, by category."""
+    rounding_bytes: int
+    """Of the peak of what is active: what rounding adds to the requests, which have lines and
+    categories."""
     annotations: tuple[AnnotationFigures, ...]
     """Likewise, by the program's own annotations, most bytes first, at most 20."""
     not_recorded: tuple[str, ...]
@@ -122,6 +125,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         moment,
         device.categories.of_life,
         with_pending=True,
+        of_bytes=active_bytes,
     )
     names = tuple(group.key for group in device.categories.groups)
     return DeviceFigures(
@@ -159,6 +163,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         ),
         holders=tuple(_site(one, names) for one in found),
         categories_bytes=_by_category(device, moment),
+        rounding_bytes=max(0, device.residual_bytes),
         annotations=_by_annotation(history, device, moment),
         not_recorded=tuple(_not_recorded(history, device, found)),
     )
