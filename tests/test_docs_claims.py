@@ -39,6 +39,7 @@ from tests import programs
 from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of, rows_of
 
 ROOT = Path(__file__).parent.parent
+CONSTRAINTS = ROOT / "tests/constraints.txt"
 INLINE_OF = {page: re.findall(r"`([^`\n]+)`", text) for page, text in TEXTS.items()}
 OPTIONAL = [one.replace("'", '"') for one in requires("memboard") or ()]
 
@@ -358,6 +359,20 @@ def test_a_recorder_that_is_off_imports_msgspec_alone(tmp_path):
     *imported, is_written = done.stdout.split()
     assert set(imported) <= {"collector", "memboard", "msgspec", "typing_extensions"}
     assert is_written == "False"
+
+
+def test_versions_that_the_tests_run_with_are_the_pinned_ones():
+    pinned = dict(
+        re.findall(r"^([\w-]+)==([\d.]+)", CONSTRAINTS.read_text(), re.MULTILINE)
+    )
+    (line,) = re.findall(r"the pinned versions \((.*?)\)", TEXTS["limits"])
+    shown = re.findall(r"(torch|numpy) ([\d.]+)", line)
+    shown += re.findall(r"\| (lightning|transformers) ([\d.]+)", TEXTS["trainers"])
+    shown += re.findall(r"(s3fs) ([\d.]+)", TEXTS["stores"])
+    assert len(shown) == 5
+    assert [
+        one for one in shown if not f"{pinned[one[0]]}.".startswith(one[1] + ".")
+    ] == []
 
 
 def test_pages_and_tabs_are_those_of_the_page():
