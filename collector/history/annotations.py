@@ -5,10 +5,15 @@ torch 2.14 and newer write an `annotate` event for an allocation that exists alr
 collected calls parameters, gradients, buffers and saved tensors are annotated as a backward
 and an optimizer's step begin, and the optimizer's states as it ends: in our captures, and
 in whatever snapshot the program itself takes.
+
+What stays where it is needs one annotation. A gradient is mostly a new allocation in each
+step, also at its old address, and each allocation needs its own: once all was annotated, a
+step looks for gradients alone, as long as no parameter or buffer has moved.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.plain import forgiving
@@ -18,6 +23,7 @@ from collector.hooks import torch_calls
 
 if TYPE_CHECKING:
     from collector.history.recording import Recording
+    from collector.history.tensor_walk import Members
     from collector.history.tensors import Parts, TensorMap
 
 _BACKWARD: Final = "backward"
@@ -43,6 +49,10 @@ class TensorAnnotations:
         """By category and name: making one takes longer than all else."""
         self._has_all = False
         """Whether parameters and optimizers' states were looked at."""
+        self._gradient_texts: dict[str, str] = {}
+        """By parameter's name."""
+        self._members: Members | None = None
+        """The model's since then; None: only a walk finds what is new."""
 
     def start(self) -> None:
         """From now on; of no effect where torch cannot."""
@@ -57,7 +67,13 @@ class TensorAnnotations:
             torch_calls.leave(self)
         self._annotated.clear()
         self._texts.clear()
+        self._gradient_texts.clear()
+        self.look_again()
+
+    def look_again(self) -> None:
+        """The model or its optimizers are others."""
         self._has_all = False
+        self._members = None
 
     # As a listener of backwards and optimizers.
 
@@ -67,13 +83,19 @@ class TensorAnnotations:
             parts: Parts = ("known",) if self._has_all else ("model", "known")
             self._annotate(parts)
             return None
-        self._annotate(("model",))
-        return None if self._has_all else part
+        if not self._has_all:
+            self._annotate(("model",))
+            return part
+        if self._members is None or not self._annotate_gradients(self._members):
+            self._annotate(("model",))
+            self._members = self._tensors.members()
+        return None
 
     def end(self, _begun: Any, _failed: bool, /) -> None:
         """Optimizers have set up their states, which bear the parameters' names."""
         self._annotate(("model", "optimizers"))
         self._has_all = True
+        self._members = self._tensors.members()
 
     def after_fork(self) -> bool:
         """A child records no history of ours."""
@@ -101,3 +123,21 @@ class TensorAnnotations:
                 if text is None:
                     text = texts[what] = annotation_text(CATEGORIES[code], name)
                 recording.allocator.annotate(address, text)
+
+    def _annotate_gradients(self, members: Members) -> bool:
+        """All of this step; False where something else is new too."""
+        if not self._recording.is_ours:
+            return True
+        annotate, texts = self._recording.allocator.annotate, self._gradient_texts
+        with forgiving:
+            gradients = members.gradients()
+            if gradients is None:
+                self._annotated.clear()  # a new one may be where an old one was
+                return False
+            for address, name in islice(gradients.items(), MAX_ANNOTATIONS):
+                text = texts.get(name)
+                if text is None:
+                    text = texts[name] = annotation_text("grad", f"{name}.grad")
+                annotate(address, text)
+            return True
+        return False

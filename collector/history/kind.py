@@ -101,6 +101,7 @@ class History:
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
         """Name their tensors from now on."""
         self.tensors.attach(model, optimizers)
+        self._annotations.look_again()
 
     def know_storages(self, known: Callable[[], Known]) -> None:
         """Other kinds of collecting know of further tensors, saved ones among them."""

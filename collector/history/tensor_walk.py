@@ -7,6 +7,7 @@ own, and nothing is kept of it but numbers and its name.
 
 from __future__ import annotations
 
+import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -178,6 +179,53 @@ class Walk:
 
     def _add(self, category: str, name: str, *tensors: torch.Tensor) -> None:
         self._take(tensors, [name] * len(tensors), _CODE[category])
+
+
+class Members:
+    """A model's parameters and buffers where they were: says which gradients there are.
+
+    Of another step's gradients this takes a third of a walk. Nothing is kept alive.
+    """
+
+    def __init__(self, model: Any, device_type: str) -> None:
+        """Look at all of them once. `device_type`: tensors elsewhere are left out.
+
+        Raises:
+            TypeError: some are not plain tensors, as where FSDP has its shards.
+        """
+        modules = _modules(model)
+        names, parameters = _members(model, modules, "parameters")
+        _, buffers = _members(model, modules, "buffers")
+        if not PLAIN.issuperset(map(type, (*parameters, *buffers))):
+            raise TypeError("not all members are plain tensors")
+        self._members = [
+            (weakref.ref(tensor), tensor.data_ptr(), name)
+            for tensor, name in zip(
+                (*parameters, *buffers), (*names, *[""] * len(buffers)), strict=True
+            )
+            if tensor.device.type == device_type
+        ]
+
+    def gradients(self) -> dict[int, str] | None:
+        """Addresses of storages, each with the name of its first parameter.
+
+        None: parameters or buffers have moved.
+
+        Raises:
+            TypeError: a gradient is not of plain memory.
+        """
+        found: dict[int, str] = {}
+        for reference, address, name in self._members:
+            tensor = reference()
+            if tensor is None or tensor.data_ptr() != address:
+                return None
+            gradient = tensor.grad
+            if gradient is None:
+                continue
+            if type(gradient) not in PLAIN or gradient.layout is not torch.strided:
+                raise TypeError("a gradient is not of plain memory")
+            found.setdefault(gradient.untyped_storage().data_ptr(), name)
+        return found
 
 
 def _gradients(

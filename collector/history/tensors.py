@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.format.records import CaptureTable
-    from collector.history.tensor_walk import Known
+    from collector.history.tensor_walk import Known, Members
 
 TABLE: Final = "tensors"
 """The table's name in a capture of kind `history`."""
@@ -120,6 +120,16 @@ class TensorMap:
             max(0, len(walk.address) - MAX_TENSORS),
         )
         return tensors if tensors.address or model is not None else None
+
+    def members(self) -> Members | None:
+        """The model's, to be asked for gradients; None where only a walk finds them."""
+        model = None if self._model is None else self._model()
+        if model is None:
+            return None
+        with forgiving:
+            members: Members = _import_walk().Members(model, self._device_type)
+            return members
+        return None
 
 
 def _import_walk() -> Any:

@@ -70,6 +70,75 @@ def test_in_a_collected_call_each_tensor_is_annotated_while_it_is_there():
     assert training.fake.enabled is None
 
 
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_what_moves_within_a_window_is_annotated_where_it_is_then(set_to_none):
+    training = Training()
+    training.net.register_buffer("mean", torch.zeros(4))
+    training.history.begin(CALL)
+    training.step()
+    training.annotated()
+    for _ in range(3):
+        training.net.mean = torch.ones(4)
+        training.backward()
+        training.optimizer.step()
+        training.optimizer.zero_grad(set_to_none=set_to_none)
+        # Perhaps at the address of the one before: an allocation of its own.
+        assert set(training.annotated()) >= GRADS | {("buffer", "mean")}
+    kept = training.net.weight.data
+    training.net.weight.data = kept.clone()
+    training.step()
+    assert set(training.annotated()) >= GRADS | {("param", "weight")}
+    training.step()
+    assert set(training.annotated()) == GRADS
+    training.history.close()
+
+
+def test_a_model_that_is_attached_later_is_annotated_from_then_on():
+    training = Training()
+    training.history.begin(CALL)
+    training.step()
+    training.net = torch.nn.Sequential(training.net, torch.nn.Linear(4, 4))
+    training.optimizer = torch.optim.Adam(training.net.parameters())
+    training.history.attach(training.net, [training.optimizer])
+    training.annotated()
+    training.step()
+    assert set(training.annotated()) >= {
+        ("grad", "0.weight.grad"),
+        ("param", "1.weight"),
+        ("optimizer", "exp_avg of 1.weight"),
+    }
+    training.history.close()
+
+
+def test_gradients_in_one_bucket_are_one_allocation():
+    training = Training()
+    bucket = torch.zeros(20)
+    training.net.weight.grad = bucket[:16].view(4, 4)
+    training.net.bias.grad = bucket[16:]
+    training.history.begin(CALL)
+    for number in range(3):
+        training.backward()
+        training.optimizer.step()
+        training.optimizer.zero_grad(set_to_none=False)
+        annotated = training.annotated()
+        assert ("grad", "bias.grad") not in annotated
+        assert not number or annotated == {("grad", "weight.grad"): 1}
+    training.history.close()
+
+
+def test_gradients_that_are_not_plain_memory_leave_the_others_their_names():
+    training = Training()
+    table = torch.nn.Embedding(4, 4, sparse=True)
+    training.net.add_module("table", table)
+    training.history.begin(CALL)
+    for _ in range(3):
+        table(torch.tensor([1])).sum().backward()
+        training.step()
+        table.weight.grad = None
+        assert set(training.annotated()) >= GRADS
+    training.history.close()
+
+
 def test_saved_tensors_are_annotated_as_backward_begins():
     training = Training()
     kept = torch.ones(8, requires_grad=True) * 2
