@@ -95,6 +95,19 @@ def test_memory_that_reference_cycles_hold(tmp_path, options, is_called):
     assert "reference_cycles" not in machine.run("cycles", "--break").findings()
 
 
+def test_cycles_that_were_not_collected_again_fill_the_device(tmp_path):
+    """The collector frees them for a while, and is then switched off."""
+    machine = Machine(tmp_path, "4GiB,9.0")
+    options = ("--mib", "24", "--disable", "200", "--steps", "500")
+    ran = machine.run("cycles", *options)
+    assert 200 < ran.steps < 500
+    found = verdict(ran, "uncollected_cycles", "Break the cycles", "gc.collect()")
+    print(found["sentence"])
+    own = ran.findings()["reference_cycles"]["sentence"]
+    assert own[own.index("rises from step") :] in found["sentence"]
+    assert machine.run("cycles", "--break", *options).steps == 500
+
+
 @pytest.mark.parametrize("options", [(), ("--collect", "20")])
 def test_a_list_that_the_program_clears_is_no_cycle(tmp_path, options):
     machine = Machine(tmp_path, "4GiB,9.0")

@@ -111,11 +111,15 @@ class Sawtooth:
     """Most falls are at full collections that the program itself asked for."""
     rise: float = 0.0
     """What it rose by since the last fall."""
+    num_since: int = 0
+    """Steps since then."""
+    pace: float = 0.0
+    """What a step adds until a fall returns it, in the median."""
 
     @property
     def held_bytes(self) -> int:
         """The most that cycles hold after the last step; a bound: lists rise as well."""
-        return int(min(self.rise, self.largest_fall))
+        return int(min(self.rise, max(self.largest_fall, self.pace * self.num_since)))
 
 
 def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
@@ -151,6 +155,8 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
         num_objects=int(np.median(collected[falls])),
         is_called=_is_called(partial, full, falls),
         rise=max(0.0, float(memory[-1] - memory[falls[-1] + 1])),
+        num_since=len(change) - 1 - int(falls[-1]),
+        pace=float(np.median(fallen[falls[1:]] / np.diff(falls))),
     )
 
 

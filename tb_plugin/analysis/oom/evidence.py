@@ -149,7 +149,7 @@ def _cycles(case: Case) -> Iterator[Row]:
         return
     scope = f"the last {counted(teeth.num_steps, 'step')} before the error"
     bound = (
-        "at most what one collection freed; lists and caches that rise count as well"
+        "at most at the pace that collections returned; what lists gained counts too"
     )
     held = "risen since the last collection that freed memory"
     yield "cycles", held, teeth.held_bytes, bound, scope

@@ -243,8 +243,8 @@ def uncollected_cycles(case: Case) -> Suspect | None:
         f"up to {size_text(held)} was held by reference cycles{at_lines(lines)} that"
         f" {who} had not freed yet. {quoted} {since}",
         "memory at the end of steps fell when the garbage collector ran; what it rose by"
-        " since the last time, at most what one run freed, covers the shortage, and is at"
-        f" least {share_text(MAJOR)} of the memory available to torch",
+        " since the last time, at most as fast as before or by what one run freed, covers"
+        f" the shortage, and is at least {share_text(MAJOR)} of the memory available to torch",
         ("cycles", "fall"),
         cycles_advice(teeth, on_device=True),
         holds=held >= max(1, facts.missing_bytes or 0),

@@ -1,6 +1,6 @@
 """Each batch is kept by an object that refers to itself, until the collector finds it.
 
-cycles.py RUN [--break] [--collect N] [--keep N] [--steps N]
+cycles.py RUN [--break] [--collect N] [--keep N] [--steps N] [--mib N] [--disable N]
 """
 
 import argparse
@@ -16,6 +16,8 @@ parser.add_argument("--break", dest="breaks", action="store_true")
 parser.add_argument("--collect", type=int, default=0)
 parser.add_argument("--keep", type=int, default=0)
 parser.add_argument("--steps", type=int, default=300)
+parser.add_argument("--mib", type=int, default=4)
+parser.add_argument("--disable", type=int, default=-1)
 options = parser.parse_args()
 
 
@@ -23,7 +25,7 @@ class Batch:
     """Its callback holds it."""
 
     def __init__(self, number):
-        self.values = torch.empty(1 << 20, dtype=torch.float32, device="cuda")
+        self.values = torch.empty(options.mib << 18, device="cuda")
         self.notes = [{"number": number, "place": [place]} for place in range(8)]
         if not options.breaks:
             self.callback = self.used
@@ -36,6 +38,8 @@ static = torch.empty(8 << 20, dtype=torch.float32, device="cuda")
 kept = []
 with collector.record(options.run) as rec:
     for step in range(options.steps):
+        if step == options.disable:
+            gc.disable()
         batch = Batch(step)
         batch.used()
         if options.keep:
