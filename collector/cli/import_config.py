@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from collector.config.documents import Document
     from collector.config.imports.result import Imported
-    from collector.config.layers import Document
     from collector.config.values import Found
 
 
@@ -89,8 +89,8 @@ def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
 
 
 def _document(path: Path) -> Document:
+    from collector.config.documents import Document, read
     from collector.config.imports.python_source import arguments_of
-    from collector.config.layers import Document, read
 
     if path.suffix != ".py":
         return read(path)

@@ -34,7 +34,7 @@ from collector.errors import ConfigError, nearest
 from collector.format.memory import HOOK_ATTRS
 
 if TYPE_CHECKING:
-    from collector.config.layers import Document
+    from collector.config.documents import Document
 
 _PROJECTS: Final = {"fts_examples", "finetuning_scheduler", "interpretune"}
 _RESETS: Final = "_reset_memory_hooks_state"

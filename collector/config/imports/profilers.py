@@ -22,7 +22,7 @@ from collector.config.values import Found, Setting, checked, describe
 from collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
-    from collector.config.layers import Document
+    from collector.config.documents import Document
 
 _HANDLER: Final = "json_trace_handler"
 _SECTIONS: Final = ("schedule", _HANDLER)
