@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collector.config.documents import Document
 
 _PROJECTS: Final = {"fts_examples", "finetuning_scheduler", "interpretune"}
+_CAPTURED: Final = "collect_funcs.cuda_allocator_history"
 _RESETS: Final = "_reset_memory_hooks_state"
 _BUILT_IN: Final = {
     "_hook_npp_pre_forward",
@@ -66,9 +67,11 @@ def imported(document: Document) -> Imported | None:
     leaves: dict[str, Found] = {}
     for entry in entries:
         for leaf, value in entry.leaves.items():
-            before = leaves[leaf].value if leaf == "dumps" and leaf in leaves else ()
-            both = tuple(dict.fromkeys((*before, *value))) if leaf == "dumps" else value
-            leaves[leaf] = Found(both, entry.place)
+            if leaf in leaves:  # a list that several keys add to
+                both = dict.fromkeys((*leaves[leaf].value, *value))
+                leaves[leaf] = Found(tuple(both), entry.place)
+            else:
+                leaves[leaf] = Found(value, entry.place)
     return Imported(
         name=NAME,
         place=document.place,
@@ -100,9 +103,11 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     leaves = dict.fromkeys(rule.leaves, value)
     if key in NEED_ENABLED:
         leaves = dict.fromkeys(leaves, value and theirs["enabled"].value)
-    elif key in ("collect_funcs.cuda_allocator_history", "collect_funcs.fsdp"):
+    elif key in (_CAPTURED, "collect_funcs.fsdp"):
         both = (*theirs["collect_funcs.default"].value, *value)
         leaves = dict.fromkeys(leaves, tuple(dict.fromkeys(both)))
+        if key == _CAPTURED and value and not theirs["cuda_allocator_history"].value:
+            leaves["functions.device"] = value  # their hooks are read all the same
     elif key.startswith("memory_hooks."):
         leaves = dict.fromkeys(leaves, _own_hooks(key, theirs))
     elif key == "save_hook_attrs":
@@ -130,6 +135,8 @@ def _note(key: str, theirs: Mapping[str, Became], leaves: Mapping[str, Any]) -> 
         return "off, because enabled is false"
     if rule.needs and not (enabled and theirs[rule.needs].value):
         off = rule.needs if enabled else "enabled"
+        if enabled and key == _CAPTURED and value:
+            return f"not captured, because {off} is false; hooks are read as there"
         return f"of no effect, because {off} is false"
     if key == "save_hook_attrs":
         is_counted = theirs["enable_saved_tensors_hooks"].value

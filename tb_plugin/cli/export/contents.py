@@ -237,16 +237,18 @@ def _snap(
 ) -> dict[str, int | float | None]:
     """One measurement under MemProfiler's names; `values` by ours, NaN: not recorded.
 
-    The keys of hooks are in every one, as there: at the start built-in ones are 0, as
-    nothing has run in the call yet, and what is not known is null.
+    Where hooks were read, all keys of theirs are there, as in MemProfiler's: at the start
+    the built-in ones are 0, as nothing has run in the call yet, and what is not known is
+    null.
     """
     snap: dict[str, int | float | None] = {}
+    own = {their_name(stat) for stat in values if stat.startswith(HOOK_PREFIX)}
+    if own:
+        snap = dict.fromkeys(HOOK_ATTRS, 0 if context == "start" else None)
+        snap.update((name, None) for name in sorted(own - snap.keys()))
     for stat, value in values.items():
-        name = their_name(stat)
         if not math.isnan(value):
-            snap[name] = _exact(value)
-        elif stat.startswith(HOOK_PREFIX):
-            snap[name] = 0 if context == "start" and name in HOOK_ATTRS else None
+            snap[their_name(stat)] = _exact(value)
     return snap
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.format.columns import Column
-from collector.format.memory import CATEGORIES, STATES
+from collector.format.memory import CATEGORIES, HOOK_ATTRS, STATES
 from collector.format.snapshots import tables_of
 from tests.made_snapshots import everything
 
@@ -69,8 +69,11 @@ def add_snaps(
     name = function if phase == "train" else f"{phase}.{function}"
     return {
         f"{builder.rank}.{name}.{i}.{'end' if c else 'start'}": {
-            NAMES.get(column.name, column.name): values[column.name][row] or 0
-            for column in SNAP_COLUMNS[2:]
+            **dict.fromkeys(HOOK_ATTRS, None if c else 0),
+            **{
+                NAMES.get(column.name, column.name): values[column.name][row] or 0
+                for column in SNAP_COLUMNS[2:]
+            },
         }
         for row, (i, c) in enumerate(keys)
     }

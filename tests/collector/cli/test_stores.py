@@ -134,7 +134,7 @@ def test_an_export_of_a_store_is_that_of_its_copy(address, logs, tmp_path):
     assert main(["export", str(logs / "exp"), *KINDS, "-o", str(copy)]) == 0
     written = {path.name: path.read_bytes() for path in out.iterdir()}
     assert written == {path.name: path.read_bytes() for path in copy.iterdir()}
-    assert len(written) == 2 * 5 + 1
+    assert len(written) == 2 * 6 + 1
 
 
 def test_without_a_place_an_export_is_written_where_one_is(address, tmp_path, capsys):

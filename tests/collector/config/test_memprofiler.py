@@ -112,7 +112,7 @@ def test_an_empty_mapping_has_memprofilers_defaults():
             {"cpu": {"c"}, "cuda": ["d"], "cuda_allocator_history": ["e"]},
             {
                 "functions.host": ("c",),
-                "functions.device": ("d",),
+                "functions.device": ("d", "e"),  # e's hooks are read without captures
                 "functions.history": ("training_step", "e"),
             },
         ),
@@ -210,6 +210,11 @@ def test_every_leaf_it_sets_is_a_setting_and_its_defaults_are_admitted():
             {"enabled": True},
             "collect_funcs.cuda_allocator_history",
             "cuda_allocator_history is false",
+        ),
+        (
+            {"enabled": True, "collect_funcs": {"cuda_allocator_history": ["f"]}},
+            "collect_funcs.cuda_allocator_history",
+            "not captured, because cuda_allocator_history is false; hooks are read",
         ),
         ({"enabled": True}, "collect_funcs.default", "decorate them"),
         (
