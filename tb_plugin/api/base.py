@@ -129,6 +129,7 @@ class RunSummary(Struct, frozen=True):
     device_type: str
     """cuda, xpu, mps ...; cpu where there is no accelerator; empty: nothing tells it."""
     num_problems: int
+    """Without those that reading on will end."""
 
 
 RunStatus: TypeAlias = Literal[

@@ -35,6 +35,8 @@ _SKEW_SECONDS: Final = 5.0
 _MAX_PROBLEMS: Final = 200
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
+STILL_READING: Final = "The file has not been read to its end yet."
+"""No damage: the next request reads on."""
 Severity: TypeAlias = Literal["warning", "error"]
 _ENDS: Final[dict[How, str]] = {
     "closed": "ended in order",
@@ -113,7 +115,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     if file.unfinished and not file.faults:
         yield _problem(
             file,
-            "The file has not been read to its end yet.",
+            STILL_READING,
             where=f"byte {file.read_to} of {file.layout.size_bytes}",
             remedy="Wait a moment: each refresh of the page reads on.",
         )

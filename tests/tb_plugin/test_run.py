@@ -189,6 +189,16 @@ def test_a_recording_that_is_written_over_is_not_shown_from_memory(
     assert problem["path"].endswith(spoilt.path.name)
 
 
+def test_a_file_that_is_still_being_read_is_no_damage(tmp_path, run, monkeypatch):
+    run.simple(2, 50)
+    page = Page(tmp_path)
+    monkeypatch.setattr("tb_plugin.server.state.PICKER_SECONDS", -1.0)
+    (summary,) = page.get("/runs")["runs"]
+    shown = page.store.run(page.run_id("exp")).problems
+    assert {one.what for one in shown} == {"The file has not been read to its end yet."}
+    assert summary["num_problems"] == 0
+
+
 def test_a_recording_that_was_written_over_and_goes_on_is_named(run, tmp_path):
     """Its process did not notice: what it writes from now on is still to be had."""
     (rank,) = run.simple(1, 50, close=False)

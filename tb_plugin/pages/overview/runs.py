@@ -11,6 +11,7 @@ from tb_plugin.analysis.ranks.attempts import Start, grouped
 from tb_plugin.api.base import RunsResponse, RunSummary
 from tb_plugin.contract.parameters import Query
 from tb_plugin.contract.routes import Asked, route
+from tb_plugin.index.problems import STILL_READING
 
 if TYPE_CHECKING:
     from tb_plugin.formats.recording.series import SeriesReader
@@ -66,7 +67,7 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
         imported=run.made_of != "recording",
         made_of=run.made_of,
         device_type=device_types[0] if device_types else "",
-        num_problems=len(run.problems),
+        num_problems=sum(one.what != STILL_READING for one in run.problems),
     )
 
 

@@ -153,8 +153,7 @@ const DEVICE_WORDS: Readonly<Record<string, string>> = {
 
 function runFacts(run: RunSummary): readonly string[] {
   const { numProblems } = run;
-  const unread =
-    numProblems > 0 ? [`${counted(numProblems, "file")} not read whole`] : [];
+  const unread = numProblems > 0 ? [`${counted(numProblems, "problem")} in files`] : [];
   if (run.madeOf !== "recording") return unread;
   const parts = [
     DEVICE_WORDS[run.deviceType] ?? run.deviceType,
