@@ -153,7 +153,10 @@ function Readout({ of }: { readonly of: Blocks }) {
   if (tile === undefined) return <span class="quiet">drawing…</span>;
   const moment = hover?.moment ?? anchor;
   const column = hover?.column ?? tile.columnOf(moment);
-  const { active, reserved } = tile.answer.columns;
+  const { moment: moments, active, reserved } = tile.answer.columns;
+  // A column stands for many events: it has the bytes of one.
+  const drawn = (bytes: Float64Array): number =>
+    moments[column] === moment ? (bytes[column] ?? NaN) : NaN;
   const exact = anchored?.moment === moment ? anchored : null;
   const seconds = device.hasTimes && moment >= 0 ? axis.msOf(moment) / 1e3 : NaN;
   const [step] = spansAt(marks, axis.xOf(moment));
@@ -164,9 +167,9 @@ function Readout({ of }: { readonly of: Blocks }) {
   ];
   return (
     <span class="allocations-readout" aria-hidden="true">
-      <b>{formatBytes(exact?.activeBytes ?? active[column] ?? NaN, byteUnit)}</b>{" "}
+      <b>{formatBytes(exact?.activeBytes ?? drawn(active), byteUnit)}</b>{" "}
       <span class="quiet small">
-        live of {formatBytes(exact?.reservedBytes ?? reserved[column] ?? NaN, byteUnit)}{" "}
+        live of {formatBytes(exact?.reservedBytes ?? drawn(reserved), byteUnit)}{" "}
         reserved {words.filter(Boolean).join(" · ")}
       </span>
     </span>
