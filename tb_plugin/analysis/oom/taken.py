@@ -143,7 +143,7 @@ def growth(case: Case) -> Suspect | None:
     weight = weighed(taken, facts.missing_bytes or 0, room)
     if not taken or weight is None or _is_captured(facts, found):
         return None
-    if facts.cycles is not None and facts.cycles.held_bytes >= EXPLAINS * taken:
+    if _is_of_cycles(facts, found):
         return None
     what = "its limit" if facts.is_limited else "the GPU"
     by = f" by {lines_text(found.lines)}" if found.lines else ""
@@ -221,6 +221,15 @@ EXPLAINS: Final = 0.5
 """Of what grew: what explains as much of it is named instead."""
 
 
+MOSTLY: Final = 0.8
+"""Of what grew: cycles that hold as much are what grew."""
+
+
+def _is_of_cycles(facts: OomFacts, growth: Growth) -> bool:
+    cycles = facts.cycles
+    return cycles is not None and cycles.held_bytes >= MOSTLY * growth.num_bytes
+
+
 def uncollected_cycles(case: Case) -> Suspect | None:
     """What the garbage collector freed in the steps before, and had not freed again.
 
@@ -233,7 +242,7 @@ def uncollected_cycles(case: Case) -> Suspect | None:
     held, room = teeth.held_bytes, facts.room_bytes or 0
     who = "the program's gc.collect()" if teeth.is_called else "the garbage collector"
     grown = facts.growth
-    lines = grown.lines if grown is not None and grown.by != "series" else ()
+    lines = () if grown is None or not _is_of_cycles(facts, grown) else grown.lines
     quoted = cycles_text(teeth, "The device memory of this rank")
     since = f"Since the last of these falls it had risen by {size_text(teeth.rise)}."
     return Suspect(

@@ -36,6 +36,12 @@ def small_cycles(process: Process, step: int) -> None:
     process.step()
 
 
+def cycles_beside_a_list(process: Process, step: int) -> None:
+    process.held += 120 * MIB
+    leaks(process, step, 80)
+    process.step()
+
+
 def played(program: Any, num_steps: int = 460, base: int = 2 * GIB) -> np.ndarray:
     """Rows of steps: memory, and the counts of the collector."""
     process = Process(1, base=base)
@@ -98,6 +104,17 @@ def test_cycles_that_hold_little_are_named_beside_the_verdict(tmp_path):
     assert quoted(said) in one["sentence"]
     assert "uncollected_cycles" in one["also"]
     assert "Break the cycles" in advice(one)
+
+
+def test_a_list_that_grows_faster_than_cycles_is_the_verdict(tmp_path):
+    rank = RunBuilder(tmp_path).rank(0)
+    write(rank, played(cycles_beside_a_list))
+    add_report(rank, step=460)
+    rank.close(how="exception")
+    (one,), (said,) = errors_and_cycles(tmp_path)
+    assert one["key"] == "growth"
+    assert "uncollected_cycles" in one["also"]
+    assert quoted(said) in one["sentence"]
 
 
 @pytest.mark.parametrize(
