@@ -42,6 +42,7 @@ NEEDS = {"trainers": "transformers"}
 ELSEWHERE = {
     "--on ": "needs torch's CUDA build; tests/virtual runs such",
     "accelerate": "torchrun starts the same",
+    "import-config train.py": "needs a program of Composer",
     "torchrun --nproc-per-node": "the page torchrun starts the same",
     "memboard demo": "first blocks run it",
     "#SBATCH": "needs Slurm",
@@ -139,6 +140,8 @@ def inputs(folder: Path, recording: Path) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(trace))
     (folder / "trace.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode()))
+    profiler = "profiler: {schedule: {skip_first: 1, wait: 0, warmup: 1, active: 4}}"
+    (folder / "train.yaml").write_text(profiler)
     settings = "memprofiler_cfg: {enabled: true, collect_funcs: {default: [step]}}"
     (folder / "memprofiler.yaml").write_text(settings)
 
