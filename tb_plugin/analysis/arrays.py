@@ -32,6 +32,22 @@ _FEW: Final = 64
 _TURN: Final = 1 << 16
 
 
+def median(values: Sequence[float] | Ints) -> float:
+    """Of some thousand numbers at most; NaN of none, and where one is NaN.
+
+    numpy's own takes several times as long for these, and 25 ms at its first call.
+    """
+    ordered = np.sort(values)
+    if not len(ordered):
+        return float("nan")
+    middle, last = len(ordered) // 2, float(ordered[-1])
+    if last != last:  # noqa: PLR0124  # NaN is not itself, and the last of all
+        return last
+    if len(ordered) % 2:
+        return float(ordered[middle])
+    return (float(ordered[middle - 1]) + float(ordered[middle])) / 2
+
+
 class Table:
     """A table of columns; what is no array belongs to all rows."""
 

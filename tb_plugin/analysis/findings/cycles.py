@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.sizes import counted
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.evidence import count, num_bytes, of_rank, percent
 from tb_plugin.analysis.findings.text import share_text, size_text
@@ -136,7 +137,7 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
     fallen = -np.minimum(change, 0)
     largest = float(fallen.max())
     falls = np.flatnonzero(fallen >= max(LARGE * largest, 1.0))
-    fall = float(np.median(fallen[falls])) if len(falls) else 0.0
+    fall = median(fallen[falls]) if len(falls) else 0.0
     if len(falls) < MIN_FALLS or fall < max(WORTH * float(memory.max()), LEAST_BYTES):
         return None
     explained = float(fallen[collected > 0].sum() / fallen.sum())
@@ -152,7 +153,7 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
         fall=fall,
         largest_fall=largest,
         explained=explained,
-        num_objects=int(np.median(collected[falls])),
+        num_objects=int(median(collected[falls])),
         is_called=_is_called(partial, full, falls),
         rise=max(0.0, float(memory[-1] - memory[falls[-1] + 1])),
         num_since=len(change) - 1 - int(falls[-1]),

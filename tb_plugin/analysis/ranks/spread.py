@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import median
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -72,9 +74,9 @@ def outliers(peaks: Floats) -> tuple[int, ...]:
     present = peaks[~np.isnan(peaks)]
     if len(present) < _MIN_RANKS:
         return ()
-    median = float(np.median(present))
-    deviation = 1.4826 * float(np.median(np.abs(present - median)))
-    limit = median + max(DEVIATIONS * deviation, FLOOR * abs(median))
+    middle = median(present)
+    deviation = 1.4826 * median(np.abs(present - middle))
+    limit = middle + max(DEVIATIONS * deviation, FLOOR * abs(middle))
     # Nothing recorded is not above anything.
     above = np.flatnonzero(np.nan_to_num(peaks, nan=-np.inf) > limit)
     worst = above[np.argsort(-peaks[above], kind="stable")]

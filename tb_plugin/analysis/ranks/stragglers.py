@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Straggler:
 
 def step_seconds(times: StepTimes) -> float:
     """The middle rank's step time, at the median; NaN where there is none."""
-    return median(middle_values(times.seconds))
+    return median_known(middle_values(times.seconds))
 
 
 def stragglers(times: StepTimes) -> list[Straggler]:
@@ -155,7 +156,6 @@ def _slowest_shares(seconds: Floats) -> Floats:
     return share
 
 
-def median(values: Floats) -> float:
+def median_known(values: Floats) -> float:
     """Of what is known; NaN of nothing."""
-    present = values[~np.isnan(values)]
-    return float(np.median(present)) if len(present) else float("nan")
+    return median(values[~np.isnan(values)])

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import median
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -118,7 +120,7 @@ def _theil_sen(x: Floats, y: Floats) -> float:
         first, second, distance = first[rising], second[rising], distance[rising]
     if len(first) == 0:
         return float("nan")
-    return _median((y[second] - y[first]) / distance)
+    return median((y[second] - y[first]) / distance)
 
 
 def _another(whole: float, x: Floats, y: Floats) -> float:
@@ -133,21 +135,12 @@ def _another(whole: float, x: Floats, y: Floats) -> float:
 
 def _noise(slope: float, x: Floats, y: Floats) -> float:
     rest = y - slope * x
-    return _median(np.abs(rest - _median(rest)))
+    return median(np.abs(rest - median(rest)))
 
 
 @cache
 def _pairs(num_groups: int) -> tuple[Indices, Indices]:
     return np.triu_indices(num_groups, 1)
-
-
-def _median(values: Floats) -> float:
-    """The library's own is several times slower on arrays as small as these."""
-    ordered = np.sort(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return float(ordered[middle])
-    return float(ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _median_of_rows(values: Floats) -> Floats:

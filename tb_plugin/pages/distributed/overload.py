@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from collector.format.sizes import counted
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.findings.evidence import percent
 from tb_plugin.api.findings import Advice, Finding
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
@@ -98,5 +99,5 @@ def _medians(
             # Of a long run the lowest of each stretch: it says no more than is sure.
             present = rows.low[~np.isnan(rows.low)]
             if len(present) * rows.width >= _MIN_SAMPLES:
-                found[rank] = float(np.median(present))
+                found[rank] = median(present)
     return found

@@ -18,7 +18,7 @@ from tb_plugin.analysis.findings.steps import (
 from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
-    median,
+    median_known,
     step_seconds,
     stragglers,
 )
@@ -237,8 +237,8 @@ def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]
             found.append(
                 StepPartMean(
                     *(name, *part_words(name), float(part), float(part / whole)),
-                    usual=finite(median(middle_values(values))),
-                    of_first=None if row is None else finite(median(values[row])),
+                    usual=finite(median_known(middle_values(values))),
+                    of_first=None if row is None else finite(median_known(values[row])),
                 )
             )
     return tuple(found)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.findings.growth import GrowingRank
 from tb_plugin.analysis.series.buckets import during
 from tb_plugin.analysis.series.growth import WARMUP_FRACTION, Trend, trend
@@ -248,7 +249,7 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
             present = values[~np.isnan(values)]
             if len(present):
                 facts.readings[name] = Reading(
-                    float(np.median(present)), int(column.last[-1]), column.width
+                    median(present), int(column.last[-1]), column.width
                 )
     main = columns.get(ALLOCATED) or columns.get(RSS)
     if main is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.ranks.spread import outliers
 from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
 from tb_plugin.analysis.series.labels import column_label
@@ -241,7 +242,7 @@ def standing_of(run: Run, strip: Strip, numbers: RankNumbers) -> Standing:
     return Standing(
         num_ooms=ooms,
         lost=_lost(run, ranks),
-        median_bytes=finite(float(np.median(present))) if len(present) else None,
+        median_bytes=finite(median(present)) if len(present) else None,
         outliers=tuple(
             rank for at in outliers(peaks) if (rank := everyone[at]) in shown
         ),

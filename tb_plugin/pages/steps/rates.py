@@ -14,6 +14,7 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from collector.format.errors import FormatError
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.series.growth import warmup_rows
 from tb_plugin.api.steps import StepFlops, StepRate
 from tb_plugin.contract.wire import f64, finite
@@ -204,7 +205,7 @@ def _usual(values: Floats, usual: npt.NDArray[np.bool_]) -> float | None:
     first = min(warmup_rows(len(values)), len(values) // 3)
     behind = values[first:][usual[first:]]
     present = behind[~np.isnan(behind)]
-    return finite(float(np.median(present))) if len(present) else None
+    return finite(median(present)) if len(present) else None
 
 
 def _known(file: RankFile, reader: SeriesReader, phase: str, budget: Budget) -> _Known:
@@ -216,7 +217,7 @@ def _known(file: RankFile, reader: SeriesReader, phase: str, budget: Budget) -> 
         values = np.asarray(columns[f"{FLOPS}:max"], np.float64)
         values = values[~np.isnan(values) & (values > 0)]
         if len(values):
-            return _Known("settings", float(np.median(values)), peak)
+            return _Known("settings", median(values), peak)
     per_step = _of_trace(file, budget)
     if per_step > 0:
         return _Known("trace", per_step, peak)

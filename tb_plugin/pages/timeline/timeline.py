@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import astuple
 
+from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.ranks.spread import extremes, spread
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.heatmap import step_edges
@@ -253,7 +254,7 @@ def _edges(
     per_rank = [
         int(np.count_nonzero((r.first >= x0) & (r.first <= x1))) for r in unique
     ]
-    usual = int(np.median(per_rank)) if per_rank else 1
+    usual = int(median(per_rank)) if per_rank else 1
     num_columns = max(1, min(query.px, usual // 2))
     span = max(x1 - x0, 1e-3)
     # The last column is closed: nothing at the very end may fall out of it.

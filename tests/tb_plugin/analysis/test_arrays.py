@@ -20,6 +20,7 @@ from tb_plugin.analysis.arrays import (
     highest,
     largest_groups,
     longest_of,
+    median,
     nth,
     numbered,
     picked,
@@ -180,3 +181,18 @@ def test_a_row_of_a_tree_holds_what_is_below_it(rows):
     both = with_below(parent, np.stack([values, 2 * values]))
     assert both.tolist() == [expected, [2 * one for one in expected]]
     assert with_below(parent, np.empty((0, len(rows)))).shape == (0, len(rows))
+
+
+@given(
+    st.one_of(
+        st.lists(st.integers(-(2**40), 2**40), max_size=20),
+        st.lists(st.floats(allow_infinity=False), max_size=20),
+    )
+)
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_a_median_is_numpys(values):
+    found = median(values)
+    with np.errstate(all="ignore"):
+        expected = float(np.median(np.array(values, np.float64)))
+    assert found == expected or (np.isnan(found) and np.isnan(expected))
+    assert type(found) is float
