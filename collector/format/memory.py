@@ -1,6 +1,6 @@
 """The words of module memory: categories, module states, and what folds into what.
 
-Categories are fine names; pages colour by the seven they fold into. torch's own
+Categories are fine names; pages colour by the eight they fold into. torch's own
 trackers use other spellings for the same things: `TORCH_CATEGORIES` and `TORCH_STATES`
 translate them, for its text reports and as an oracle in tests.
 """
@@ -25,6 +25,7 @@ CATEGORIES: Final = (
     "temp",
     "other",
     "bucket",  # gradients under way to other ranks, of DDP
+    "activation_grad",  # on their way through a backward
 )
 """Fine names; on disk a category is its index here. New ones are only appended."""
 
@@ -49,13 +50,36 @@ FOLDS_INTO: Final = {
     "optimizer": "optimizer",
     "activation": "activation",
     "input": "activation",
+    "activation_grad": "activation_grad",
     "all_gather": "comm",
     "reduce_scatter": "comm",
+    "bucket": "comm",
     "temp": "temp",
     "other": "unknown",
-    "bucket": "comm",
 }
-"""By fine name: the category that gives it its colour."""
+"""By fine name: the category that gives it its colour, in the order of legends."""
+
+NOUNS: Final = {
+    "param": "parameters",
+    "sharded_param": "sharded parameters",
+    "unsharded_param": "unsharded parameters",
+    "buffer": "buffers",
+    "grad": "gradients",
+    "sharded_grad": "sharded gradients",
+    "unsharded_grad": "unsharded gradients",
+    "optimizer": "optimizer states",
+    "activation": "activations",
+    "input": "inputs",
+    "activation_grad": "gradients of activations",
+    "comm": "communication buffers",
+    "all_gather": "all-gather buffers",
+    "reduce_scatter": "reduce-scatter buffers",
+    "bucket": "DDP's buckets",
+    "temp": "temporary tensors",
+    "other": "other allocations",
+    "unknown": "of no known category",
+}
+"""By fine name, and by what they fold into: in sentences and reports."""
 
 STATES: Final = (
     "before_pre_forward",

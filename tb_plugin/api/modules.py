@@ -49,7 +49,14 @@ inputs and all that was allocated during the call. What the program held before 
 or optimizer knows of is not in it; the allocator's own totals are in `/functions`."""
 
 CategoryGroup: TypeAlias = Literal[
-    "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
+    "param",
+    "grad",
+    "optimizer",
+    "activation",
+    "activation_grad",
+    "comm",
+    "temp",
+    "unknown",
 ]
 """Categories with colours."""
 

@@ -10,7 +10,7 @@ export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
 
 export type RunStatus = "out_of_memory" | "leak" | "stopped" | "live" | "warned" | "fine";
 
-export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "comm" | "temp" | "unknown";
+export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "activation_grad" | "comm" | "temp" | "unknown";
 
 export type AllocationOrder = "category" | "group" | "allocation";
 

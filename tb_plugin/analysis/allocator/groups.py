@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
-FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO[name] for name in CATEGORIES))
+FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO.values()))
 """Categories that have a colour, in the order in which they lie on each other."""
 
 MAX_NAMED: Final = 11

@@ -157,7 +157,7 @@ class Replay:
         return found
 
 
-VERSION: Final = 4
+VERSION: Final = 5
 """To be raised when the same snapshot would come to anything else than before."""
 
 

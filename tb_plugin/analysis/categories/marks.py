@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import picked
-from tb_plugin.analysis.categories.frames import NATIVE, USER
+from tb_plugin.analysis.arrays import NOTHING, picked
+from tb_plugin.analysis.categories.frames import NATIVE, TORCH, USER
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -164,6 +164,36 @@ def runs_autograd(stacks: Stacks) -> Flags:
         ],
         np.bool_,
     )
+
+
+def engine_stacks(stacks: Stacks) -> Flags:
+    """By stack, and last for no stack: whether autograd's engine itself was at work.
+
+    Not a function of Python that it called: on a thread of its own it has no frame of
+    Python, and below the function that runs it no further one.
+    """
+    found = np.zeros(len(stacks) + 1, np.bool_)
+    if len(stacks):
+        is_python = (stacks.kinds != NATIVE)[stacks.frame]
+        innermost = picked(stacks.frame, stacks.first(is_python))
+        alone = innermost == NOTHING
+        found[:-1] = alone & ((stacks.marks & (BACKWARD | NO_PYTHON)) != 0)
+        found[:-1] |= picked(runs_autograd(stacks), innermost, False).astype(np.bool_)
+    return found
+
+
+def called_by_engine(stacks: Stacks) -> Flags:
+    """By stack, and last for no stack: whether autograd's own thread called torch's Python.
+
+    There the outermost frame of Python is torch's: a program begins elsewhere.
+    """
+    found = np.zeros(len(stacks) + 1, np.bool_)
+    python = np.flatnonzero((stacks.kinds != NATIVE)[stacks.frame])
+    owner = stacks.owner[python]
+    is_last = np.append(np.diff(owner) != 0, True)[: len(owner)]
+    outermost = python[is_last]
+    found[owner[is_last]] = stacks.kinds[stacks.frame[outermost]] == TORCH
+    return found
 
 
 def python_marks(name: str, filename: str) -> int:

@@ -3,7 +3,8 @@
 - names of frames tell the optimizer, sharding, input, and models being made or moved
   (`stack_marks`);
 - what a backward frees and did not make was saved for it: an activation;
-- what a backward makes and leaves behind is a gradient, the rest of it temporary;
+- what a backward makes and leaves behind is a gradient; the rest of it is an activation's
+  gradient where that is proved (`gradients`), else temporary;
 - what an optimizer makes and leaves behind is its state;
 - what a forward makes and frees again before a backward follows is temporary.
 
@@ -19,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, OOM
+from tb_plugin.analysis.allocator.lifetimes import BEFORE, OOM
 from tb_plugin.analysis.arrays import NOTHING
+from tb_plugin.analysis.categories.gradients import BackwardLives, backward_lives
 from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     ALL_GATHER,
@@ -60,10 +61,6 @@ MAX_PHASES_KEPT: Final = 5
 step, until the next one overwrites it) is an activation. A tensor that is copied to the
 device and held longer is no input either."""
 
-_PARAMETERS: Final = [
-    code for code, name in enumerate(CATEGORIES) if FOLDS_INTO[name] == "param"
-]
-
 _OUTSIDE: Final = MODULE | BACKWARD | OPTIMIZER | NO_PYTHON
 
 
@@ -78,7 +75,7 @@ class LifeFacts:
         kinds: Ints,
         is_cut: Flags,
         is_workspace: Flags | None = None,
-        is_gradient: Flags | None = None,
+        backward: BackwardLives | None = None,
     ) -> None:
         """`kinds`: of the instances of phases, in order; see `phases`."""
         self.marks = marks
@@ -94,9 +91,8 @@ class LifeFacts:
             self.has(WORKSPACE) if is_workspace is None else is_workspace
         )
         """See `workspaces`."""
-        none = np.zeros(len(marks), np.bool_)
-        self.is_gradient: Flags = none if is_gradient is None else is_gradient
-        """There at the end of its backward, and as large as a recorded parameter."""
+        self.backward = BackwardLives.none(len(marks)) if backward is None else backward
+        """What is known of it by what its backward let go of."""
 
     def has(self, marks: int) -> Flags:
         """Whether the stack of its allocation bears one of these marks."""
@@ -156,31 +152,8 @@ def facts_of(replay: Replay) -> LifeFacts:
         phases.kind,
         is_cut,
         replay.workspaces,
-        _gradients(replay, phases, born_in),
+        backward_lives(replay, born_in, is_cut),
     )
-
-
-def _gradients(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
-    """What is there at a backward's last allocation and has a recorded parameter's size.
-
-    An optimizer that allocates nothing, as one whose states are there, begins no phase: its
-    gradients go before another phase begins, as those of activations do. Where an
-    optimizer's phase follows, what is there in that tells, whatever its size.
-    """
-    lives, tensors = replay.lives, replay.snapshot.tensors
-    if tensors is None:
-        return np.zeros(len(lives), np.bool_)
-    is_parameter = np.isin(tensors.category, _PARAMETERS)
-    events = replay.device.events
-    in_backward = np.append((replay.stacks.marks & (BACKWARD | NO_PYTHON)) != 0, False)
-    rows = np.flatnonzero((events.action == ALLOC) & in_backward[events.stack])
-    last = np.full(len(phases), NOTHING, np.int64)
-    last[phases.of_event[rows]] = rows  # the last one written is the latest
-    ours = in_backward[lives.stack] & (lives.born != BEFORE)
-    found: Flags = ours & (phases.kind[born_in] == BACKWARD_PHASE)
-    found &= np.append(phases.kind[1:], NONE)[born_in] != OPTIMIZER_PHASE
-    found &= lives.gone > last[born_in]
-    return found & np.isin(lives.size, tensors.num_bytes[is_parameter])
 
 
 def _cut(replay: Replay, phases: Phases, born_in: Ints) -> Flags:
@@ -281,7 +254,17 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
     (
         "there at the end of a backward, and as large as a parameter",
         "grad",
-        lambda facts: facts.is_gradient & ~facts.is_cut,
+        lambda facts: facts.backward.is_parameter_gradient & ~facts.is_cut,
+    ),
+    (
+        "saved by a forward that a backward ran again",
+        "activation",
+        lambda facts: facts.backward.is_recomputed,
+    ),
+    (
+        "made by a backward for its next operator, and no parameter's",
+        "activation_grad",
+        lambda facts: facts.backward.is_activation_gradient,
     ),
     ("used up by a backward", "temp", lambda facts: _used_up(facts, BACKWARD_PHASE)),
     (

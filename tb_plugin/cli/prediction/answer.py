@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure, printable
 from collector.cli.terminal import say
+from collector.format.memory import NOUNS
 from collector.format.prediction import order, together, worst
 from collector.format.sizes import bytes_text, counted, range_text
 from tb_plugin.cli.opening import runs_at
@@ -205,6 +206,7 @@ def _device_json(answer: Answer, figures: DeviceFigures) -> dict[str, Any]:
         "num_ooms": figures.num_ooms,
         "categories_bytes": dict(answer.categories.get(figures.index, {})),
         "categories_absent": _absence(answer, figures),
+        "rounding_bytes": _rounding(answer, figures),
         "estimates": [
             {
                 "name": one.name,
@@ -276,13 +278,27 @@ def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
         yield f"To see it: tensorboard --logdir {shown(request.run_dir.parent)}"
 
 
+def _rounding(answer: Answer, figures: DeviceFigures) -> float | None:
+    """What the allocator's blocks had beyond the requests that categories count.
+
+    None: not known, as where memory that waited for a stream was live beside the peak.
+    """
+    sizes = answer.categories.get(figures.index)
+    if not sizes or figures.active_peak != figures.allocated_peak:
+        return None
+    rest = figures.allocated_peak - sum(sizes.values())
+    return rest if rest >= 0 else None
+
+
 def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
     prediction = answer.prediction
     yield figure_line("peak allocated", bytes_text(figures.allocated_peak))
     sizes = answer.categories.get(figures.index, {})
     for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
         if size:
-            yield figure_line(f"  {printable(name)}", bytes_text(size))
+            yield figure_line(f"  {NOUNS[name]}", bytes_text(size))
+    if rounding := _rounding(answer, figures):
+        yield figure_line("  rounding of blocks", bytes_text(rounding))
     absence = _absence(answer, figures)
     if absence:
         yield figure_line("  by category", f"not known: {printable(absence)}")

@@ -7,6 +7,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.format.memory import NOUNS
 from collector.format.sizes import bytes_text, counted, time_text
 from tb_plugin.cli.report.document import Column, Section, Table
 from tb_plugin.pages.histories.history import unread_text
@@ -50,7 +51,7 @@ SITES: Final[Sequence[Column[SiteFigures]]] = (
     Column("allocation site at the peak", _site_text),
     Column("size", lambda one: bytes_text(one.bytes)),
     Column("share", lambda one: f"{one.share:.1%}"),
-    Column("category", lambda one: one.category, is_text=True),
+    Column("category", lambda one: NOUNS[one.category], is_text=True),
     Column("blocks", lambda one: f"{one.num_blocks:,}"),
 )
 ANNOTATIONS: Final[Sequence[Column[AnnotationFigures]]] = (
@@ -147,7 +148,9 @@ def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
 def _largest(sizes: Mapping[str, float | None]) -> str:
     known = [(size, name) for name, size in sizes.items() if size]
     known.sort(key=lambda one: -one[0])
-    return ", ".join(f"{name} {bytes_text(size)}" for size, name in known[:2])
+    return ", ".join(
+        f"{NOUNS.get(name, name)} {bytes_text(size)}" for size, name in known[:2]
+    )
 
 
 def function_section(answer: FunctionsResponse) -> Section:
@@ -259,7 +262,9 @@ def _device_lines(device: DeviceFigures) -> Iterator[str]:
         more = len(device.oom) - _MAX_OOMS
         yield f"failed allocations: {sizes}" + (f" and {more} more" if more > 0 else "")
     if categories := device.categories_bytes:
-        texts = [f"{name} {bytes_text(size)}" for name, size in categories.items()]
+        texts = [
+            f"{NOUNS[name]} {bytes_text(size)}" for name, size in categories.items()
+        ]
         requested = device.peak_active_bytes - device.rounding_bytes
         if bytes_text(requested) != bytes_text(device.peak_active_bytes):
             texts.append(f"rounding {bytes_text(device.rounding_bytes)}")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MAX_STACK: Final = 80
 _TRAINS: Final = ("backward", "optimizer")
-_OF_TRAINING: Final = ("grad", "optimizer")
+_OF_TRAINING: Final = ("grad", "activation_grad", "optimizer")
 """Phases, and categories of memory, that only a training has."""
 _MAX_TEXT: Final = 4000
 _MAX_NAME: Final = 500

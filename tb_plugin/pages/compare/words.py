@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from collector.format.memory import NOUNS
 from tb_plugin.analysis.allocator.groups import OUTSIDE as OUTSIDE_FORWARD
 from tb_plugin.analysis.categories.frames import NO_STACK
 from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
@@ -28,15 +29,8 @@ _MOST: Final = 0.5
 _NEARLY_ALL: Final = 0.99
 _MANY: Final = 1000
 """Per cent: more of them say nothing."""
-_CATEGORIES: Final = {
-    "param": "parameters",
-    "grad": "gradients",
-    "optimizer": "optimizer states",
-    "activation": "activations",
-    "comm": "communication buffers",
-    "temp": "temporary tensors",
-}
-"""Without the one that is unknown: it explains nothing."""
+_UNKNOWN: Final = "unknown"
+"""This category explains nothing."""
 
 
 class Pair(NamedTuple):
@@ -127,10 +121,10 @@ def _mostly(by: float, tables: Sequence[Difference]) -> str:
     line, module = found.get("line", ""), found.get("module", "")
     if line not in {"", NO_STACK}:
         return f": mostly at {line}"
-    category = _CATEGORIES.get(found.get("category", ""))
-    if category is None:
+    category = found.get("category", _UNKNOWN)
+    if category == _UNKNOWN or category not in NOUNS:
         return ""
-    words = f": mostly {category}"
+    words = f": mostly {NOUNS[category]}"
     is_named = module not in {"", OUTSIDE, OUTSIDE_FORWARD}
     return f"{words} of {module}" if is_named else words
 

@@ -6,7 +6,8 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.sizes import agreeing, counted, part_of, plural
+from collector.format.memory import NOUNS
+from collector.format.sizes import agreeing, counted, part_of
 from tb_plugin.analysis.findings.text import duration_text, size_text
 from tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
 from tb_plugin.formats.recording.series import TRAIN_PHASE
@@ -55,15 +56,6 @@ _AT: Final = {
     "after_optimizer": "after the optimizer in",
     "window_end": "at the end of",
 }
-_NOUNS: Final = {
-    "all_gather": "all-gather buffers",
-    "bucket": "DDP's buckets",
-    "optimizer": "optimizer states",
-    "other": "other allocations",
-    "reduce_scatter": "reduce-scatter buffers",
-    "temp": "temporary tensors",
-}
-"""Of categories; all others stand in the plural as they are."""
 _MOST_NAMED: Final = 3
 _INPUTS: Final = {
     "forward": "inputs from the root's forward",
@@ -175,7 +167,7 @@ def _short(window: ModuleWindow) -> str:
 
 
 def _noun(category: str) -> str:
-    return _NOUNS.get(category, plural(category.replace("_", " ")))
+    return NOUNS.get(category, category)
 
 
 def fact_words(facts: CaptureFacts, peak: tuple[float, float] | None) -> Iterator[str]:

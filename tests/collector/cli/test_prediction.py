@@ -238,8 +238,8 @@ def request_of(folder) -> Request:
     ("sizes", "words"),
     [
         ({}, "by category                not known: the recording holds no history"),
-        ({0: {"parameters": 0.0}}, "not known: the recording holds no history"),
-        ({0: {"parameters": 2.0 * GIB}}, "parameters"),
+        ({0: {"param": 0.0}}, "not known: the recording holds no history"),
+        ({0: {"param": 2.0 * GIB}}, "parameters"),
     ],
 )
 def test_the_breakdown_by_category_is_there_or_said_to_be_missing(

@@ -69,6 +69,13 @@ TRUTH = {
     "kept outputs": "other",
 }
 """By site of the training: what it allocates."""
+PASSING = (
+    "activation gradient",
+    "attention gradient",
+    "norm gradient",
+    "logits gradient",
+)
+"""They are temporary, unless it is proved that they are gradients of activations."""
 
 
 UNKNOWN = {"ZidongLiu": 0.75, "JasperSolt": 0.16}
@@ -118,7 +125,9 @@ class Told:
                     continue
                 size = int(lives.size[row])
                 total += size
-                right += size * (CATEGORIES[found.category[row]] == TRUTH[site])
+                said = CATEGORIES[found.category[row]]
+                proved = said == "activation_grad" and site in PASSING
+                right += size * (said == TRUTH[site] or proved)
         return right / total
 
 

@@ -68,7 +68,7 @@ def test_the_first_sentence_names_layers_of_one_type(run, tmp_path):
     log.alloc(9000, "sharded_param", log.module("Net.layers.6", 1, "Mamba"))
     record(run, logs=(log,))
     lead = modules(tmp_path)["lead"]
-    assert lead["before"] == "Sharded params of "
+    assert lead["before"] == "Sharded parameters of "
     assert lead["module"] == "Net.layers.{0,1,…}"
     assert lead["after"].startswith(" are 9.96 KiB of the ")
 
@@ -99,7 +99,7 @@ def test_the_first_sentence_and_its_words(run, tmp_path):
     record(run)
     got = modules(tmp_path)
     lead = got["lead"]
-    assert lead["before"] == "Sharded params of "
+    assert lead["before"] == "Sharded parameters of "
     assert lead["module"] == "Net.b"
     assert lead["after"] == " are 2.93 KiB of the 4.69 KiB peak, step 2, rank 0."
     assert lead["rest"] == "Modules hold 4.69 KiB."

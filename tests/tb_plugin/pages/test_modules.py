@@ -166,7 +166,7 @@ def test_what_takes_most_is_named(run, tmp_path):
     """The lowest module with most of the largest category, or that no module has it."""
     record(run, logs=(net(),))
     lead = modules(tmp_path)["lead"]
-    assert (lead["before"], lead["module"]) == ("Sharded params of ", "Net.b")
+    assert (lead["before"], lead["module"]) == ("Sharded parameters of ", "Net.b")
     assert lead["after"].startswith(" are 2.93 KiB of the ")
     log = net()
     log.alloc(9000, "other", -1)
