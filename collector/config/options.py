@@ -126,6 +126,7 @@ class TorchProfilerOptions(TypedDict, total=False):
     profile_memory: bool
     with_stack: bool
     with_flops: bool
+    folder: str | os.PathLike[str]
     filename: str | os.PathLike[str]
     num_traces_to_keep: int
     post_process: Code | None

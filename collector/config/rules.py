@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config.templates import IDENTITY, MOMENT, check_remote, checked_names
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from collector.config.values import Found
 
-TEMPLATES: Final = ("filename", "stacks_filename", "memory_filename")
+TEMPLATES: Final = ("folder", "filename", "stacks_filename", "memory_filename")
+ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:")
+"""Begins a path that is not below another one."""
 
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 """Without these, nobody can say what an allocation was for."""
@@ -101,13 +104,19 @@ def _check_torch_profiler(
 
 def _check_template(path: str, template: str, place: Callable[[str], str]) -> None:
     checked_names(template, IDENTITY + MOMENT, path, place)
+    if ABSOLUTE.match(template):
+        raise ConfigError(
+            f"'{path}' in {place(path)} is {template!r}, an absolute path: traces lie below"
+            " the folder beside the rank's file, where the page finds them. Write a"
+            " relative one; to have them elsewhere too, set 'remote'."
+        )
     parts = template.replace("\\", "/").split("/")
     if ".." in parts:
         raise ConfigError(
             f"'{path}' in {place(path)} is {template!r}, which leaves the folder beside"
             " the rank's file. Remove '..'; to have traces elsewhere, set 'remote'."
         )
-    if not parts[-1].strip(". "):
+    if not parts[-1].strip(". ") and path != "torch_profiler.folder":
         raise ConfigError(
             f"'{path}' in {place(path)} is {template!r}, which names no file. Add a name."
         )

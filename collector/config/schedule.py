@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from collector.config.keywords import InitKeywords
 from collector.config.values import resolve
 from collector.core.plain import described, whole_number
 from collector.errors import ConfigError
@@ -54,7 +55,7 @@ _LONGEST_STRETCH: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Cycles:
+class Cycles(metaclass=InitKeywords):
     """`repeat` cycles of wait, warmup and active after `skip_first`; 0: no end.
 
     `active` 0: one cycle without an end.
@@ -100,7 +101,7 @@ class Cycles:
         return self._cycles(position)[0]
 
 
-class Schedule:
+class Schedule(metaclass=InitKeywords):
     """What happens with the step or call at a position."""
 
     def __init__(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from collector.config.keywords import StructKeywords
 from collector.config.values import Code, Names, Options, Setting, checked, describe
 from collector.errors import ConfigError
 
@@ -33,7 +34,7 @@ Pace: TypeAlias = Annotated[float, Meta(ge=0.05, le=86400)] | bool
 """Seconds between two samples; true: the default, false: none."""
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True):
+class Section(msgspec.Struct, metaclass=StructKeywords, frozen=True, kw_only=True):
     """Settings that belong together: immutable, and checked when they are made."""
 
     def __post_init__(self) -> None:
@@ -265,12 +266,15 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     with_flops: bool = True
     """Floating point operations of matrix products and convolutions, as torch counts."""
 
-    filename: str = "torch_traces/rank{rank}.{batch}.pt.trace.json"
-    """Where a trace goes, below the folder beside the rank's file, which each start has for
-    itself. May hold variables: run_name, rank, local_rank, world_size, local_world_size,
-    node_rank, epoch, batch (finished steps), batch_in_epoch, sample, sample_in_epoch,
-    token, token_in_epoch, total_wct, epoch_wct, batch_wct. One that ends in `.gz` is
-    compressed; a name that is taken is given a number."""
+    folder: str = "torch_traces"
+    """Where traces go, below the folder beside the rank's file, which each start has for
+    itself; may hold the variables of `filename`: `{run_name}/torch_traces`. Empty: there."""
+
+    filename: str = "rank{rank}.{batch}.pt.trace.json"
+    """Name of a trace's file in `folder`. May hold variables: run_name, rank, local_rank,
+    world_size, local_world_size, node_rank, epoch, batch (finished steps), batch_in_epoch,
+    sample, sample_in_epoch, token, token_in_epoch, total_wct, epoch_wct, batch_wct. One that
+    ends in `.gz` is compressed; a name that is taken is given a number."""
 
     num_traces_to_keep: Annotated[int, Meta(ge=-1)] = -1
     """The newest ones that stay on disk; -1: all, 0: none. One that is to be uploaded is

@@ -98,7 +98,8 @@ class TraceFiles:
             **identity_values(self._identify(), self._run_dir.name),
             **trace.moment,
         }
-        path = self._place(folder, self._settings.filename, values)
+        below = place_of(folder, self._settings.folder, values)
+        path = self._place(below, self._settings.filename, values)
         self._check_room(folder)
         plain = write_trace(trace.profile, path, compress=path.name.endswith(".gz"))
         size = path.stat().st_size

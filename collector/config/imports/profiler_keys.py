@@ -38,7 +38,9 @@ def _schedule(wait: int, warmup: int, active: int, repeat: int) -> dict[str, Key
 
 COMPOSER_KEYS: Final[dict[str, Key]] = {
     **_schedule(wait=0, warmup=1, active=4, repeat=1),
-    "torch_prof_folder": Key(str, "{run_name}/torch_traces", ()),
+    "torch_prof_folder": Key(
+        str, "{run_name}/torch_traces", ("torch_profiler.folder",)
+    ),
     "torch_prof_filename": Key(
         str, "rank{rank}.{batch}.pt.trace.json", ("torch_profiler.filename",)
     ),
@@ -138,7 +140,6 @@ OTHER_NAMES: Final = {
 
 HINTS: Final = {
     "use_gzip": "in MemBoard a torch_profiler.filename that ends in .gz is compressed",
-    "folder": "in MemBoard torch_profiler.filename names the folder too",
     "overwrite": f"in MemBoard {_NO_OVERWRITE}",
     "remote_file_name": "in MemBoard that is remote.url with remote.traces",
     "schedule_cfg": "in MemBoard that is schedule",

@@ -18,6 +18,7 @@ from collector.config.imports.profiler_keys import (
     OTHER_NAMES,
 )
 from collector.config.imports.result import Became, Imported, Key
+from collector.config.rules import ABSOLUTE
 from collector.config.values import Found, Setting, checked, describe
 from collector.errors import ConfigError, nearest
 
@@ -179,10 +180,19 @@ def _of_composer(
         case "schedule.repeat":
             note = "Composer counts anew in each epoch"
             return {"schedule.repeat": value, "schedule.per_epoch": True}, note
-        case "torch_prof_folder" | "torch_prof_use_gzip":
+        case "torch_prof_folder" if ABSOLUTE.match(value):
+            return {}, "traces lie in the run's directory, in torch_profiler.folder"
+        case "torch_prof_folder":
+            return dict.fromkeys(
+                rule.leaves, value
+            ), "below the folder of the rank's files"
+        case "torch_prof_use_gzip":
             return {}, "in torch_profiler.filename"
         case "torch_prof_filename":
-            return _joined(value, values), "below the folder beside the rank's file"
+            is_packed = (
+                value.endswith(".gz") or values["torch_prof_use_gzip"] is not True
+            )
+            return {"torch_profiler.filename": value + ".gz" * (not is_packed)}, ""
         case "torch_prof_remote_file_name":
             return _remote("remote.traces", value)
         case "torch_prof_memory_remote_file_name":
@@ -196,18 +206,6 @@ def _of_composer(
                 return {"merge_on_close": value is not None}, ""
             return {}, "there is no JSONTraceHandler"
     return dict.fromkeys(rule.leaves, value), rule.note
-
-
-def _joined(filename: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    folder = values["torch_prof_folder"]
-    if isinstance(folder, NotConstant):
-        folder = ""
-    # The run's directory has the run's name already.
-    folder = folder.strip("/").removeprefix("{run_name}").strip("/")
-    name = f"{folder}/{filename}" if folder else filename
-    if values["torch_prof_use_gzip"] is True and not name.endswith(".gz"):
-        name += ".gz"
-    return {"torch_profiler.filename": name}
 
 
 def _remote(path: str, value: str | None) -> tuple[dict[str, Any], str]:
@@ -226,7 +224,7 @@ def _of_lightning(
     match key:
         case "filename":
             stem = f"{value}-rank" if value else "rank"
-            name = f"torch_traces/{stem}{{rank}}.{{batch}}.pt.trace.json"
+            name = f"{stem}{{rank}}.{{batch}}.pt.trace.json"
             return {"torch_profiler.filename": name}, ""
         case "export_to_flame_graph":
             if not value:

@@ -82,7 +82,8 @@ def test_the_profiler_of_a_composer_yaml(tmp_path, capsys):
     assert (schedule.skip_first, schedule.wait, schedule.warmup) == (1, 2, 1)
     assert (schedule.active, schedule.repeat, schedule.per_epoch) == (3, 0, True)
     assert profiler.enabled
-    assert profiler.filename == "profiles/rank{rank}.{batch}.pt.trace.json.gz"
+    assert profiler.folder == "{run_name}/profiles"
+    assert profiler.filename == "rank{rank}.{batch}.pt.trace.json.gz"
     assert (profiler.with_stack, profiler.num_traces_to_keep) == (True, 2)
     assert ours.merge_on_close
     assert (ours.host, ours.process, ours.gpu) == (5, 5, 5)
@@ -98,7 +99,7 @@ def test_the_trainers_old_arguments(tmp_path, capsys):
     assert (ours.schedule.skip_first, ours.schedule.wait) == (1, 2)
     assert (ours.schedule.active, ours.schedule.repeat) == (3, 0)
     assert ours.torch_profiler.record_shapes
-    assert ours.torch_profiler.filename.startswith("profiles/rank{rank}.")
+    assert ours.torch_profiler.folder == "profiles"
     assert not ours.merge_on_close
     assert "remote" not in plain
     assert any(line.startswith("profiler_trace_file: ") for line in said)
@@ -111,7 +112,7 @@ def test_the_calls_of_a_program(tmp_path, capsys):
     assert ours.schedule.per_epoch
     assert not ours.merge_on_close
     assert ours.torch_profiler.with_stack
-    assert ours.torch_profiler.filename.startswith("profiles/rank{rank}.")
+    assert ours.torch_profiler.folder == "{run_name}/profiles"
     (wait,) = (line for line in said if line.startswith("schedule.wait"))
     assert "the program makes it (WAIT); set schedule.wait yourself" in wait
 
@@ -121,7 +122,7 @@ def test_the_profiler_of_a_lightning_yaml(tmp_path, capsys):
     assert (ours.schedule.skip_first, ours.schedule.warmup) == (20, 2)
     assert not ours.schedule.per_epoch
     profiler = ours.torch_profiler
-    assert profiler.filename == "torch_traces/fit-rank{rank}.{batch}.pt.trace.json"
+    assert profiler.filename == "fit-rank{rank}.{batch}.pt.trace.json"
     assert profiler.with_stack
     assert (profiler.stacks_filename, profiler.stacks_metric) == (
         "rank{rank}.{batch}.stacks",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 
 import pytest
 
+import collector
 from collector import HistoryConfig
 from collector.config import (
     RecordConfig,
     load,
 )
 from collector.config import layers as config_layers
+from collector.config.schedule import Cycles
 from collector.config.sections import ActivationsConfig
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError
@@ -234,6 +237,16 @@ MEMORY = {**FULL, "memory_filename": "m.csv"}
         ({"filename": "a{bach}"}, "'{bach}': did you mean 'batch'?"),
         ({"filename": "../{rank}"}, "leaves the folder"),
         ({"filename": "a/"}, "names no file"),
+        ({"filename": "/data/{rank}.json"}, "an absolute path"),
+        ({"filename": "~/{rank}.json"}, "an absolute path"),
+        ({"filename": "C:/traces/{rank}.json"}, "an absolute path"),
+        (
+            {**dict.fromkeys(FULL, True), "memory_filename": "/m.csv"},
+            "an absolute path",
+        ),
+        ({"folder": "/data/{run_name}"}, "'torch_profiler.folder'"),
+        ({"folder": "../{run_name}"}, "leaves the folder"),
+        ({"folder": "{runname}/traces"}, "did you mean 'run_name'?"),
         ({"activities": ["gpu"]}, "must be a list of cpu, cuda"),
     ],
 )
@@ -248,3 +261,31 @@ def test_what_torchs_profiler_can_do_or_does_not_is_taken():
     half = load({"torch_profiler": {"enabled": False, "memory_filename": "m.csv"}})
     assert not half.torch_profiler.enabled
     assert half.torch_profiler.memory_filename == "m.csv"
+
+
+# Keywords of the classes themselves.
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        *(getattr(collector, n) for n in collector.__all__ if n.endswith("Config")),
+        collector.Schedule,
+        Cycles,
+    ],
+)
+def test_a_keyword_that_a_class_does_not_know_is_refused(owner):
+    known = list(inspect.signature(owner).parameters)
+    wrong = known[-1][:-1] + "_"
+    with pytest.raises(
+        ConfigError, match=rf"'{wrong}' in {owner.__name__}\(\)"
+    ) as said:
+        owner(**{wrong: 1})
+    assert f"known are {', '.join(known)}" in str(said.value)
+
+
+def test_a_keyword_of_a_schedule_is_spelt_for_it_or_sent_to_the_class_that_takes_it():
+    with pytest.raises(ConfigError, match="did you mean 'warmup'"):
+        collector.Schedule(warmpu=1)
+    with pytest.raises(ConfigError, match=r"ScheduleConfig\(per_epoch=...\) takes it"):
+        collector.Schedule(per_epoch=True)

@@ -62,7 +62,7 @@ def values_of(setting):
         "_filename"
     ):
         return st.just("")  # which needs others to be on
-    if setting.path == "torch_profiler.filename":
+    if setting.path in ("torch_profiler.filename", "torch_profiler.folder"):
         return st.sampled_from(["{rank}", "a b/ep{epoch:03d}", "x.{total_wct:.2f}"])
     if {bool, float} <= setting.kinds.keys():
         kinds[bool] = st.just(False)  # true is the default number

@@ -129,6 +129,23 @@ def test_a_name_that_ends_so_is_compressed(tmp_path):
     assert step_names(path) == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
+@pytest.mark.parametrize(
+    ("folder", "below"),
+    [
+        ("{run_name}/torch_traces", "exp/torch_traces/"),
+        ("a/rank{rank:03d}/ep{epoch}/", "a/rank000/ep0/"),
+        ("", ""),
+    ],
+)
+def test_a_folder_is_a_template_too(tmp_path, folder, below):
+    settings = {"memory_filename": "m.csv", "record_shapes": True, "with_stack": True}
+    train(tmp_path / "exp", 4, folder=folder, filename="{batch}.json", **settings)
+    (capture,) = traces(tmp_path / "exp")
+    assert capture.meta["path"] == f"{below}4.json"
+    assert capture.meta["beside"] == [f"{below}m.csv"]
+    assert len(step_names(artifacts(tmp_path / "exp")["4.json"])) == 2
+
+
 def test_a_name_that_is_taken_gets_a_number(tmp_path):
     train(tmp_path, 9, filename="rank{rank}.pt.trace.json")
     found = artifacts(tmp_path)

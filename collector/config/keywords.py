@@ -1,0 +1,68 @@
+"""Unknown keywords of settings' classes are refused as unknown keys of a file are."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from collector.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def _refuse_unknown(
+    owner: type, known: Collection[str], given: Collection[str]
+) -> None:
+    for name in given:
+        if name in known:
+            continue
+        from collector.config.sections import Section, fields_of
+
+        has_it = [
+            other.__name__
+            for other in Section.__subclasses__()
+            if name in fields_of(other)
+        ]
+        hint = nearest(name, known)
+        if len(has_it) == 1:
+            hint = f"{has_it[0]}({name}=...) takes it."
+        raise ConfigError(
+            f"unknown keyword '{name}' in {owner.__name__}(): {hint} Rename it or remove"
+            f" it; known are {', '.join(known)}."
+        )
+
+
+class StructKeywords(msgspec.StructMeta):
+    """Of structs."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """Make one.
+
+        Raises:
+            ConfigError: a keyword is unknown.
+        """
+        _refuse_unknown(cls, cls.__struct_fields__, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+class InitKeywords(type):
+    """Of classes with an `__init__`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make one.
+
+        Raises:
+            ConfigError: a keyword is unknown.
+        """
+        if kwargs:
+            _refuse_unknown(cls, list(cls.__signature__.parameters), kwargs)
+        return super().__call__(*args, **kwargs)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """What `__init__` takes: else tools would show what `__call__` does."""
+        whole = inspect.signature(cls.__init__)  # type: ignore[misc]  # its own
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
