@@ -72,7 +72,9 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     for (severity, what, remedy), places in equal.items():
         yield _problem(
             file,
-            what if len(places) == 1 else f"{what} ({counted(len(places), 'time')})",
+            what
+            if len(places) == 1
+            else f"{what.removesuffix('.')} ({counted(len(places), 'time')}).",
             severity=severity,
             where=_places(places),
             remedy=remedy,

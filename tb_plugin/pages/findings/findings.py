@@ -201,7 +201,7 @@ def ending_findings(
     """One finding for each kind of end, by the last attempt of each of these ranks.
 
     `ran_out`: steps of the last out-of-memory errors that are findings of their own, by
-    rank; -1: not known. Where ranks were lost at such errors, the loss is no news.
+    rank; -1: not known. A rank that was lost at such an error is no news.
     """
     if run.made_of != "recording":
         return
@@ -212,7 +212,14 @@ def ending_findings(
         how = _how(run, files[-1][1]) if files and rank not in unread else None
         if how is not None:
             file = files[-1][1]
-            if not (rank in ran_out and _may_be_out_of_memory(file)):
+            at = ran_out.get(rank)
+            if at is None:
+                is_known = False
+            elif how == "lost":
+                is_known = _last_step(numbers, rank) <= at
+            else:
+                is_known = _may_be_out_of_memory(file)
+            if not is_known:
                 by_kind[how].append((rank, file))
     signals = {
         (event.rank, event.attempt): text_of(event.data, "signal")
@@ -225,11 +232,7 @@ def ending_findings(
                 _end(how, rank, file, numbers, signals.get((rank, file.attempt), ""))
                 for rank, file in found[:MAX_PER_KIND]
             ]
-            is_explained = how == "lost" and all(
-                _last_step(numbers, rank) <= ran_out.get(rank, -1) for rank, _ in found
-            )
-            if not is_explained:
-                yield _finding(how, ends, len(found))
+            yield _finding(how, ends, len(found))
 
 
 def _how(run: Run, file: RankFile) -> How | None:

@@ -139,6 +139,14 @@ def test_a_loss_at_an_out_of_memory_error_is_no_second_error(
     assert [one["severity"] for one in endings(tmp_path)] == severities
 
 
+def test_a_rank_that_ran_out_is_not_lost_beside_one_that_was(run, tmp_path):
+    add_report(ended(run, 0, "lost"), step=4)
+    ended(run, 1, "lost")
+    (one,) = endings(tmp_path)
+    assert (one["rank"], one["others"]) == (1, [])
+    assert "more rank" not in one["sentence"]
+
+
 def test_a_signal_that_came_before_another_end_is_named(run, tmp_path):
     for number, how in enumerate(("exception", "lost")):
         rank = run.rank(number)
