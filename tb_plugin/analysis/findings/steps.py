@@ -114,7 +114,7 @@ MOST_LATE: Final = 0.25
 """Largest share of stragglers: beyond it there are two kinds of ranks."""
 _MOST_NAMED: Final = 6
 _SLOW_RANK: Final = (
-    "Check that rank's batches (longest sequences?) and its GPU's clock and temperature"
+    "Check that rank's batches (longest sequences?) and, on a GPU, its clock and temperature"
     " (see Timeline)."
 )
 _STRAGGLER_ADVICE: Final[dict[str, str]] = {
@@ -380,7 +380,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
                 ("growth",),
             ),
             Advice(
-                "Check the GPU's clock and temperature (see Timeline): a hot device"
+                "On a GPU, check its clock and temperature (see Timeline): a hot device"
                 " lowers its clock."
             ),
         ),
