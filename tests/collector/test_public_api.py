@@ -26,6 +26,7 @@ CALLS = {
     "loader",
     "log",
     "mark",
+    "moments_from",
     "phase",
 }
 CALLS |= {"snapshot", "span", "step", "track_inputs"}

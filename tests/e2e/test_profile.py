@@ -53,7 +53,7 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
     see(tab(page), "GPU 0 · Tesla V100")
     see(tab(page), "Steps wait for data")
     tensor_cores = (
-        tab(page).get_by_role("article").filter(has_text="No kernel uses tensor cores.")
+        tab(page).get_by_role("article").filter(has_text="No kernel uses tensor cores;")
     )
     tensor_cores.get_by_role("button", name="No tensor cores").click()
     tensor_cores.get_by_text("Evidence: 1 number").click()

@@ -330,7 +330,8 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
             profile,
             "no_tensor_cores",
             "No tensor cores",
-            "No kernel uses tensor cores.",
+            f"No kernel uses tensor cores; operators that could take {share_text(share)} of"
+            " the kernels' time.",
             advised.data_types(profile),
             evidence=(
                 percent(

@@ -282,15 +282,19 @@ def step_text(ranks: TableRows) -> str:
 
 def missing_text(shown: Sequence[RankSummary]) -> str:
     """Which ranks have no trace here, and what is not known without them."""
+    world_size = world_size_of(shown)
     known = {one.rank for one in shown}
-    missing = [rank for rank in range(world_size_of(shown)) if rank not in known]
+    missing = [rank for rank in range(world_size) if rank not in known]
     if not missing:
         return ""
-    ranks = agreeing(len(missing), "Rank", "Ranks")
-    have = agreeing(len(missing), "has", "have")
+    num = world_size - len(missing)
+    have = agreeing(num, "has", "have")
+    ranks = agreeing(len(missing), "rank", "ranks")
+    none = agreeing(len(missing), "has", "have")
     return (
-        f"{ranks} {some_of(missing)} {have} no trace here: waiting and bandwidth are "
-        "known for collectives of the other ranks alone."
+        f"{part_of(num, world_size, 'rank')} {have} a trace here; {ranks}"
+        f" {some_of(missing)} {none} none. What each rank did is known; waiting and"
+        " bandwidth, of collectives among these ranks alone."
     )
 
 

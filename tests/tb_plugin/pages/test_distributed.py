@@ -20,9 +20,9 @@ def notes_of(table, key: str) -> list[str]:
 @pytest.mark.parametrize(
     ("ranks", "missing"),
     [
-        ((0,), "Ranks 1 and 2 have no trace here"),
-        ((2,), "Ranks 0 and 1 have no trace here"),
-        ((0, 2), "Rank 1 has no trace here"),
+        ((0,), "1 of 3 ranks has a trace here; ranks 1 and 2 have none."),
+        ((2,), "1 of 3 ranks has a trace here; ranks 0 and 1 have none."),
+        ((0, 2), "2 of 3 ranks have a trace here; rank 1 has none."),
     ],
 )
 def test_where_ranks_have_no_trace_waiting_is_not_known(tmp_path, ranks, missing):
@@ -108,7 +108,7 @@ def test_ranks_beside_each_other(tmp_path):
     assert "Step 4 is none of those profiled." in none["summary"]
     some = ask(page, "distributed", ranks="0,2")
     assert np.isnan(columns_of(some["ranks"])["waiting_ms"]).all()
-    assert "Rank 1 has no trace here" in some["summary"]
+    assert "rank 1 has none." in some["summary"]
     first = ask(page, "distributed", cycle=1)
     assert first["cycle"] == 1
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { linkOf, VSCODE_TEMPLATE, type SourcePlace } from "./source_link";
+import { linkOf, USUAL_TEMPLATE, type SourcePlace } from "./source_link";
 import { baseName, NO_STACK, OTHER_STACKS } from "./call_stacks";
 import { testStacks, TRAINING } from "./test_stacks";
 
@@ -41,7 +41,7 @@ describe("call stacks", () => {
   test("only real paths become links, and nothing in them can break out", () => {
     const frame = { name: "f", line: 7 };
     const sourceLink = (place: SourcePlace) =>
-      linkOf(place, { template: VSCODE_TEMPLATE, mapping: [] });
+      linkOf(place, { template: USUAL_TEMPLATE, mapping: [] });
     expect(sourceLink({ ...frame, filename: "/a b/c?.py" })).toBe(
       "vscode://file/a%20b/c%3F.py:7",
     );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  EDITORS,
   editorMessage,
   isFile,
   linkOf,
@@ -8,7 +9,7 @@ import {
   parseFrame,
   parseMapping,
   templateProblem,
-  VSCODE_TEMPLATE,
+  USUAL_TEMPLATE,
   type SourceSettings,
 } from "./source_link";
 
@@ -69,14 +70,25 @@ describe("linkOf", () => {
     ["/a/#?&%2e%2e/b.py", "vscode://file/a/%23%3F%26%252e%252e/b.py:12"],
     ["/a/$&/\ud800.py", "vscode://file/a/%24%26/%EF%BF%BD.py:12"],
   ])("%s opens in VS Code", (filename, link) =>
-    expect(linkOf({ ...PLACE, filename }, settings(VSCODE_TEMPLATE))).toBe(link),
+    expect(linkOf({ ...PLACE, filename }, settings(USUAL_TEMPLATE))).toBe(link),
   );
 
   it.each(["train.py", "/a/../../etc/passwd", "/a/./b.py", "\\..\\x", "/"])(
     "%s opens nowhere",
     (filename) =>
-      expect(linkOf({ ...PLACE, filename }, settings(VSCODE_TEMPLATE))).toBeNull(),
+      expect(linkOf({ ...PLACE, filename }, settings(USUAL_TEMPLATE))).toBeNull(),
   );
+
+  it.each([
+    [12, "pycharm://open?file=/a/x%26line%3D9/my%20b.py&line=12"],
+    [0, "pycharm://open?file=/a/x%26line%3D9/my%20b.py"],
+  ])("line %s opens in PyCharm", (line, link) => {
+    const place = { ...PLACE, filename: "/a/x&line=9/my b.py", line };
+    expect(linkOf(place, settings(EDITORS.PyCharm))).toBe(link);
+    expect(
+      linkOf({ ...place, filename: "b.py" }, settings(EDITORS.PyCharm)),
+    ).toBeNull();
+  });
 
   it("goes to a web page, and cannot leave its host", () => {
     const web = settings(
@@ -98,6 +110,8 @@ describe("linkOf", () => {
     "https://{path}/",
     "https://a{path}.example/",
     "vscode://some.extension/{path}",
+    "pycharm://open?command={path}",
+    "pycharm://evil?file=/{path}",
     " https://a.example/{path}",
     "https://a.example/",
   ])("refuses %s", (template) => {
@@ -112,7 +126,7 @@ describe("a place whose line is not known", () => {
   it("opens its file", () => {
     const web = settings("https://git.example/{path}#L{line}", "/repo/=>");
     expect(linkOf(place, web)).toBe("https://git.example/my%20model/train.py");
-    expect(linkOf(place, settings(VSCODE_TEMPLATE))).toBe(
+    expect(linkOf(place, settings(USUAL_TEMPLATE))).toBe(
       "vscode://file/repo/my%20model/train.py",
     );
     expect(editorMessage(place, []).line).toBe(0);

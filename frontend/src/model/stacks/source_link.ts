@@ -10,8 +10,13 @@ export interface SourcePlace {
   readonly name: string;
 }
 
-/** On the machine that shows the page. */
-export const VSCODE_TEMPLATE = "vscode://file/{path}:{line}";
+/** Editors on the machine that shows the page, by the links that they open; the first is usual. */
+export const EDITORS = {
+  "VS Code": "vscode://file/{path}:{line}",
+  PyCharm: "pycharm://open?file=/{path}&line={line}",
+} as const;
+
+export const USUAL_TEMPLATE = EDITORS["VS Code"];
 
 export interface SourceSettings {
   /** With `{path}` and `{line}`. */
@@ -73,13 +78,16 @@ export function mappedPath(path: string, mapping: readonly PathMapping[]): strin
   return best === null ? path : best.to + path.slice(best.from.length);
 }
 
-/** The scheme only opens things, and no path can change the host. */
-const TEMPLATE = /^(?:vscode:\/\/file|https?:\/\/[^/?#{}\\\s]+)\//i;
+/** Of programs, which open whole paths alone. */
+const EDITOR = /^(?:vscode:\/\/file|pycharm:\/\/open\?file=)\//i;
+
+/** No path can change the host. */
+const PAGE = /^https?:\/\/[^/?#{}\\\s]+\//i;
 
 /** null: it is allowed. */
 export function templateProblem(template: string): string | null {
-  if (!TEMPLATE.test(template)) {
-    return "It must begin with vscode://file/, or with http:// or https:// and a host.";
+  if (!EDITOR.test(template) && !PAGE.test(template)) {
+    return "It must begin with vscode://file/, pycharm://open?file=/, or http:// or https:// and a host.";
   }
   return template.includes("{path}") ? null : "It must hold {path}.";
 }
@@ -95,7 +103,7 @@ export function linkOf(place: SourcePlace, settings: SourceSettings): string | n
   const parts = path.split("/");
   // A path that climbs would leave the template's folder.
   if (parts.some((part) => part === ".." || part === ".")) return null;
-  if (/^vscode:/i.test(template) && !isAbsolute(path)) return null;
+  if (EDITOR.test(template) && !isAbsolute(path)) return null;
   const encoded = parts
     .filter((part) => part !== "")
     .map(encodedPart)
@@ -103,7 +111,8 @@ export function linkOf(place: SourcePlace, settings: SourceSettings): string | n
     .replace(/^([A-Za-z])%3A(?=\/)/, "$1:");
   if (encoded === "") return null;
   // Functions, because `replaceAll` would interpret a `$&` of a path.
-  const known = place.line > 0 ? template : template.replace(/[:#]L?\{line\}/, "");
+  const known =
+    place.line > 0 ? template : template.replace(/(?:[:#]L?|&line=)\{line\}/, "");
   return known
     .replaceAll("{path}", () => encoded)
     .replaceAll("{line}", () => String(place.line));

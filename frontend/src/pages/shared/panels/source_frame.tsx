@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { readPreference, writePreference } from "../../../base/browser";
 import {
+  EDITORS,
   editorMessage,
   isFile,
   linkOf,
@@ -10,7 +11,7 @@ import {
   parseFrame,
   parseMapping,
   templateProblem,
-  VSCODE_TEMPLATE,
+  USUAL_TEMPLATE,
   type SourcePlace,
 } from "../../../model/stacks/source_link";
 import type { EditorMessage } from "../../../model/stacks/source_link";
@@ -20,8 +21,16 @@ import "./source_frame.css";
 const TEMPLATE = "source.template";
 const MAPPING = "source.mapping";
 
-const template = signal(readPreference(TEMPLATE) ?? VSCODE_TEMPLATE);
+const template = signal(readPreference(TEMPLATE) ?? USUAL_TEMPLATE);
 const mapping = signal(readPreference(MAPPING) ?? "");
+
+/** Editors chosen so far: each is shown in the field for the link. */
+const numChosen = signal(0);
+
+function chooseTemplate(value: string): void {
+  template.value = value;
+  writePreference(TEMPLATE, value);
+}
 
 /** `file(line): function`; a link where the file can be opened. */
 export function SourceFrame({ frame }: { readonly frame: string }) {
@@ -89,17 +98,32 @@ export function SourceMenu({
       label="Target of source links"
       button="Source links"
     >
+      <p class="quiet">
+        Open files in{" "}
+        {Object.entries(EDITORS).map(([name, link]) => (
+          <button
+            type="button"
+            key={name}
+            class="text-button"
+            aria-pressed={template.value === link}
+            onClick={() => {
+              chooseTemplate(link);
+              numChosen.value += 1;
+            }}
+          >
+            {name}
+          </button>
+        ))}
+      </p>
       <Kept
+        key={numChosen.value}
         label="Link"
         value={template.value}
-        usual={VSCODE_TEMPLATE}
+        usual={USUAL_TEMPLATE}
         problem={templateProblem}
         rows={1}
-        onValue={(value) => {
-          template.value = value;
-          writePreference(TEMPLATE, value);
-        }}
-        help="vscode://file/{path}:{line}, or a page: https://github.com/me/repo/blob/main/{path}#L{line}"
+        onValue={chooseTemplate}
+        help="An editor's link, or a page: https://github.com/me/repo/blob/main/{path}#L{line}"
       />
       <Kept
         label="Paths, one from=>to a line"
