@@ -79,7 +79,8 @@ class ErrorResponse(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """A file that could not be read whole. Nothing else is lost by it."""
 
-    severity: Literal["warning", "error"]
+    severity: Literal["error", "warning", "info"]
+    """info: all that was written was read; a kill cut off what was being written."""
     path: str
     """Relative to the logdir."""
     what: str

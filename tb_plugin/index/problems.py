@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.sizes import counted
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
+from tb_plugin.formats.recording.frames.parts import PartsReader
+from tb_plugin.formats.recording.frames.scan import ends_cut_off
 from tb_plugin.formats.recording.tail import named
 from tb_plugin.formats.registry import fault_of
 from tb_plugin.storage import StorageError
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from collector.format.records import How
+    from tb_plugin.api.findings import Severity
     from tb_plugin.budget import Budget
     from tb_plugin.formats.found_files import FoundFiles
     from tb_plugin.formats.recording.rank_file import RankFile
@@ -37,7 +40,7 @@ _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
 STILL_READING: Final = "The file has not been read to its end yet."
 """No damage: the next request reads on."""
-Severity: TypeAlias = Literal["warning", "error"]
+_WORST_FIRST: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _ENDS: Final[dict[How, str]] = {
     "closed": "ended in order",
     "exception": "ended by an exception",
@@ -98,18 +101,13 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         )
         return
     if file.is_torn and not live:
-        yield _problem(
-            file,
-            "The file ends in the middle of a record.",
-            where=f"byte {file.read_to} of {file.layout.size_bytes}",
-            remedy="The process ended, or the disk was full, while it was being written."
-            " Everything before that is shown.",
-        )
+        yield _torn_problem(file)
     cut_off = file.behind.captures.unfinished
     if cut_off is not None and not (live or file.is_torn or file.unfinished):
         yield _problem(
             file,
             f"The file ends in the middle of {named(cut_off)}.",
+            severity="info",
             where=f"byte {cut_off.offset} of {file.layout.size_bytes}",
             remedy="The process ended, or the disk was full, while it was being written."
             " Everything before that is shown.",
@@ -123,6 +121,32 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
         )
 
 
+def _torn_problem(file: RankFile) -> Problem:
+    """Of the end of a file: a kill cuts it off, everything else is damage."""
+    size_bytes = file.layout.size_bytes
+    try:
+        with PartsReader(file.layout) as reader:
+            is_cut_off = ends_cut_off(reader, file.read_to)
+    except OSError:
+        is_cut_off = True  # the store is away, which is said of the logdir
+    if is_cut_off:
+        return _problem(
+            file,
+            "The file ends in the middle of a record.",
+            severity="info",
+            where=f"byte {file.read_to} of {size_bytes}",
+            remedy="The process ended, or the disk was full, while it was being written."
+            " Everything before that is shown.",
+        )
+    return _problem(
+        file,
+        "The end of the file is damaged.",
+        where=f"bytes {file.read_to} to {size_bytes}",
+        remedy="It cannot be recovered; check the disk if this keeps happening."
+        " Everything before that is shown.",
+    )
+
+
 def _places(places: list[str]) -> str:
     named = "; ".join(places[:_MAX_PLACES])
     more = len(places) - _MAX_PLACES
@@ -131,7 +155,7 @@ def _places(places: list[str]) -> str:
 
 def worst_first(found: list[Problem], folder: str) -> tuple[Problem, ...]:
     """All problems of the run in `folder`, or as many as a page lists."""
-    found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
+    found.sort(key=lambda problem: _WORST_FIRST.index(problem.severity))
     if len(found) > _MAX_PROBLEMS:
         more = counted(len(found) - _MAX_PROBLEMS + 1, "more problem")
         what = f"Not listed: {more}."
@@ -191,7 +215,7 @@ def _problem(
     file: RankFile,
     what: str,
     *,
-    severity: Literal["warning", "error"] = "warning",
+    severity: Severity = "warning",
     where: str = "",
     remedy: str,
 ) -> Problem:

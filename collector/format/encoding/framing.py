@@ -136,6 +136,11 @@ def read_frames(
         at = end
 
 
+def is_cut_off(tail: bytes | memoryview) -> bool:
+    """Whether the last bytes of a file are the beginning of a frame, and no damaged one."""
+    return _frame_at(memoryview(tail), 0) == (None, "")
+
+
 def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
     """Offset of the first intact frame of ours at or behind `start`, or None."""
     data = bytes(buffer)

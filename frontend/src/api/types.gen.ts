@@ -89,7 +89,7 @@ export interface ErrorResponse {
 
 /** A file that could not be read whole. Nothing else is lost by it. */
 export interface Problem {
-  readonly severity: "warning" | "error";
+  readonly severity: Severity;
   readonly path: string;
   readonly what: string;
   readonly where: string;

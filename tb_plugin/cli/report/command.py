@@ -3,14 +3,15 @@
 The numbers are those of Overview with its findings, Steps, Modules and Calls, read to the
 end; and of each snapshot and trace. Name a logdir or a run's directory; or snapshots, as
 `torch.cuda.memory._dump_snapshot` writes them, and traces. With --rank, only that rank's
-files are read. Damaged files are listed, and then the exit code is 4. The keys of --json
-are in the documentation.
+files are read. Damaged files are listed, and then the exit code is 4; one whose process was
+killed while it wrote is listed alone. The keys of --json are in the documentation.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,9 +67,11 @@ class Report(Struct, frozen=True):
     runs: tuple[RunReport, ...]
 
     @property
-    def has_problems(self) -> bool:
-        """Whether anything was not read, or not whole."""
-        return bool(self.problems or any(one.problems for one in self.runs))
+    def is_read_whole(self) -> bool:
+        """Whether all that was written was read."""
+        of_runs = (one.problems for one in self.runs)
+        problems = chain(self.problems, *of_runs)
+        return all(one.severity == "info" for one in problems)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
             say(text)
     if not any(one.is_readable for one in report.runs):
         return EXIT_NOTHING
-    return EXIT_DAMAGED if report.has_problems else 0
+    return 0 if report.is_read_whole else EXIT_DAMAGED
 
 
 def _read(

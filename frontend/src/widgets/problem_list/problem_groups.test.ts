@@ -31,10 +31,11 @@ describe("groupProblems", () => {
     expect(groups.map((group) => group[0].rank)).toEqual([1, 2, 3]);
   });
 
-  it("puts errors first and keeps apart what has another remedy", () => {
+  it("puts errors first, notes last, and keeps apart what has another remedy", () => {
+    const note = problem(7, { severity: "info" });
     const error = problem(9, { severity: "error" });
     const other = problem(8, { remedy: "Wait." });
-    const groups = groupProblems([problem(1), other, error]);
-    expect(groups.map((group) => group[0].rank)).toEqual([9, 1, 8]);
+    const groups = groupProblems([note, problem(1), other, error]);
+    expect(groups.map((group) => group[0].rank)).toEqual([9, 1, 8, 7]);
   });
 });

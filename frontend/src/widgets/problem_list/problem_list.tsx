@@ -7,7 +7,9 @@ import "./problem_list.css";
 const LOOKS: Readonly<Record<Problem["severity"], StatusLook>> = {
   error: { word: "Error", icon: "cross", tone: "bad" },
   warning: { word: "Warning", icon: "warning", tone: "warn" },
+  info: { word: "Note", icon: "info", tone: "quiet" },
 };
+const SEVERITIES: readonly Problem["severity"][] = ["error", "warning", "info"];
 
 /** Up to this many files with one problem are listed separately. */
 const MOST_APART = 3;
@@ -57,7 +59,7 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
 
 type ProblemGroup = readonly [Problem, ...Problem[]];
 
-/** Errors first, otherwise in the order of the files. */
+/** The worst first, otherwise in the order of the files. */
 export function groupProblems(problems: readonly Problem[]): readonly ProblemGroup[] {
   const byTrouble = new Map<string, [Problem, ...Problem[]]>();
   for (const one of problems) {
@@ -66,12 +68,12 @@ export function groupProblems(problems: readonly Problem[]): readonly ProblemGro
     if (group === undefined) byTrouble.set(key, [one]);
     else group.push(one);
   }
-  const isWarning = ([{ severity }]: ProblemGroup) => Number(severity !== "error");
+  const order = ([{ severity }]: ProblemGroup) => SEVERITIES.indexOf(severity);
   return [...byTrouble.values()]
     .flatMap((group): readonly ProblemGroup[] =>
       group.length <= MOST_APART ? group.map((one) => [one]) : [group],
     )
-    .sort((a, b) => isWarning(a) - isWarning(b));
+    .sort((a, b) => order(a) - order(b));
 }
 
 /** Ascending, unique. */

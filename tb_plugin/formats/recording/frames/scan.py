@@ -11,6 +11,7 @@ from collector.format.encoding.framing import (
     Damage,
     Framed,
     find_last_frame,
+    is_cut_off,
     read_frames,
 )
 from collector.format.errors import CorruptError, FormatError
@@ -84,6 +85,16 @@ def scan(
         else:
             yield Damage(at, end_of_data, "a record is too long to be one of ours")
             at, block = end_of_data, _BLOCK_BYTES
+
+
+def ends_cut_off(reader: PartsReader, offset: int) -> bool:
+    """Whether what lies from there to the end is a record that was not written whole.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    num_bytes = min(reader.size_bytes - offset, _MAX_BLOCK_BYTES)
+    return is_cut_off(reader.read(offset, num_bytes))
 
 
 def end_of_frame(reader: PartsReader, offset: int) -> int:
