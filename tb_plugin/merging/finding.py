@@ -68,10 +68,11 @@ def inputs_of_run(
         inputs.ranks.append(one)
         try:
             one.window = _window(file, cycle)
-            for path in _captured(file, cycle, inputs):
+            for path, steps in _captured(file, cycle, inputs):
                 taken.add(_real(path))
                 if (trace := _trace(path, folder, inputs)) is not None:
                     one.traces.append(trace)
+                    one.traced_steps += steps
         except (FormatError, OSError) as error:
             inputs.tell(rank, file.shown_path, str(error))
     if cycle is None:
@@ -223,8 +224,10 @@ def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) 
     return attempt.started_ns - _WINDOW_NS <= at <= attempt.last_ns + 60 * _WINDOW_NS
 
 
-def _captured(file: RankFile, cycle: int | None, inputs: Inputs) -> Iterator[str]:
-    """Where the traces lie that the recording names."""
+def _captured(
+    file: RankFile, cycle: int | None, inputs: Inputs
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Where the traces lie that the recording names, and the steps that each marks."""
     for _, meta in entries_of(file, TRACE, cycle):
         if meta.get("kept") is False or not meta.get("path"):
             continue
@@ -232,7 +235,11 @@ def _captured(file: RankFile, cycle: int | None, inputs: Inputs) -> Iterator[str
         if found is None:
             inputs.tell(file.rank, str(meta.get("path", "")), "The trace is not there.")
         else:
-            yield found.path
+            first, last = meta.get("first_step"), meta.get("last_step")
+            if isinstance(first, int) and isinstance(last, int):
+                yield found.path, [(first, last)]
+            else:
+                yield found.path, []
 
 
 def _window(file: RankFile, cycle: int | None) -> Window:

@@ -58,6 +58,8 @@ class RankInput:
     recording: RankFile | None = None
     window: Window = EVER
     cycle: int | None = None
+    traced_steps: list[tuple[int, int]] = field(default_factory=list)
+    """First and last of steps that its traces mark themselves."""
     traces: list[TraceFile] = field(default_factory=list)
 
     def extent(self) -> tuple[int, int]:

@@ -133,7 +133,8 @@ class _Rank:
 
     def _recorded(self, file: RankFile) -> Iterator[bytes]:
         shift = Shift(self._one.clock.line, self._zero_ns)
-        recorded = Recorded(file, shift, self._places, self._one.window)
+        one = self._one
+        recorded = Recorded(file, shift, self._places, one.window, one.traced_steps)
         self._merged.append(file.shown_path)
         try:
             entries = [e for e, _ in entries_of(file, SPANS, self._one.cycle)]

@@ -44,6 +44,8 @@ _MARKS: Final = {"mark": "label", "phase": "phase", "epoch": "epoch", "oom": "me
 """Notes that are shown as moments, and what of them is their name."""
 _STATES: Final = ("skip", "warmup", "active", "active_and_save")
 _STEPS_THREAD: Final = "steps"
+_STEP_SPAN: Final = "step", "step"
+"""Category and name of the recorder's span around a step."""
 _MARKS_THREAD: Final = "marks"
 
 
@@ -54,13 +56,23 @@ class Recorded:
     """
 
     def __init__(
-        self, file: RankFile, shift: Shift, places: Places, window: Window = EVER
+        self,
+        file: RankFile,
+        shift: Shift,
+        places: Places,
+        window: Window = EVER,
+        traced_steps: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """`shift` of recorded times; `window`: what lies outside is left out."""
+        """`shift` of recorded times; `window`: what lies outside is left out.
+
+        `traced_steps`: first and last of those that a trace marks, and so are not told
+        a second time.
+        """
         self._file = file
         self._shift = shift
         self._places = places
         self._window = window
+        self._traced_steps = traced_steps
         self._pid = file.header.pid
         self.width = 1
         """Rows that one value of a counter stands for."""
@@ -104,7 +116,10 @@ class Recorded:
             if schema.table == STEP_TABLE and "step_time_seconds" in names:
                 name = "step" if schema.phase == TRAIN else f"{schema.phase} step"
                 for rows in self._rows(schema, (*_AXES, "step_time_seconds")):
-                    yield self._of_steps(name, rows)
+                    is_train = schema.phase == TRAIN
+                    yield self._of_steps(
+                        name, self._untraced(rows) if is_train else rows
+                    )
 
     def counters(self, most: int) -> Iterator[list[AnyEvent]]:
         """All columns of the step table and of timed tables, one track each.
@@ -179,6 +194,13 @@ class Recorded:
     def _at(self, thread: Any) -> tuple[int, int]:
         return self._places.of(self._pid, thread)
 
+    def _untraced(self, rows: dict[str, Values]) -> dict[str, Values]:
+        steps = np.asarray(rows["step"], np.int64)
+        stays = np.ones(len(steps), np.bool_)
+        for first, last in self._traced_steps:
+            stays &= (steps < first) | (steps > last)
+        return {name: values[stays] for name, values in rows.items()}
+
     def _of_steps(self, name: str, rows: dict[str, Values]) -> list[AnyEvent]:
         seconds = np.nan_to_num(np.asarray(rows["step_time_seconds"], np.float64))
         ends = np.asarray(rows["time_ns"], np.int64)
@@ -232,7 +254,11 @@ class Recorded:
                 "args": args, **more,
             }  # fmt: skip
 
-        spans, instants = tables.rows("spans"), tables.rows("instants")
+        # Steps are slices already, of their own thread or of a trace.
+        spans = [
+            r for r in tables.rows("spans") if tables.names[r["name"]] != _STEP_SPAN
+        ]
+        instants = tables.rows("instants")
         counters = [r for r in tables.rows("counters") if math.isfinite(r["value"])]
         return [
             *self._events(

@@ -56,6 +56,16 @@ def test_a_collective_overlaps_itself_on_the_other_rank(tmp_path):
     told = trace["metadata"]["ranks"]
     assert [one["clock_method"] for one in told] == ["reference", "same_host"]
 
+    for rank in (0, 1):
+        told_steps = [
+            e["args"]["step"] if e["name"] == "step" else int(e["name"].split("#")[1])
+            for e in events(trace, "X")
+            if rank_of(trace, e) == rank
+            and (e["name"] == "step" or e["name"].startswith("ProfilerStep#"))
+            and e.get("cat") != "cpu_op"
+        ]
+        assert sorted(told_steps) == list(range(6)), "each step is there once"
+
     def intervals(name):
         """By rank, when slices of that name began and ended, in ns."""
         found = {0: [], 1: []}
