@@ -48,6 +48,8 @@ class Looks:
         self._num_left = MAX_LOOKS
         self._num_remote = 0
         self._deadline = 0.0
+        self.is_patient = False
+        """Whether a command waits: then a walk looks into all that there are."""
 
     def begin(self) -> None:
         """A walk goes on: it may look again."""
@@ -106,7 +108,8 @@ class Looks:
             is_enough = is_at_store and self._num_remote >= MAX_REMOTE
             if (self.is_full or is_enough) and seen is None:
                 return "other"
-            if self._num_left <= 0 or self._clock() > self._deadline:
+            is_due = self._num_left > 0 and self._clock() <= self._deadline
+            if not (is_due or self.is_patient):
                 return None
             self._num_left -= 1
             try:

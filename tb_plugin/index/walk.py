@@ -106,6 +106,7 @@ class Index:
         """Walk until everything was seen; for commands, which wait for stores then."""
         for remote in self._remotes:
             remote.is_patient = False
+        self._looks.is_patient = True
         self.refresh()
         while self.is_walking:
             time.sleep(_POLL_SECONDS if self.is_listing else 0.0)
@@ -114,6 +115,7 @@ class Index:
             run.list_files()
         for remote in self._remotes:
             remote.is_patient = True
+        self._looks.is_patient = False
 
     @property
     def is_walking(self) -> bool:

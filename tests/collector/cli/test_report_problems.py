@@ -10,6 +10,7 @@ import pytest
 
 from tb_plugin.cli import main
 from tb_plugin.cli.report import traces as report_traces
+from tb_plugin.index import looks
 from tb_plugin.pages.histories import figures, files
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
@@ -308,3 +309,14 @@ def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
     }
     (problem,) = page.of_run("/overview", "exp")["problems"]
     assert problem["path"] == "exp/bad_snapshot.pickle"
+
+
+def test_every_file_of_an_unclear_name_is_looked_into(logdir, report, monkeypatch):
+    """A command waits, however many there are and however slow the disk is."""
+    monkeypatch.setattr(looks, "MAX_LOOKS", 3)
+    monkeypatch.setattr(looks, "LOOK_SECONDS", 0.0)
+    whole = (logdir / "exp" / "good_snapshot.pickle").read_bytes()
+    for number in range(9):
+        (logdir / "exp" / f"odd{number}.pickle").write_bytes(whole)
+    runs = json.loads(report(logdir, "--json")[0])["runs"]
+    assert sum(len(run["snapshots"]) for run in runs) == 10
