@@ -15,6 +15,7 @@ from tests import programs
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.collector.torch_profiler.training import (
     Training,
+    load,
     missed,
     needs_python_calls,
     record,
@@ -67,6 +68,10 @@ def test_all_cycles_of_all_epochs_are_there_and_read(
         path = file.with_suffix("") / one.meta["path"]
         assert len(step_names(path)) == 2
         assert "by self CPU" in one.meta["summary"]
+        # torch records all threads: of the one that reads earlier traces, and rests
+        # meanwhile, what it was in when that began.
+        frames = [str(event.get("name")) for event in load(path)["traceEvents"]]
+        assert sum("torch_profiler/digest/" in name for name in frames) < 10
     assert missed(tmp_path) == []
     assert "not traced" not in caplog.text
 
