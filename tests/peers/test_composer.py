@@ -53,7 +53,7 @@ def trained(folder: Path, recorder: str, *, ranks: int = 1, **changed: Any) -> N
 def saved(folder: Path, rank: int = 0) -> list[dict[str, str]]:
     """Values in the names of MemBoard's traces of a rank, in their order."""
     below = folder / "run" / "plugins" / "memboard"
-    found = [values_of(path.name) for path in below.glob(f"rank{rank:05}*/*.json")]
+    found = [values_of(path.name) for path in below.glob(f"rank{rank:05}*/*/*.json")]
     return sorted(found, key=lambda values: int(values["batch"]))
 
 
@@ -106,7 +106,7 @@ def test_files_have_the_names_that_composers_profiler_gives(tmp_path):
         trained(tmp_path / recorder, recorder, filename=named(counts))
     theirs = [p.name for p in (tmp_path / "composer" / "torch").glob("*.json")]
     below = tmp_path / "memboard" / "run" / "plugins" / "memboard"
-    ours = [p.name for p in below.glob("rank00000*/*.json")]
+    ours = [p.name for p in below.glob("rank00000*/*/*.json")]
     assert len(theirs) == 4
     assert sorted(ours) == sorted(theirs)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import FOLDS_INTO
+from collector.format.memory import FOLDS_INTO, NOUNS
 from collector.format.sizes import bytes_text
 from collector.torch_profiler.digest.memory_timeline import CATEGORIES, thinned
 
@@ -25,22 +25,13 @@ COLOURS: Final = {
     "param": "#425ed4",
     "optimizer": "#28bbf7",
     "activation": "#065721",
+    "activation_grad": "#b03070",
     "grad": "#df612b",
     "comm": "#62008a",
     "temp": "#e7ad51",
     "unknown": "#8a8f98",
 }
 """By group of categories: those of the viewer (`frontend/src/model/category.ts`)."""
-
-LABELS: Final = {
-    "param": "parameters",
-    "grad": "gradients",
-    "optimizer": "optimizer",
-    "activation": "activations",
-    "input": "inputs",
-    "temp": "temporary",
-    "other": "other",
-}
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 1180, 420, 84, 28
 _MAX_POINTS: Final = 2_000
@@ -94,7 +85,7 @@ def _device(timeline: DeviceTimeline) -> Iterator[str]:
         if held[category]:
             name = CATEGORIES[category]
             yield (
-                f"<tr><td><i style='background:{_colour(name)};opacity:{_opacity(name)}'></i>{_label(name)}"
+                f"<tr><td><i style='background:{_colour(name)};opacity:{_opacity(name)}'></i>{NOUNS[name]}"
                 f"<td class='n'>{bytes_text(int(held[category]))}</tr>"
             )
     yield "</table>"
@@ -131,7 +122,7 @@ def _picture(timeline: DeviceTimeline) -> Iterator[str]:
             yield (
                 f"<path d='{area}' fill='{_colour(name)}'"
                 f" fill-opacity='{_opacity(name)}'>"
-                f"<title>{_label(name)}, at most {bytes_text(int(held[:, at].max()))}"
+                f"<title>{NOUNS[name]}, at most {bytes_text(int(held[:, at].max()))}"
                 "</title></path>"
             )
         below = above
@@ -158,10 +149,6 @@ def _area(x: FloatArray, lower: FloatArray, upper: FloatArray) -> str:
 
 def _opacity(name: str) -> float:
     return 0.66 if name == "input" else 1  # beside activations, whose colour it has
-
-
-def _label(name: str) -> str:
-    return LABELS.get(name, name)
 
 
 def _colour(name: str) -> str:

@@ -172,6 +172,9 @@ class LossReader:
 
 def _traces(file: RankFile, budget: Budget) -> _Traces:
     """Its traces, and those of them that are not there."""
+    section = file.header.config.get("torch_profiler")
+    if not (isinstance(section, dict) and section.get("enabled")):
+        return _Traces()  # captures of thousands of ranks are not looked through
     counting = [entry for _, entry in traces_of(file, budget)]
     return _Traces(
         len(counting),
