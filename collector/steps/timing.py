@@ -22,6 +22,7 @@ from collector.steps.spans.log import (
     states_mask,
 )
 from collector.steps.spans.span import TorchProfiler
+from collector.steps.spans.torch_ranges import TorchRanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,8 @@ class Timing:
         self._cycles = cycles
         self._progress = progress
         self.warn_once = warn_once
+        self._ranges = TorchRanges()
+        """Of spans, in torch's own traces."""
         self._flops = config.flops if _knows_any(config.flops) else None
         self._captures: Any = None
         if spans.enabled:
@@ -112,11 +115,13 @@ class Timing:
         """The recorder lives: time what is timed by itself."""
         if "torch" in sys.modules:
             TorchProfiler.find()
+            self._ranges.watch()
         if self.automatic is not None:
             self.automatic.join(sink)
 
     def close(self) -> None:
         """It does no more: leave torch and the models as they were."""
+        self._ranges.unwatch()
         if self.automatic is not None:
             self.automatic.close()
 
@@ -127,10 +132,8 @@ class Timing:
         scope = function = None
         if ledger is not None and options.flags & SUMMED:
             scope = ledger, ledger.open()
-        profiler = TorchProfiler.module
-        if profiler._is_profiler_enabled:  # noqa: SLF001
-            function = profiler.record_function(name)
-            function.__enter__()
+        if TorchProfiler.module._is_profiler_enabled:  # noqa: SLF001
+            function = self._ranges.begin(name)
         return scope, function
 
     @guarded(_fault)
@@ -138,7 +141,7 @@ class Timing:
         """It is over; the peak of its time in bytes, where there is one."""
         scope, function = opened
         if function is not None:
-            function.__exit__(None, None, None)
+            self._ranges.end(function)
         reading = None if scope is None else scope[0].close(scope[1])
         return None if reading is None else reading.peaks[0]
 
