@@ -295,8 +295,8 @@ def test_extras_and_the_small_libraries_are_those_of_the_package():
     extras = metadata("memboard").get_all("Provides-Extra") or []
     assert {one for names in named for one in names.split(",")} <= set(extras)
     plain = [one for one in requires("memboard") or () if "extra ==" not in one]
-    assert len(plain) == 6
-    assert "six small libraries" in TEXTS["getting-started"]
+    assert len(plain) == 7
+    assert "seven small libraries" in TEXTS["getting-started"]
     assert metadata("memboard")["Requires-Python"] == ">=3.10"
 
 

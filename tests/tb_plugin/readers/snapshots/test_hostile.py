@@ -46,7 +46,8 @@ for path in map(str.strip, sys.stdin):
         limits = limits._replace(cpu_s=600, memory_bytes=memory)
         ending = "done", ""
         try:
-            worker = process.WorkerProcess(file, columns, SNAPSHOT, limits)
+            order = process.Order(file, columns, SNAPSHOT, limits, is_last=True)
+            worker = process.WorkerProcess(order)
             worker.follow(lambda _: None, lambda _: True)
         except ImportFailedError as error:
             ending = error.kind, error.what
