@@ -95,9 +95,9 @@ def test_where_dropping_is_off_the_page_says_so(tensorboard, open_page, tmp_path
     drag(page, "memory_snapshot.pickle", SNAPSHOT)
     see(tab(page), "Dropping files is switched off")
     drop(page)
-    see(tab(page), "A file was not opened")
+    see(tab(page), "1 file not opened")
     tab(page).get_by_role("button", name="Close").press("Escape")
-    tab(page).get_by_text("A file was not opened").wait_for(state="hidden")
+    tab(page).get_by_text("1 file not opened").wait_for(state="hidden")
 
 
 def test_memboard_open_shows_the_file_it_was_given(viewer, open_page, tmp_path):
