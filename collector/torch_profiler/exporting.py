@@ -69,6 +69,9 @@ CALM_SECONDS: Final = 30.0
 """The longest that a trace waits for torch to record no stacks, and torch for the work on a
 trace to pause: it records the calls of every thread."""
 
+TOLD_SECONDS: Final = 1.0
+"""A shorter wait of a step is no news."""
+
 _POLL_SECONDS: Final = 0.05
 
 INFO: Final = SourceInfo(
@@ -214,6 +217,8 @@ class Exporter:
                     break
         finally:
             self._is_awaited = False
+        if time.monotonic() - began < TOLD_SECONDS:
+            return
         self._warn_once(
             f"{_NAME} waits",
             "a training step has waited %.1f s for traces to be saved and read, and"

@@ -125,6 +125,7 @@ def test_a_step_waits_where_memory_has_no_room(
     tmp_path, slow_reading, monkeypatch, caplog
 ):
     monkeypatch.setattr(exporting, "MAX_UNREAD_BYTES", 0)
+    monkeypatch.setattr(exporting, "TOLD_SECONDS", 0.0)
     train_epochs(tmp_path, 4, enabled=True)
     assert len(traces(tmp_path)) == 8
     assert all("by self CPU" in one.meta["summary"] for one in traces(tmp_path))
