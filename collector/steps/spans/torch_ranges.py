@@ -49,11 +49,10 @@ class TorchRanges:
         self._patches.remove()
 
     def begin(self, name: str) -> Any:
-        """A range that `end` takes; None where no profiler of torch's records."""
-        profiler = self._profiler
-        if profiler is None or not profiler._is_profiler_enabled:  # noqa: SLF001
+        """A range that `end` takes, while a profiler records; None where none could end."""
+        if self._profiler is None:
             return None
-        function = profiler.record_function(name)
+        function = self._profiler.record_function(name)
         function.__enter__()
         self._open[id(function)] = function
         return function
