@@ -22,8 +22,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from collector.config.templates import MOMENT
 from collector.core.guard import Block
 from collector.integrations.batches import sizes_of
 from collector.integrations.events import canonical
@@ -40,13 +41,6 @@ else:
         raise ImportError(
             "Composer is not installed. Install it with: pip install mosaicml"
         ) from error
-
-
-_COUNTS: Final = (
-    *("epoch", "batch", "batch_in_epoch", "sample", "sample_in_epoch"),
-    *("token", "token_in_epoch"),
-)
-_DURATIONS: Final = ("total_wct", "epoch_wct", "batch_wct")
 
 
 class MemBoardCallback(Recording, Callback):
@@ -136,10 +130,12 @@ class MemBoardCallback(Recording, Callback):
 def _moment(state: Any) -> dict[str, object]:
     """Composer's own counts: of all ranks, and of the starts before a resumption too."""
     at = state.timestamp
-    values: dict[str, object] = {name: int(getattr(at, name)) for name in _COUNTS}
-    for name in _DURATIONS:
-        values[name] = float(getattr(at, name).total_seconds())
-    return values
+    return {
+        name: getattr(at, name).total_seconds()
+        if name.endswith("_wct")
+        else int(getattr(at, name))
+        for name in MOMENT
+    }
 
 
 def _named(kind: str, one: Any) -> Callable[..., str]:
