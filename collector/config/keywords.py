@@ -10,7 +10,7 @@ import msgspec
 from collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 
 def _refuse_unknown(
@@ -19,20 +19,22 @@ def _refuse_unknown(
     for name in given:
         if name in known:
             continue
-        from collector.config.sections import Section, fields_of
-
-        has_it = [
-            other.__name__
-            for other in Section.__subclasses__()
-            if name in fields_of(other)
-        ]
+        owners = list(_structs_with(name))
         hint = nearest(name, known)
-        if len(has_it) == 1:
-            hint = f"{has_it[0]}({name}=...) takes it."
+        if len(owners) == 1:
+            hint = f"{owners[0]}({name}=...) takes it."
         raise ConfigError(
             f"unknown keyword '{name}' in {owner.__name__}(): {hint} Rename it or remove"
             f" it; known are {', '.join(known)}."
         )
+
+
+def _structs_with(field: str, base: type = msgspec.Struct) -> Iterator[str]:
+    """Names of the settings' structs that have this field, below a base class."""
+    for struct in base.__subclasses__():
+        if isinstance(struct, StructKeywords) and field in struct.__struct_fields__:
+            yield struct.__name__
+        yield from _structs_with(field, struct)
 
 
 class StructKeywords(msgspec.StructMeta):
