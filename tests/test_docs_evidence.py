@@ -4,7 +4,8 @@
 name in backticks that of a constant text, and a count that of a collection's entries;
 `2 s<!-- flush_seconds -->` is the default of a setting,
 `frontend/src/a.ts:B` a constant of the page. `<!-- tests/a.py:test_b -->`: that
-test executes the claim. Whatever a comment names has to exist and agree.
+test executes the claim; so does `<!-- frontend/src/a.test.ts:"the title" -->`. Whatever a
+comment names has to exist and agree.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 MARKER = re.compile(r"[\w-]+:(?:begin|end)")
 TEST = re.compile(r"(tests/[\w/]+\.py):(\w+)")
+PAGE_TEST = re.compile(r"(frontend/src/[\w/]+\.test\.ts):\"([^\"]+)\"")
 
 UNITS = {
     "KiB": 2**10,
@@ -70,8 +72,10 @@ def comments() -> list[tuple[str, str, str]]:
 
 
 PROVED = comments()
-CONSTANTS = [one for one in PROVED if not one[2].startswith("tests/")]
-TESTS = sorted({test for *_, names in PROVED for test in TEST.findall(names)})
+TESTED = [one for one in PROVED if TEST.match(one[2]) or PAGE_TEST.match(one[2])]
+CONSTANTS = [one for one in PROVED if one not in TESTED]
+TESTS = sorted({test for *_, names in TESTED for test in TEST.findall(names)})
+PAGE_TESTS = sorted({test for *_, names in TESTED for test in PAGE_TEST.findall(names)})
 
 
 def value_of(name: str) -> Any:
@@ -150,24 +154,60 @@ def test_a_test_that_proves_a_claim_exists(path, name):
     assert name in defined_in(path)
 
 
+@pytest.mark.parametrize(("path", "title"), PAGE_TESTS, ids=str)
+def test_a_test_of_the_page_that_proves_a_claim_exists(path, title):
+    titles = re.findall(
+        r'^ *(?:it|test)\("(.+?)",', (ROOT / path).read_text(), re.MULTILINE
+    )
+    assert title in titles
+
+
 def test_comments_that_name_tests_name_nothing_else():
-    named = [names for *_, names in PROVED if names.startswith("tests/")]
-    assert [names for names in named if TEST.sub("", names).strip(", \n")] == []
+    rest = [PAGE_TEST.sub("", TEST.sub("", names)) for *_, names in TESTED]
+    assert [names for names in rest if names.strip(", \n")] == []
 
 
-BULLETS = ("snapshots", "stores", "profiler", "torch-tb-profiler")
-"""Pages of which each bullet is a promise, as each row of the guarantees is."""
+SUMS = ("README", "index", "changelog")
+"""Pages that sum up others."""
+OTHERS = ("contributing", "format", "kubernetes", "limits", "measured", "ray")
+"""Pages about the tests, the code or what others' tools do."""
+SIGNPOSTS = (
+    "Choose the tab MemBoard.",
+    "Five tabs, from the step down to the kernel.",
+    "For marks, spans, validation phases",
+    "How close the allocator's model comes",
+    "Recipes: [torchrun",
+    "TensorBoard has no login.",
+    "TensorBoard itself has no login",
+    "TensorBoard's own tabs read",
+    "The program writes what it writes",
+    "Three ways; choose one.",
+    "What a job of many ranks and hosts needs",
+    "writes a simulated job",
+)
+"""Paragraphs that promise nothing of ours; so do those that lead to what is below."""
+ITEM = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
+PARAGRAPH = re.compile(r"(?:^|(?<=\n\n))(?![-#|<\n]).+?(?=\n\n|\Z)", re.DOTALL)
 
 
 def promises() -> list[str]:
-    rows = re.findall(r"^\| (?!situation).*", SOURCES["guarantees"], re.MULTILINE)
-    item = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
-    return [*rows, *(one for page in BULLETS for one in item.findall(SOURCES[page]))]
+    """Rows of the guarantees, bullets, and paragraphs of prose."""
+    found = re.findall(r"^\| (?!situation).*", SOURCES["guarantees"], re.MULTILINE)
+    for page in (one for one in SOURCES if one not in (*SUMS, *OTHERS)):
+        prose = re.sub(r"```.*?```", "", SOURCES[page], flags=re.DOTALL)
+        found += PARAGRAPH.findall(prose) + ITEM.findall(prose)
+    plain = [(one, COMMENT.sub("", one).removeprefix("- ").strip()) for one in found]
+    return [
+        one
+        for one, text in plain
+        if text[-1:] not in ("", ":") and not text.startswith(SIGNPOSTS)
+    ]
 
 
 @pytest.mark.parametrize("promise", promises(), ids=lambda text: text[2:40])
 def test_each_promise_names_the_tests_that_execute_it(promise):
-    assert TEST.search(promise) or "[measured](measured.md)" in promise
+    is_tested = TEST.search(promise) or PAGE_TEST.search(promise)
+    assert is_tested or "[measured](measured.md)" in promise
 
 
 LIMIT = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import subprocess
 import time
@@ -342,31 +341,3 @@ def test_however_a_program_ends_in_order_its_rows_are_there(tmp_path, end, code)
     found = read_only_file(tmp_path / "run")
     assert found.steps()[0] == 0
     assert found.close is not None
-
-
-def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
-    pytest.importorskip("torch")
-    program = (
-        "import os, sys, collector, torch.distributed as dist\n"
-        "rank = int(sys.argv[2])\n"
-        "with collector.record(sys.argv[1]) as rec:\n"
-        "    store = dist.FileStore(sys.argv[1] + '.store', 2)\n"
-        "    dist.init_process_group('gloo', store=store, rank=rank, world_size=2)\n"
-        "    for _ in range(3): rec.step()\n"
-        "    dist.barrier(); dist.destroy_process_group()\n"
-        "print(rec.rank)\n"
-    )
-    environ = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-    ranks = [
-        programs.Program(program, tmp_path / "run", rank, env=environ)
-        for rank in range(2)
-    ]
-    assert [process.communicate()[0].strip() for process in ranks] == [
-        "0",
-        "1",
-    ]
-    found = [read(path) for path in rank_files(tmp_path / "run")]
-    assert [f.header.rank for f in found] == [0, 1]
-    assert [f.header.world_size for f in found] == [2, 2]
-    assert [f.steps() for f in found] == [[0, 1, 2], [0, 1, 2]]
-    assert len(list((tmp_path / "run" / "memboard").iterdir())) == 1

@@ -269,6 +269,35 @@ def test_help_leads_to_the_documentation_that_came_with_the_wheel(
     expect(docs.get_by_role("table")).to_contain_text("MEMBOARD_FLUSH_SECONDS")
 
 
+def test_keys_and_the_palette_lead_everywhere(board_of, open_page, simulated):
+    page = open_page(f"{board_of(simulated).url}#memboard")
+    cards(page)
+    body = tab(page).locator("body")
+    body.press("?")
+    keys = tab(page).get_by_role("dialog", name="Keyboard and help")
+    for words in ("Compare", "Choose ranks", "Copy a link", "Ctrl K"):
+        see(keys, words)
+    body.press("Escape")
+    keys.wait_for(state="detached")
+    for typed, view in (
+        ("timeline", "view=timeline"),
+        ("memory segments", "view=segments"),
+        ("rank 41", "rank=41"),
+        ("out of memory", "moment="),
+    ):
+        body.press("Control+k")
+        box = tab(page).get_by_role("combobox", name="Find a command")
+        box.fill(typed)
+        tab(page).get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
+        box.press("Enter")
+        hash_holds(page, f"p.memboard.{view}")
+    for number, view in enumerate(
+        ("overview", "timeline", "segments", "steps", "compare"), start=1
+    ):
+        body.press(str(number))
+        hash_holds(page, f"p.memboard.view={view}")
+
+
 def test_dark_mode_follows_tensorboard_while_the_page_is_open(
     board_of, open_page, demo
 ):

@@ -239,6 +239,15 @@ def test_iterations_are_steps_and_what_is_trained_is_attached(folder):
     assert failed.close.message == "ValueError: the end"
 
 
+def test_a_name_that_is_given_again_is_another_attempt_of_that_run(folder):
+    program(folder, TRAINS)
+    for _ in range(2):
+        ours = run(folder, "--name", "exp", "train.py")
+        assert ours.returncode == 0, ours.stderr
+    assert [one.name for one in (folder / "memboard-runs").iterdir()] == ["exp"]
+    assert len(list(folder.rglob("rank00000-*.events"))) == 2
+
+
 RECORDS_ITSELF = """
 import torch, collector
 from torch import nn

@@ -264,7 +264,9 @@ def test_workers_and_what_they_have_ready_are_kept(tmp_path):
 
     loader = Loader(TensorDataset(torch.randn(32, 16)), batch_size=8, num_workers=2)
     with record(tmp_path / "run", schedule=ALWAYS) as rec:
-        for number, _ in enumerate(rec.loader(loader)):
+        wrapped = rec.loader(loader)
+        assert not isinstance(wrapped, DataLoader)
+        for number, _ in enumerate(wrapped):
             if number == 0:
                 wait_until(lambda: prefetched(loader.iterator)[1])
             rec.step()
