@@ -32,8 +32,9 @@ def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | No
     """
     import difflib
 
-    near = difflib.get_close_matches(word, known, cutoff=cutoff)
-    same = [one for one in near if sorted(one) == sorted(word)]
+    names = list(known)
+    same = [one for one in names if sorted(one) == sorted(word)]
+    near = difflib.get_close_matches(word, names, cutoff=cutoff)
     return next(iter(same + near), None)
 
 

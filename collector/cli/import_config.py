@@ -73,19 +73,29 @@ def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
             leaves, found = {**leaves, **own}, [*imports, *found]
         load(nested({path: value for path, (value, _place) in leaves.items()}))
     except ConfigError as error:
+        cause = error.__cause__
+        if isinstance(cause, (OSError, UnicodeError)):
+            reason = getattr(cause, "strerror", None) or "it is not UTF-8 text"
+            raise _refused(f"the file cannot be read: {reason}", path) from error
         raise Failure(str(error)) from error
     if not found:
-        raise Failure(
-            "there is nothing to import"
-            if path.stat().st_size
-            else "the file is empty",
-            where=str(path),
-            remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
-            " profiler (its YAML, or the program that calls it) or a PyTorchProfiler of"
-            " Lightning's; settings in MemBoard's own words go to"
-            " collector.record(config=...) as they are",
+        is_empty = not path.stat().st_size
+        raise _refused(
+            "the file is empty" if is_empty else "there is nothing to import", path
         )
     return leaves, found
+
+
+def _refused(what: str, path: Path) -> Failure:
+    """A file that holds no settings; the remedy says which kinds are read."""
+    return Failure(
+        what,
+        where=str(path),
+        remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
+        " profiler (its YAML, or the program that calls it) or a PyTorchProfiler of"
+        " Lightning's; settings in MemBoard's own words go to"
+        " collector.record(config=...) as they are",
+    )
 
 
 def _document(path: Path) -> Document:

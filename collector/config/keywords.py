@@ -29,7 +29,9 @@ def _refuse_unknown(
         )
 
 
-def _structs_with(field: str, base: type = msgspec.Struct) -> Iterator[str]:
+def _structs_with(
+    field: str, base: type[msgspec.Struct] = msgspec.Struct
+) -> Iterator[str]:
     """Names of the settings' structs that have this field, below a base class."""
     for struct in base.__subclasses__():
         if isinstance(struct, StructKeywords) and field in struct.__struct_fields__:

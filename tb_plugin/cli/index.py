@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Write them."""
     if not isinstance(options.logdir, str):
         raise Failure(
-            "this is a directory of this machine; only stores have an index",
+            "this is a path of this machine; only stores have an index",
             where=options.logdir,
             remedy="name a URL such as s3://bucket/runs",
         )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _EXPONENT: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _MAX_BYTES: Final = 1 << 48
+_MIN_CAPACITY: Final = 1 << 20
+"""Less is no device's memory: a unit is missing."""
 _MAX_PORT: Final = 65535
 _LIKENESS: Final = 0.6
 """Of a word to the one that was meant."""
@@ -40,9 +42,11 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         option = self._unknown_option(words)
         if option:
-            known = [one for one in self._option_string_actions if one[:2] == "--"]
-            near = nearest_of(option, known, _LIKENESS)
-            question = f": did you mean {near}?" if near else ""
+            options = [one for one in self._option_string_actions if one[:2] == "--"]
+            # The dashes are alike in all.
+            names = {one[2:]: one for one in options}
+            near = nearest_of(option.lstrip("-"), names, _LIKENESS)
+            question = f": did you mean {names[near]}?" if near else ""
             self.error(f"there is no option {option}{question}")
         found, left = super().parse_known_args(words, namespace)
         if left:
@@ -116,6 +120,16 @@ def size_in_bytes(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a size: write it like 80GiB")
 
 
+def capacity_in_bytes(text: str) -> int:
+    """The memory of a device, such as `80GiB`."""
+    size = size_in_bytes(text)
+    if size < _MIN_CAPACITY:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is {size:,} bytes, and no device's memory: write it like 80GiB"
+        )
+    return size
+
+
 def rank_set(text: str) -> RankSet:
     """Ranks as in `0-7,64`."""
     try:
@@ -147,7 +161,7 @@ def add_capacity(parser: argparse.ArgumentParser) -> None:
     """`--capacity SIZE`, for verbs that judge snapshots."""
     parser.add_argument(
         "--capacity",
-        type=size_in_bytes,
+        type=capacity_in_bytes,
         metavar="SIZE",
         help="memory of the device, such as 80GiB, for files that do not record it",
     )

@@ -119,7 +119,7 @@ TRACES: Final = Format(
 FORMATS: Final[dict[Kind, Format]] = {
     one.kind: one for one in (MEMPROFILER, SNAPSHOTS, TRACES)
 }
-_WHAT_IS_READ: Final = (
+WHAT_IS_READ: Final = (
     "Name one of these, gzipped or not: "
     + "; ".join(FORMATS[kind].files for kind in ("snapshots", "traces", "memprofiler"))
     + "; or the folder of a recording of MemBoard."
@@ -228,7 +228,7 @@ def fault_of(path: str) -> tuple[str, str] | None:
             what = "The JSON has no end: it was cut off while it was written."
             return what, _TAKE_AGAIN
         if verdict in ("other", "traces"):
-            return "This is neither a memory snapshot nor a trace.", _WHAT_IS_READ
+            return "This is neither a memory snapshot nor a trace.", WHAT_IS_READ
         if head[:1] not in PICKLES and not is_packed and not is_json(head):
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN
         if head[:1] in PICKLES and storage.at(path).peek(path, -1, 1) != _STOP:

@@ -26,7 +26,6 @@ from tb_plugin.cli.opening import (
     choose_run,
     is_folder,
     no_deadline,
-    no_recording,
     open_files,
     path_or_url,
     runs_at,
@@ -37,6 +36,7 @@ from tb_plugin.cli.report.memory_sections import values_of
 from tb_plugin.cli.report.reading import Reader, RunReport
 from tb_plugin.cli.report.sections import run_section
 from tb_plugin.cli.text import complain, problem_lines
+from tb_plugin.formats.registry import WHAT_IS_READ
 from tb_plugin.index.logdirs import Given
 from tb_plugin.index.store import Store
 from tb_plugin.jobs.job import failed_problem
@@ -105,7 +105,8 @@ def run(options: argparse.Namespace) -> int:
         runs = [choose_run(store, options.name, logdir)]
     problems = store.problems()
     if not runs and not refused and not problems:
-        raise no_recording(logdir)
+        what = "there is no recording, no snapshot and no trace"
+        raise Failure(what, where=logdir, remedy=WHAT_IS_READ)
     is_text = not (options.json or options.md)
     if not is_text or not runs:  # the output goes to a program or a file
         complain("report", refused)

@@ -61,6 +61,7 @@ def test_an_option_like_no_other_is_named_below_the_usage_of_its_verb(capsys):
     assert said.startswith("usage: memboard docs ")
     assert said.endswith("there is no option --zzzzzzz\n")
     assert "did you mean --version?" in refused(capsys, "--verison")
+    assert refused(capsys, "report", "--out").endswith("there is no option --out\n")
     assert "too many arguments: b" in refused(capsys, "docs", "index", "b")
     assert "argument --rank: '-1' was given" in refused(
         capsys, "report", "--rank", "-1"
@@ -88,6 +89,9 @@ def test_options_behind_a_program_are_the_programs(tmp_path, capsys):
     assert "the program cannot be found" in capsys.readouterr().err
 
 
+KINDS = ("_dump_snapshot", "torch's profiler", "MemProfiler", "a recording")
+
+
 @pytest.mark.parametrize("verb", [("report",), ("open", "--no-browser")])
 @pytest.mark.parametrize(
     "content", [b"hello\n", b'{"a": 1}', b"\x89PNG\r\n\x1a\n" + bytes(99)]
@@ -98,8 +102,33 @@ def test_a_wrong_file_says_which_kinds_are_read(verb, content, tmp_path, capsys)
     assert command(*verb, path) == 2
     said = capsys.readouterr().err
     assert "neither a memory snapshot nor a trace" in said
-    for kind in ("_dump_snapshot", "torch's profiler", "MemProfiler", "a recording"):
+    assert all(kind in said for kind in KINDS)
+
+
+def test_a_folder_of_other_files_says_which_kinds_are_read(tmp_path, capsys):
+    for names in ((), ("a.png", "b.txt")):
+        for name in names:
+            (tmp_path / name).write_bytes(b"\x89PNG")
+        assert command("report", tmp_path) == 2
+        said = capsys.readouterr().err
+        assert "there is no recording, no snapshot and no trace" in said
+        assert all(kind in said for kind in KINDS)
+
+
+@pytest.mark.parametrize("content", [b"\x80\x04N.", None], ids=["bytes", "folder"])
+def test_what_holds_no_settings_says_which_files_do(content, tmp_path, capsys):
+    path = tmp_path / "settings.yaml"
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert command("import-config", path) == 2
+    said = capsys.readouterr().err
+    assert "the file cannot be read" in said
+    assert str(path) in said
+    for kind in ("memprofiler_cfg", "Composer's", "PyTorchProfiler"):
         assert kind in said
+
+
+def test_a_size_without_its_unit_is_no_device(capsys):
+    assert "'80' is 80 bytes" in refused(capsys, "report", "--capacity", "80", "x")
 
 
 def test_json_without_an_end_was_cut_off(tmp_path, capsys):
