@@ -26,6 +26,8 @@ SAMPLE = (
     "fragmented_varying-3",
     "pending-0",
     "process_limit-2",
+    "fraction_in_settings-0",
+    "fraction_in_settings-1",
     "graph_pool-0",
     "checkpoint_load-3",
     "accumulate_unsharded-2",

@@ -36,6 +36,7 @@ MAX_BYTES: Final = 1 << 53
 _PATTERNS: Final = {
     "requested_bytes": (
         rf"[Tt]ried to allocate {_SIZE}",
+        rf"Requested size: {_SIZE}",  # refused before the device was asked
         rf"{_SIZE} asked for",  # our own note of an error whose text is not known
     ),
     "device_total_bytes": (

@@ -77,6 +77,7 @@ class Bench:
         self.marks = trait in {0, 2}
         self.ring_share = 0.6 if trait == 3 else None
         self.late = seed % 2 == 1
+        self.conf = ""
         self.script = Script(self.rng, STYLES[style], self.version, self.stacks)
         names = ("llama", "gpt", "vit", "llama")
         self.flavour = next(
@@ -319,5 +320,6 @@ class Bench:
             annotations=self.annotations,
             max_entries=ring,
             context=self.context,
+            conf=self.conf,
             host=self.host,
         )

@@ -41,6 +41,7 @@ KINDS: dict[str, Callable[[int], tuple[Bench, Truth]]] = {
         no_room.pending,
         no_room.other_process,
         no_room.process_limit,
+        no_room.fraction_in_settings,
         no_room.unknown_capacity,
         holders.graph_pool,
         holders.kv_cache,

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_plugin.api.findings import Advice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _RENAMED_IN: Final = (2, 9)
 """Torch's release in which `PYTORCH_CUDA_ALLOC_CONF` became `PYTORCH_ALLOC_CONF`."""
 
 _VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})")
+_FRACTION: Final = re.compile(r"\bper_process_memory_fraction\s*:\s*(\d?\.?\d{1,12})\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,12 @@ class Setup:
     """Whether activations are recomputed, at least some of them."""
     has_small_states: bool | None = None
     """Whether the optimizer's state is quantised or paged already."""
+    memory_fraction: float | None = None
+    """Of the device's memory that this process may take, where the allocator's settings
+    say so (per_process_memory_fraction, since torch 2.10)."""
+    is_rejected: bool = False
+    """The error's text says that torch refused the request by the limit on this process,
+    without asking the device (throw_on_cudamalloc_oom, since torch 2.13)."""
 
     @property
     def can_expand(self) -> bool:
@@ -86,6 +93,14 @@ class Setup:
         return new if self.torch_version >= _RENAMED_IN else old
 
     @property
+    def limited_by(self) -> str:
+        """What limits the memory of this process, where something does."""
+        if self.memory_fraction is None:
+            return "torch.cuda.set_per_process_memory_fraction"
+        name = "per_process_memory_fraction"
+        return f"{name}:{self.memory_fraction:g} in the allocator's settings"
+
+    @property
     def device_tool(self) -> str:
         """The command that lists the processes on a device."""
         if self.is_rocm is None:
@@ -109,7 +124,9 @@ class Setup:
             for field in fields(Setup)
             if getattr(self, field.name) is None
         }
-        return replace(self, **missing)
+        return replace(
+            self, **missing, is_rejected=self.is_rejected or more.is_rejected
+        )
 
 
 def recorded_setup(
@@ -124,6 +141,20 @@ def recorded_setup(
         records_history=_switch(config, "history", "enabled"),
         keeps_stacks=_switch(config, "oom", "history"),
     )
+
+
+def memory_fraction_in(settings: Iterable[str]) -> float | None:
+    """The fraction that the allocator's settings name; None: none below 1."""
+    for text in settings:
+        named = _FRACTION.search(text)
+        if named is not None and 0 < float(named[1]) < 1:
+            return float(named[1])
+    return None
+
+
+def is_rejected_in(message: str) -> bool:
+    """Whether an error's text says that a limit refused it before the device was asked."""
+    return "would exceed per_process_memory_fraction limit" in message
 
 
 def _switch(config: Mapping[str, Any], section: str, name: str) -> bool | None:

@@ -17,7 +17,7 @@ from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
-from tb_plugin.analysis.findings.conditions import Setup
+from tb_plugin.analysis.findings.conditions import Setup, memory_fraction_in
 from tb_plugin.analysis.oom.case import (
     CapturedPools,
     Elsewhere,
@@ -228,6 +228,9 @@ def setup_of(replay: Replay) -> Setup:
         keeps_stacks=True,
         recomputes=_has(replay, _RECOMPUTES),
         has_small_states=_has(replay, _SMALL_STATES),
+        memory_fraction=memory_fraction_in(
+            f"{name}:{value}" for name, value in replay.snapshot.settings.items()
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import counted
+from collector.format.sizes import agreeing, counted
 from tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from tb_plugin.analysis.findings.text import (
     at_lines,
@@ -42,7 +42,7 @@ def fitting_block_free(case: Case) -> Suspect | None:
     size = elsewhere.largest_bytes
     of_pool = ""
     if elsewhere.place == "pool" and not facts.knows_pool:
-        of_pool = " than the ordinary one; of which this request was is not recorded"
+        of_pool = " than the ordinary one; the request's own is not recorded"
     return Suspect(
         "fitting_block_free",
         size,
@@ -203,8 +203,9 @@ def private_pools(case: Case) -> Suspect | None:
     may_not = (
         "which this request may not use"
         if facts.knows_pool
-        else "which serve none but their own requests; of which pool this request was is not"
-        " recorded"
+        else f"which {agreeing(num or 2, 'serves', 'serve')} none but"
+        f" {agreeing(num or 2, 'its', 'their')} own requests; the pool of this request is"
+        " not recorded"
     )
     return Suspect(
         "private_pools",

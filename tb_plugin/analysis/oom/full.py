@@ -145,14 +145,20 @@ def _longer(case: Case) -> Iterator[Advice]:
 
 def process_limit(case: Case) -> Suspect:
     """The device had enough free: the recorded limit on this process refused it."""
-    facts = case.facts
+    facts, limited_by = case.facts, case.setup.limited_by
     held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
-    why = "this process had reached its limit."
-    if held is not None and room is not None:
+    why = f"it would have exceeded the limit on this process ({limited_by})."
+    fraction = case.setup.memory_fraction
+    if facts.limit_bytes is None and fraction is not None:
+        # Of a device whose size is not known.
+        why = f"this process may take {share_text(fraction)} of the device ({limited_by})."
+        if held is not None:
+            why = f"{why[:-1]}; {size_text(held)} was live."
+    elif held is not None and room is not None:
         why = f"{size_text(held)} was live of the {size_text(room)} it may allocate."
+    had = "The device had free memory: raise" if facts.has_room else "Raise"
     raised = advice_of(
-        "The device had free memory: raise the limit on this process"
-        " (torch.cuda.set_per_process_memory_fraction), or remove it.",
+        f"{had} the limit on this process ({limited_by}), or remove it.",
         free,
         "device_free",
         "limit",
@@ -173,6 +179,8 @@ def process_limit(case: Case) -> Suspect:
 def refused(case: Case) -> Suspect:
     """The device had enough free, and nothing that was recorded refused the request."""
     held, reserved = case.facts.held_bytes, case.facts.reserved_bytes
+    if _exceeds_fraction(case):
+        return process_limit(case)
     why = "why it was refused was not recorded"
     if held is not None and reserved is not None:
         why += f"; {size_text(held)} was live of the {size_text(reserved)} reserved"
@@ -197,6 +205,18 @@ def refused(case: Case) -> Suspect:
             ),
         ),
     )
+
+
+def _exceeds_fraction(case: Case) -> bool:
+    """Whether a recorded fraction of a device of unknown size may refuse the request."""
+    facts, fraction = case.facts, case.setup.memory_fraction
+    reserved, needed, room = facts.reserved_bytes, facts.segment_bytes, facts.room_bytes
+    if facts.limit_bytes is not None or fraction is None:
+        return False
+    if reserved is None or needed is None or room is None:
+        return False
+    # The device has no less than what is reserved and free.
+    return reserved + needed > fraction * room
 
 
 def unknown_total(case: Case) -> Suspect:

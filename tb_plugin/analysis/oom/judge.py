@@ -66,7 +66,7 @@ def verdict(case: Case) -> Verdict:
     suspects = sorted(
         (one for one in found if one is not None), key=lambda one: -one.num_bytes
     )
-    is_limited = case.facts.is_limited
+    is_limited = case.facts.is_limited or case.setup.is_rejected
     if case.facts.has_room and not is_limited:
         # Whatever took memory, the device had enough: it explains nothing.
         return Verdict(full.refused(case), ())
@@ -155,9 +155,6 @@ def _advice(case: Case, found: Verdict) -> tuple[Advice, ...]:
     return tuple(unique.values())[:MAX_ADVICE]
 
 
-_LIMIT: Final = "torch.cuda.set_per_process_memory_fraction"
-
-
 def _asked_text(case: Case) -> str:
     """What failed, and where; a limit that is in force comes first."""
     facts = case.facts
@@ -173,7 +170,7 @@ def _asked_text(case: Case) -> str:
     if facts.limit_bytes is None or not facts.is_limited:
         return f"A{failed} failed though the device had {size_text(unused)} free: "
     return (
-        f"A limit of {size_text(facts.limit_bytes)} on this process ({_LIMIT}) refused"
+        f"A limit of {size_text(facts.limit_bytes)} on this process ({case.setup.limited_by}) refused"
         f" a{failed}, though the device had {size_text(unused)} free: "
     )
 

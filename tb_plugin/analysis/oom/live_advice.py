@@ -222,13 +222,15 @@ def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
             "held",
         )
     more = "" if case.world_size > 1 else f"; with more than one GPU, {shard}"
-    if_not = "" if case.setup.has_small_states is False else "if it is not yet, "
-    ways = f"{if_not}in 8 bits, page it, or offload it to the host (bitsandbytes'"
+    store = "If that is not done yet, store"
+    if case.setup.has_small_states is not None:
+        store = "Store"
+    ways = "in 8 bits, page it, or offload it to the host (bitsandbytes'"
     ways += " AdamW8bit and PagedAdamW8bit, DeepSpeed's offload)"
     if case.setup.has_small_states:
         ways = "paged, or offload it to the host (bitsandbytes' PagedAdamW8bit)"
     yield advice_of(
-        f"Store the optimizer's state {ways}{more}.",
+        f"{store} the optimizer's state {ways}{more}.",
         size,
         "held",
     )

@@ -23,7 +23,11 @@ from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
 from tb_plugin.analysis.categories.marks import python_marks
 from tb_plugin.analysis.categories.phases import asked_in
-from tb_plugin.analysis.findings.conditions import recorded_setup
+from tb_plugin.analysis.findings.conditions import (
+    is_rejected_in,
+    memory_fraction_in,
+    recorded_setup,
+)
 from tb_plugin.analysis.oom.case import Case, OomFacts, filled
 from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
 from tb_plugin.formats.recording.captures import captures_of, read_capture
@@ -179,7 +183,7 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
             facts=_facts_in(said),
             device=said.get("device"),
             parsed=bool(said),
-            setup=_setup(file, Meta(None)),
+            setup=_setup(file, Meta(None), message),
         ),
         history_why_not="this version of the recorder wrote the message alone",
     )
@@ -216,7 +220,7 @@ def _of_capture(
             device=told.count("device"),
             is_out_of_memory=told.flag("is_out_of_memory") is True or origin == "oom",
             parsed=bool(told.texts("parsed")),
-            setup=_setup(ending.file, told.part("allocator")),
+            setup=_setup(ending.file, told.part("allocator"), message),
             holders=_holders(capture.tables, live),
             live_bytes=live,
             by_category=by_category,
@@ -232,7 +236,7 @@ def _of_capture(
     )
 
 
-def _setup(file: RankFile, allocator: Meta) -> Setup:
+def _setup(file: RankFile, allocator: Meta, message: str) -> Setup:
     """What the recording says of how the process ran; `allocator`: at the error."""
     header = file.header
     expandable, backend = (
@@ -247,6 +251,8 @@ def _setup(file: RankFile, allocator: Meta) -> Setup:
         recorded_setup(header.device_type, header.versions, header.config),
         expandable=expandable,
         other_allocator=True if backend not in ("", "native") else None,
+        memory_fraction=memory_fraction_in([allocator.text("settings")]),
+        is_rejected=is_rejected_in(message),
     )
 
 

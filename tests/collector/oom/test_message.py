@@ -39,6 +39,11 @@ MPS = (
     "MPS backend out of memory (MPS allocated: 5.50 GiB, other allocations: 1.20 GiB, max"
     " allowed: 9.00 GiB). Tried to allocate 256.00 MiB on private pool."
 )
+REJECTED = (
+    "CUDA out of memory. Allocation was preemptively rejected because it would exceed"
+    " per_process_memory_fraction limit. Requested size: 1.50 GiB"
+)
+"""Since torch 2.13, with throw_on_cudamalloc_oom."""
 HOST = (
     "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate"
     " memory: you tried to allocate 400000000000 bytes. Error code 12"
@@ -93,6 +98,7 @@ HOST = (
             },
         ),
         (HOST, {"requested_bytes": 400_000_000_000}),
+        (REJECTED, {"requested_bytes": 1536 * MIB}),
         ("", {}),
     ],
 )

@@ -230,6 +230,37 @@ def process_limit(seed: int) -> tuple[Bench, Truth]:
     )
 
 
+def fraction_in_settings(seed: int) -> tuple[Bench, Truth]:
+    """per_process_memory_fraction among the allocator's settings, which a pickle holds."""
+    names = ("H100", "A100-40", "RTX 4090", "L40S")
+    total = card_bytes(names[seed % 4])
+    fraction = (0.3, 0.45, 0.5, 0.8)[seed // 4 % 4 - seed % 4]
+    limit = int(total * fraction)
+    bench = Bench("fraction_in_settings", seed, cards=names, limit=limit)
+    # The setting came with torch 2.10.
+    bench.version = max(bench.version, (2, 10))
+    settings = [f"per_process_memory_fraction:{fraction}", "max_split_size_mb:512"]
+    bench.conf = ",".join(settings[:: 1 if seed % 2 else -1])
+    bench.choose_network(limit * 0.1, layers=8)
+    bench.weights = bench.load_model()
+    tokens = bench.tokens_for(limit * 0.3)
+
+    def program() -> None:
+        bench.train_step(tokens)
+        for _ in range(4):
+            bench.forward(tokens)
+
+    bench.run(program)
+    share = rf"\b{100 * fraction:.0f}(\.0)? ?%"
+    return bench, Truth(
+        ("limit",),
+        must=((share, rf"\b{limit / GiB:.1f} GiB"), (r"per_process_memory_fraction",)),
+        must_not=(REALLY_FULL, OTHER_PROCESS, r"not recorded", *LEAK_WORDS),
+        facts=bench.asked(),
+        capacity=total if seed % 2 else None,
+    )
+
+
 def unknown_capacity(seed: int) -> tuple[Bench, Truth]:
     """A slice of a card, of a size that no card has; nobody says which."""
     total = int((9.61, 17.37, 28.9, 61.2)[seed % 4] * GiB) // KiB * KiB

@@ -295,6 +295,27 @@ def test_no_limit_and_one_that_was_not_reached_are_none(tmp_path, limit):
     assert "raise the limit" not in advice(one)
 
 
+FRACTION = "per_process_memory_fraction:0.2,max_split_size_mb:512"
+
+
+def test_a_fraction_among_the_settings_is_a_limit(tmp_path):
+    settings = {"settings": FRACTION, "backend": "native"}
+    one = error_of(tmp_path, allocator=settings, **ROOM)
+    assert one["key"] == "process_limit"
+    named = "A limit of 16.0 GiB on this process (per_process_memory_fraction:0.2 in"
+    assert one["sentence"].startswith(named)
+    assert "per_process_memory_fraction:0.2" in one["advice"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["per_process_memory_fraction:1.0", "per_process_memory_fraction:0.5", "a:b"],
+)
+def test_a_fraction_that_was_not_reached_is_none(tmp_path, settings):
+    one = error_of(tmp_path, allocator={"settings": settings}, **ROOM)
+    assert one["key"] == "unsure"
+
+
 @pytest.mark.parametrize(
     ("version", "name"),
     [("2.8.0", "PYTORCH_CUDA_ALLOC_CONF"), ("2.11.0", "PYTORCH_ALLOC_CONF")],
