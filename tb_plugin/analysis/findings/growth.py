@@ -49,6 +49,7 @@ class GrowingRank:
     """Per step, at the end."""
     rise: float
     num_steps: int
+    """In which it rose by so much: those behind the warm-up."""
     last_step: int
     peak: float
     capacity: float | None
@@ -94,7 +95,7 @@ def growing_memory(
     first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
     sentence = (
         f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
-        f" {size_text(first.rise)} over {counted(first.num_steps, 'step')}"
+        f" {size_text(first.rise)} over the last {counted(first.num_steps, 'step')}"
     )
     if retained is not None:
         sentence += f", retained{at_lines(retained.lines[:1])}"
@@ -122,7 +123,9 @@ def growing_memory(
         cost=first.rise,
         evidence=(
             num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
-            num_bytes("rise", "total growth", first.rise, f"rank {first.rank}"),
+            num_bytes(
+                "rise", "growth in these steps", first.rise, f"rank {first.rank}"
+            ),
             num_bytes("peak", "peak", first.peak, f"rank {first.rank}", sure=False),
         ),
         advice=tuple(_advice(first, retained, setup)),

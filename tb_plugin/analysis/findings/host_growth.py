@@ -47,10 +47,12 @@ class HostRoom:
     @property
     def text(self) -> str:
         """What is left, and of what."""
-        left = f"the {size_text(self.left)} that is left"
-        if self.limit is None:
-            return f"{left} of the host's memory"
-        return f"{left} of the control group's {size_text(self.limit)}"
+        of = "the host's memory"
+        if self.limit is not None:
+            of = f"the control group's {size_text(self.limit)}"
+        if self.left <= 0:
+            return f"nothing is left of {of}"
+        return f"the {size_text(self.left)} that is left of {of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class GrowingProcess:
     """Per step, at the end."""
     rise: float
     num_steps: int
+    """In which it rose by so much: those behind the warm-up."""
     last_step: int
     peak: float
     room: HostRoom | None
@@ -94,7 +97,7 @@ def growing_processes(
     grows = f"{whose} grow" if workers else f"The process of rank {first.rank} grows"
     sentence = (
         f"{grows} {size_text(first.slope)} of host memory per step,"
-        f" {size_text(first.rise)} over {counted(first.num_steps, 'step')}."
+        f" {size_text(first.rise)} over the last {counted(first.num_steps, 'step')}."
     )
     if len(processes) > 1:
         more = len(processes) - 1
@@ -124,21 +127,24 @@ def _forecast(first: GrowingProcess, room: HostRoom) -> str:
     steps = round(room.steps_left)
     at = f"at about step {first.last_step + steps:,}"
     after = f"{counted(steps, 'step')} after the last recorded one"
-    who = "At this pace"
+    who = "At this pace" if room.left > 0 else "By now"
     if room.num_ranks > 1 or room.bytes_per_step > 1.01 * first.slope:
         who = (
             f"{counted(room.num_ranks, 'rank')} on {room.host or 'this host'} and"
             f" {agreeing(room.num_ranks, 'its', 'their')} workers together take"
-            f" {size_text(room.bytes_per_step)} per step: at this pace"
+            f" {size_text(room.bytes_per_step)} per step:"
+            f" {'at this pace' if room.left > 0 else 'by now'}"
         )
         who = who[0].upper() + who[1:]
+    if room.left <= 0:
+        return f" {who} {room.text}."
     return f" {who} {room.text} will be used up {at}, {after}."
 
 
 def _evidence(first: GrowingProcess) -> Iterator[Evidence]:
     scope = f"rank {first.rank}"
     yield num_bytes("growth", "growth per step", first.slope, scope)
-    yield num_bytes("rise", "total growth", first.rise, scope)
+    yield num_bytes("rise", "growth in these steps", first.rise, scope)
     yield num_bytes("peak", "peak", first.peak, scope, sure=False)
     if first.pinned_rise:
         label = "growth of pinned memory"

@@ -56,6 +56,8 @@ class Trend(NamedTuple):
     """Slope of the last third alone; NaN where it is no other."""
     noise: float
     """Median distance of the values from the line."""
+    num_steps: int
+    """Behind the warm-up, from the first row to the last."""
 
     @property
     def pace(self) -> float:
@@ -64,12 +66,18 @@ class Trend(NamedTuple):
 
     @property
     def is_steady(self) -> bool:
-        """Whether they rise for sure, and still did at the end."""
+        """Whether they rise for sure, and still did at the end.
+
+        Where most steps are behind a rise that has ended, the slope is that of the noise.
+        """
         goes_on = self.pace > self.slope * STILL
-        return bool(self.slope > 0 and self.rise > _NOISE * self.noise and goes_on)
+        explains = self.pace * self.num_steps >= STILL * self.rise
+        is_seen = self.rise > _NOISE * self.noise
+        return bool(self.slope > 0 and is_seen and goes_on and explains)
 
 
-_NONE: Final = Trend(*[float("nan")] * 4)
+_NAN: Final = float("nan")
+_NONE: Final = Trend(_NAN, _NAN, _NAN, _NAN, 0)
 
 
 def warmup_rows(num_rows: int) -> int:
@@ -103,13 +111,16 @@ def trend(steps: npt.NDArray[np.int64], values: Floats) -> Trend:
     found = _theil_sen(x, y)
     if np.isnan(found):
         return _NONE
+    first, begins = median(steps[:per_group]), median(values[:per_group])
     # Medians stand for the middles of their groups: the ends lie half a group further out.
-    whole = float(steps[-1] - steps[0]) / float(x[-1] - x[0]) if x[-1] > x[0] else 1.0
+    length = float(steps[-1] - steps[0])
+    whole = length / float(x[-1] - first) if x[-1] > first else 1.0
     num_late = num_groups // _LATE
     late = float("nan")
     if num_late >= MIN_ROWS:
         late = _another(found, x[-num_late:], y[-num_late:])
-    return Trend(found, float(y[-1] - y[0]) * whole, late, _noise(found, x, y))
+    rise = float(y[-1] - begins) * whole
+    return Trend(found, rise, late, _noise(found, x, y), round(length) + 1)
 
 
 def _theil_sen(x: Floats, y: Floats) -> float:

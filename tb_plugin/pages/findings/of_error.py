@@ -141,11 +141,16 @@ def _finding(
 def _case(case: Case, around: Around) -> Case:
     facts = case.facts
     is_given = facts.capacity_bytes is None and around.capacity_bytes is not None
+    capacity = around.capacity_bytes if is_given else facts.capacity_bytes
+    limit, fraction = facts.limit_bytes, case.setup.memory_fraction
+    if limit is None and capacity is not None and fraction is not None:
+        limit = int(fraction * capacity)
     return replace(
         case,
         facts=replace(
             facts,
-            capacity_bytes=around.capacity_bytes if is_given else facts.capacity_bytes,
+            capacity_bytes=capacity,
+            limit_bytes=limit,
             peers_peak_bytes=peak_sizes(around.peers),
             usual_non_torch_bytes=around.usual_non_torch_bytes,
             growth=_growth(facts.growth, around.growth),
@@ -280,9 +285,9 @@ class Peers:
         return int(np.median(used)) if used else None
 
     def growth(self, rank: int) -> Growth | None:
-        """Growth of a rank's step peaks; None where they do not rise."""
+        """Growth of a rank's step peaks; None where they do not rise, or only at first."""
         facts = self._facts.get(rank)
-        if facts is None or not (facts.growth > 0 and facts.rise > 0):
+        if facts is None or not (facts.is_growing or facts.rose_for_long):
             return None
         return Growth(
             num_bytes=int(facts.rise),

@@ -16,7 +16,7 @@ from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.arrays import median
 from tb_plugin.analysis.findings.growth import GrowingRank
 from tb_plugin.analysis.series.buckets import during
-from tb_plugin.analysis.series.growth import WARMUP_FRACTION, Trend, trend
+from tb_plugin.analysis.series.growth import STILL, WARMUP_FRACTION, Trend, trend
 from tb_plugin.analysis.series.rows import NO_STEP
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
 
@@ -107,7 +107,9 @@ class FileFacts:
     """Bytes per step of what is allocated when a step ends; of the steps' peaks where that
     is not recorded, and of resident memory without a device."""
     rise: float = float("nan")
-    """What that memory rose by in all, from the first steps to the last."""
+    """What that memory rose by in the steps behind the warm-up."""
+    growth_steps: int = 0
+    """How many these are."""
     late_growth: float = float("nan")
     """Bytes per step in the last third of the steps, where that differs."""
     is_growing: bool = False
@@ -126,6 +128,12 @@ class FileFacts:
     latest: dict[str, float] = field(default_factory=dict)
     """By column: the highest of its last steps."""
 
+    @property
+    def rose_for_long(self) -> bool:
+        """Whether the pace of all steps explains the rise: most of them took part in it."""
+        explained = self.growth * self.growth_steps
+        return self.growth > 0 and self.rise > 0 and explained >= STILL * self.rise
+
     def growing(
         self, rank: int, peak: float, capacity: float | None
     ) -> GrowingRank | None:
@@ -136,7 +144,7 @@ class FileFacts:
             rank=rank,
             slope=self.growth if np.isnan(self.late_growth) else self.late_growth,
             rise=self.rise,
-            num_steps=self.num_steps,
+            num_steps=self.growth_steps,
             last_step=self.last_step or 0,
             peak=peak,
             capacity=capacity,
@@ -258,7 +266,8 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
         if main.first[0] != NO_STEP:
             held = columns.get(ALLOCATED_NOW) or main
             found = trend(held.first, held.values)
-            facts.growth, facts.rise, facts.late_growth, _ = found
+            facts.growth, facts.rise, facts.late_growth = found[:3]
+            facts.growth_steps = found.num_steps
             facts.is_growing = found.is_steady and ALLOCATED in columns
     least = _BESIDE_SHARE if ALLOCATED in columns else _HOST_SHARE
     for name in (RSS, WORKERS):

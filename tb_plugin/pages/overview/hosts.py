@@ -41,12 +41,13 @@ def growing_processes_of(
             rank=rank,
             slope=growth.pace,
             rise=growth.rise,
-            num_steps=of_rank.num_steps,
+            num_steps=growth.num_steps,
             last_step=of_rank.last_step or 0,
             peak=of_rank.readings[column].value,
             room=rooms[header.host],
             num_workers=of_rank.num_workers,
-            pinned_rise=of_rank.pinned_rise,
+            # Nothing is pinned for a device that there is not.
+            pinned_rise=0.0 if header.device_type == "cpu" else of_rank.pinned_rise,
         )
         processes.append(process)
     return processes

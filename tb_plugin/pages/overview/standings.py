@@ -71,8 +71,8 @@ def standing_of(
         status = "out_of_memory"
     elif is_known and _leaks(run, known):
         status = "leak"
-    elif summary.live:
-        status = "live"
+    elif summary.live or (run.attempts and run.attempts[-1].ended == "running"):
+        status = "live"  # a rank writes on, whichever has closed already
     elif run.attempts and not run.unfinished and run.attempts[-1].ended in _STOPPED:
         status = "stopped"
     elif is_known and not summary.num_problems:

@@ -30,7 +30,7 @@ _COUNTS: Final = (
 )
 DEVICE_MEMORY: Final = "device memory"
 _MEMORY: Final = {ALLOCATED_NOW: DEVICE_MEMORY, RSS: "host memory"}
-"""Columns that a collection may lower, the first one that is recorded counts."""
+"""Columns that a collection may lower, the first one that it does lower counts."""
 
 
 class MemoryInCycles(NamedTuple):
@@ -49,7 +49,8 @@ def memory_in_cycles(
         key = SeriesKey(STEP_TABLE, column)
         if schemas_of(file, key):
             teeth = _sawtooth_of(file, series, key, budget)
-            return None if teeth is None else MemoryInCycles(memory, teeth)
+            if teeth is not None:
+                return MemoryInCycles(memory, teeth)
     return None
 
 

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from collector.format.columns import MEMORY, PINNED, WORKERS
+from tb_plugin.analysis.findings.host_growth import (
+    GrowingProcess,
+    HostRoom,
+    growing_processes,
+)
+from tb_plugin.analysis.findings.text import size_text
 from tb_plugin.analysis.series.growth import trend
 from tests.builders import RunBuilder
+from tests.errors_found import errors_in
+from tests.oom_reports import add_report
 from tests.tb_plugin.client import Page
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -38,6 +46,12 @@ def settling_process(rng, steps):
     return 4 * GIB + np.floor(rises / (4 * MIB)) * 4 * MIB
 
 
+def filled_for_a_while(rng, steps):
+    """Caches that fill long after the warm-up, and what a process's pages come and go by."""
+    rises = np.minimum(steps, rng.integers(30, 110)) * 20 * MIB
+    return 4 * GIB + rises + rng.uniform(-MIB, MIB, len(steps))
+
+
 def one_jump(rng, steps):
     return 20 * GIB + np.where(steps > rng.integers(20, 180), GIB, 0)
 
@@ -54,6 +68,7 @@ def sawtooth(rng, steps):
         evaluations,
         filling_cache,
         settling_process,
+        filled_for_a_while,
         one_jump,
         sawtooth,
     ],
@@ -105,10 +120,69 @@ def test_the_finding_says_the_pace_and_when_the_device_is_full(tmp_path):
     assert one["severity"] == "warning"
     # 80 GiB less the 10 above the 30 at the start, 50 MiB at a time.
     left = (80 - 40) * GIB / (50 * MIB) - (STEPS - 1)
-    assert "The device memory of rank 2 grows 50.0 MiB per step" in one["sentence"]
+    # What it rose by is of the steps that are named: those behind the warm-up.
+    rise = size_text((STEPS * 0.9 - 1) * 50 * MIB)
+    assert one["sentence"].startswith(
+        f"The device memory of rank 2 grows 50.0 MiB per step, {rise} over the last"
+        f" {STEPS * 9 // 10} steps."
+    )
     assert f"step {STEPS - 1 + round(left):,}" in one["sentence"]
     assert one["sentence"].endswith("Rank 1 grows, too.")
     assert "history=True" not in "".join(told["text"] for told in one["advice"])
+
+
+def test_the_rise_is_of_the_rows_whatever_they_are_grouped_by():
+    for num in range(40, 400, 7):
+        steps = np.arange(num)
+        found = trend(steps, np.minimum(steps, num // 2) * 3.0)
+        start = num - found.num_steps
+        assert found.rise <= 1.1 * (num // 2 - min(start, num // 2)) * 3.0
+
+
+def ran_out_beside(tmp_path, held):
+    """The verdict on an error of a run that held so much after each step."""
+    rank = RunBuilder(tmp_path).rank(0, world_size=1)
+    steps = np.arange(len(held))
+    rank.steps(steps, allocated_bytes=held, allocated_peak_bytes=held + GIB)
+    add_report(rank, step=len(held) - 1)
+    rank.close(how="exception", step=len(held) - 1)
+    (one,) = errors_in(Page(tmp_path).of_run("/findings"))
+    return one
+
+
+@pytest.mark.parametrize("share", [0.25, 0.35])
+def test_memory_that_grew_only_at_first_did_not_fill_the_device(tmp_path, share):
+    steps = np.arange(600)
+    noise = np.random.default_rng(1).integers(-200 * MIB, 200 * MIB, len(steps))
+    held = 55 * GIB + np.minimum(steps / (share * len(steps)), 1) * 15 * GIB + noise
+    one = ran_out_beside(tmp_path, held.astype(np.int64))
+    assert one["key"] == "really_full"
+    assert "retain" not in " ".join(told["text"] for told in one["advice"])
+
+
+def test_memory_that_grew_to_the_end_filled_the_device(tmp_path):
+    held = 30 * GIB + np.arange(600) * 80 * MIB
+    assert ran_out_beside(tmp_path, held)["key"] == "growth"
+
+
+def test_what_is_used_up_already_is_not_forecast():
+    room = HostRoom("n0", 0.0, 32.0 * GIB, 8.0 * MIB, 1)
+    one = GrowingProcess(0, 8.0 * MIB, 2.0 * GIB, 270, 299, 4.0 * GIB, room)
+    finding = growing_processes([one], workers=False)
+    assert finding is not None
+    assert finding.sentence.endswith(
+        "By now nothing is left of the control group's 32.0 GiB."
+    )
+
+
+def test_no_pinned_memory_is_suspected_without_a_device(tmp_path):
+    steps = np.arange(STEPS)
+    rank = RunBuilder(tmp_path).rank(0, device_type="cpu", device_total_bytes=None)
+    rank.steps(steps, rss_bytes=4 * GIB + 20 * MIB * steps)
+    rank.close()
+    found = Page(tmp_path).of_run("/findings")["findings"]
+    (one,) = (finding for finding in found if finding["key"] == "growing_host")
+    assert "pinned" not in advice_on(one)
 
 
 def test_a_growing_host_and_growing_workers_are_found_beside_a_steady_device(tmp_path):

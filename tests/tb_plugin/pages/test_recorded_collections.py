@@ -94,6 +94,24 @@ def test_cycles_that_hold_most_are_the_verdict(tmp_path):
     assert ".item()" not in advice(one)
 
 
+def test_cycles_of_host_memory_are_named_beside_a_device_that_stays_as_it_is(tmp_path):
+    rows = played(large_cycles)
+    held, partial, full, objects = rows.T
+    rank = RunBuilder(tmp_path).rank(0, world_size=1)
+    rank.steps(
+        range(len(rows)),
+        extra=GARBAGE,
+        allocated_bytes=np.full(len(rows), 20 * GIB),
+        rss_bytes=held,
+        gc_partial_collections=partial,
+        gc_full_collections=full,
+        gc_collected_objects=objects,
+    )
+    rank.close()
+    (sentence,) = errors_and_cycles(tmp_path)[1]
+    assert sentence.startswith("The host memory of rank 0 rises from step to step")
+
+
 def test_cycles_that_hold_little_are_named_beside_the_verdict(tmp_path):
     rank = RunBuilder(tmp_path).rank(0)
     write(rank, played(small_cycles))

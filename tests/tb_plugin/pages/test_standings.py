@@ -86,6 +86,22 @@ def test_a_file_that_is_being_written_is_not_fine(tmp_path):
     assert standing(page)[0] == "live"
 
 
+def test_a_run_of_which_one_rank_has_ended_is_not_fine(tmp_path):
+    import time
+
+    from collector.format.records import ClockAnchor
+
+    now = time.time_ns()
+    started = ClockAnchor(wall_ns=now, monotonic_ns=0)
+    builder = RunBuilder(tmp_path / "run")
+    for number in range(2):
+        rank = builder.rank(number, world_size=2, started=started, start_ns=now)
+        rank.steps(STEPS, allocated_peak_bytes=np.full(len(STEPS), 10 * GIB))
+        if number == 0:
+            rank.close()
+    assert standing(Page(tmp_path))[0] == "live"
+
+
 def test_a_peak_stays_while_what_was_written_since_is_read(tmp_path, monkeypatch):
     page = recorded(tmp_path, num_ranks=2)
     assert standing(page) == ("fine", "")
