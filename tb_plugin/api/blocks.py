@@ -207,7 +207,7 @@ class LedgerEntry(Struct, frozen=True):
 
     key: str
     """live, rounding, pending_free, inactive_split, free_segments, private_pools,
-    non_torch; see `analysis.allocator.free_blocks.RESERVED_KEYS`."""
+    non_torch; see `analysis.allocator.moment.ledger.RESERVED_KEYS`."""
     bytes: float | None
     """None: nothing recorded it."""
     caveat: str

@@ -20,9 +20,9 @@ import pytest
 
 import collector
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.allocator.free_blocks import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import OTHER, attribution
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES

@@ -11,14 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.free_blocks import (
-    arenas,
-    fit,
-    free_sizes,
-    ledger,
-    pins,
-)
 from tb_plugin.analysis.allocator.live import by_stack, holders, live_rows, range_sums
+from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
+from tb_plugin.analysis.allocator.moment.fit import fit
+from tb_plugin.analysis.allocator.moment.ledger import ledger
+from tb_plugin.analysis.allocator.moment.pins import pins
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.stacking import columns
 from tb_plugin.analysis.categories.attribution import attribution

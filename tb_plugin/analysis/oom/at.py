@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.free_blocks import arenas, fit
 from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, SEGMENT_MAP
 from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.moment.arenas import arenas
+from tb_plugin.analysis.allocator.moment.fit import fit
 from tb_plugin.analysis.arrays import largest_groups
 from tb_plugin.analysis.categories.passes import TRAINING
 from tb_plugin.analysis.findings.conditions import Setup, memory_fraction_in

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.free_blocks import fit, obstacle, releasable
 from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.allocator.moment.arenas import releasable
+from tb_plugin.analysis.allocator.moment.fit import fit, obstacle
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.frames import stack_label
 from tb_plugin.analysis.findings.text import size_text
@@ -16,7 +17,7 @@ from tb_plugin.api.segments import SegmentFigure, SegmentsWhy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.allocator.free_blocks import Fit, Obstacle
+    from tb_plugin.analysis.allocator.moment.fit import Fit, Obstacle
     from tb_plugin.analysis.allocator.segments import SegmentState
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.segments import SegmentPinners

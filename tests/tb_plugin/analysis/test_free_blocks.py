@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.free_blocks import (
-    arenas,
-    fit,
-    free_sizes,
-    obstacle,
-    pins,
-    releasable,
-)
+from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes, releasable
+from tb_plugin.analysis.allocator.moment.fit import fit, obstacle
+from tb_plugin.analysis.allocator.moment.pins import pins
 from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE

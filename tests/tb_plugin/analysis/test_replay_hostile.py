@@ -6,14 +6,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.free_blocks import (
-    RESERVED_KEYS,
-    arenas,
-    fit,
-    free_sizes,
-    ledger,
-    pins,
-)
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import (
     by_stack,
@@ -22,6 +14,10 @@ from tb_plugin.analysis.allocator.live import (
     live_totals,
     range_sums,
 )
+from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
+from tb_plugin.analysis.allocator.moment.fit import fit
+from tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator.moment.pins import pins
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tests.tb_plugin.analysis.snapshots import (
