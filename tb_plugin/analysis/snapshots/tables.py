@@ -27,8 +27,8 @@ from tb_plugin.analysis.snapshots.extras import (
     settings_of,
     tensors_of,
 )
+from tb_plugin.analysis.snapshots.numbering import Numbering
 from tb_plugin.analysis.snapshots.snapshot import (
-    DEFAULT_POOL,
     HOST,
     INACTIVE,
     MAX_BYTES,
@@ -75,8 +75,7 @@ class _Maker:
         self._oddities: dict[str, int] = {}
         self._left_out: dict[str, int] = {}
         self._texts = list(texts_of(tables, "strings", "text"))
-        self._streams: dict[int, int] = {0: 0}
-        self._pools: dict[tuple[int, int], int] = {DEFAULT_POOL: 0}
+        self._numbering = Numbering(self._texts)
         self._histories = block_histories(tables, self._texts)
 
     def snapshot(self) -> Snapshot:
@@ -96,8 +95,8 @@ class _Maker:
             devices=(*devices, *self._pinned_host_memory(num_stacks)),
             stacks=stacks,
             texts=tuple(self._texts),
-            streams=tuple(self._streams),
-            pools=tuple(self._pools),
+            streams=tuple(self._numbering.streams),
+            pools=tuple(self._numbering.pools),
             annotations=annotations_of(self._tables, self._texts),
             tensors=tensors_of(self._tables),
             settings=settings_of(self._tables),
@@ -184,7 +183,7 @@ class _Maker:
         free = constant(NOTHING, len(table))
         if "device_free" in table:
             free = np.where(action == OOM, table.ints("device_free", NOTHING), NOTHING)
-        metadata = self._meaning(table, "user_metadata")
+        metadata = self._numbering.text_rows(table, "user_metadata")
         annotates = action == ANNOTATE
         addr, has_no_addr = table.checked("addr", 0)
         size, has_no_size = self._sizes(table, "size", "addr")
@@ -192,15 +191,15 @@ class _Maker:
             action=action,
             addr=addr,
             size=size,
-            stream=self._stream_rows(table),
+            stream=self._numbering.stream_rows(table),
             time_us=self._times(table),
             stack=self._rows(table, "frames", num_stacks),
             tag=np.where(annotates, NOTHING, metadata) if annotates.any() else metadata,
             annotation=np.where(annotates, metadata, NOTHING)
             if annotates.any()
             else constant(NOTHING, len(table)),
-            compile_context=self._meaning(table, "compile_context"),
-            pool=self._pool_rows(table, "pool_id"),
+            compile_context=self._numbering.text_rows(table, "compile_context"),
+            pool=self._numbering.pool_rows(table, "pool_id"),
             device_free=free,
         )
         trace = table.narrow("device", 0)
@@ -248,8 +247,8 @@ class _Maker:
         segments = Segments(
             address=address,
             total_size=size,
-            stream=self._stream_rows(table),
-            pool=np.maximum(self._pool_rows(table, "segment_pool_id"), 0),
+            stream=self._numbering.stream_rows(table),
+            pool=np.maximum(self._numbering.pool_rows(table, "segment_pool_id"), 0),
             is_large=kind == 1,
             is_expandable=table.ints("is_expandable", 0) == 1,
             stack=self._rows(table, "frames", num_stacks),
@@ -328,75 +327,9 @@ class _Maker:
         self._count("stacks that are not there", num_wrong)
         return values
 
-    def _meaning(self, table: Table, name: str) -> Ints:
-        """Rows of texts that say something: not empty, not `N/A`."""
-        values = table.text_rows(name)
-        if table.kind(name) == "value":
-            values = self._as_texts(table, name)
-        means = np.arange(len(self._texts) + 1, dtype=np.int32)
-        means[-1] = NOTHING  # where NOTHING looks
-        empty = [row for row, text in enumerate(self._texts) if text in ("", "N/A")]
-        means[empty] = NOTHING
-        rows, place = grouped(values)
-        if (means[rows] == NOTHING).all():
-            return constant(NOTHING, len(values))
-        return means[rows][place]
-
-    def _as_texts(self, table: Table, name: str) -> Ints:
-        """Rows of texts for values of any kind: a dict is written `key=value, ...`."""
-        rows, values = table.values(name)
-        place = {text: row for row, text in enumerate(self._texts)}
-        texts = [_readable(value) for value in values]
-        self._texts += dict.fromkeys(text for text in texts if text not in place)
-        place.update((text, row) for row, text in enumerate(self._texts))
-        return np.array([*(place[text] for text in texts), NOTHING], np.int64)[rows]
-
-    def _stream_rows(self, table: Table) -> Ints:
-        return _numbered(table.ints("stream", 0), self._streams)
-
-    def _pool_rows(self, table: Table, name: str) -> Ints:
-        first, second = table.pair(name)
-        if first is None or second is None:
-            return constant(NOTHING, len(table))
-        (of_first, a), (of_second, b) = grouped(first), grouped(second)
-        width = max(1, len(of_second))
-        if len(of_first) == len(of_second) == 1:
-            pairs, place = np.zeros(1, np.int64), constant(0, len(table))
-        else:
-            pairs, place = grouped(a.astype(np.int64) * width + b)
-        ids = zip(of_first[pairs // width], of_second[pairs % width], strict=True)
-        rows = [
-            self._pools.setdefault((int(one), int(other)), len(self._pools))
-            if one >= 0 and other >= 0
-            else NOTHING
-            for one, other in ids
-        ]
-        return _of_rows(rows, place)
-
     def _note(self, what: str, wrong: Flags) -> None:
         self._count(what, int(np.count_nonzero(wrong)))
 
     def _count(self, what: str, count: int) -> None:
         if count:
             self._oddities[what] = self._oddities.get(what, 0) + count
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={entry}" for key, entry in value.items())
-    return "" if value is None else str(value)
-
-
-def _numbered(values: Ints, known: dict[int, int]) -> Ints:
-    found, place = grouped(values)
-    rows = [known.setdefault(int(value), len(known)) for value in found.tolist()]
-    return _of_rows(rows, place)
-
-
-def _of_rows(rows: list[int], place: Ints) -> Ints:
-    """The row at each place; where there is but one it takes no memory."""
-    if len(rows) == 1:
-        return constant(rows[0], len(place))
-    return np.array(rows, np.int32)[place]
