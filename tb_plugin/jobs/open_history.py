@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 import numpy as np
 
 from tb_plugin.analysis.allocator import groups
-from tb_plugin.analysis.allocator.lifetimes import OOM, levels
+from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from tb_plugin.analysis.allocator.selection import everything, selected
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.categories.forward_modules import forward_modules
 from tb_plugin.analysis.snapshots.marks import marks_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
     from tb_plugin.analysis.allocator.replay import Replayed
+    from tb_plugin.analysis.allocator.selection import Selection
     from tb_plugin.analysis.categories.attribution import Attribution
     from tb_plugin.analysis.categories.forward_modules import ForwardModules
     from tb_plugin.analysis.snapshots.marks import Marks
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _US_PER_MS: Final = 1e3
-_MAX_SHOWN: Final = 4
+_MAX_SELECTIONS: Final = 4
 """Choices of stream and pool that are kept."""
 
 
@@ -57,27 +59,6 @@ class Capacity:
     num_bytes: int
     device: int | None
     """None: nobody recorded which device it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Allocations of one stream or pool, or all: what a picture is made of."""
-
-    lives: Ints | None
-    """By life: whether it belongs to it; None: all do."""
-    level: Levels
-    """Bytes of them after each event, `residual_bytes` more than known."""
-    residual_bytes: int
-    reserved: Callable[[Ints], npt.NDArray[np.float64]]
-    """Bytes reserved for them at moments; NaN: not to be told."""
-
-    def rows(self, rows: Ints) -> Ints:
-        """Those of some rows of lives that belong to it."""
-        return rows if self.lives is None else rows[self.lives[rows]]
-
-    def known_at(self, moments: Ints) -> Ints:
-        """Bytes of what is known to live at some moments."""
-        return self.level.at(moments) - self.residual_bytes
 
 
 class OpenDevice:
@@ -206,8 +187,8 @@ class OpenDevice:
         """All allocations in one group."""
         return groups.one_group(len(self.lives))
 
-    def shown(self, stream: int | None, pool: int | None) -> Shown:
-        """What is of a stream and a pool, rows of the snapshot's; None: of any.
+    def selection(self, stream: int | None, pool: int | None) -> Selection:
+        """Allocations of a stream and a pool, rows of the snapshot's; None: of any.
 
         Raises:
             NotFoundError: the history has no such stream or pool.
@@ -216,42 +197,12 @@ class OpenDevice:
         _check_row("stream", stream, len(snapshot.streams))
         _check_row("pool", pool, len(snapshot.pools))
         if stream is None and pool is None:
-            return Shown(None, self.active, self.residual_bytes, self._all_reserved)
+            return everything(self.replay, self.residual_bytes)
         return self.lazy.get(
-            f"shown {stream} {pool}", lambda: self._shown(stream, pool), most=_MAX_SHOWN
+            f"selection {stream} {pool}",
+            lambda: selected(self.replay, stream, pool),
+            most=_MAX_SELECTIONS,
         )
-
-    def _all_reserved(self, moments: Ints) -> npt.NDArray[np.float64]:
-        return self.reserved.at(moments).astype(np.float64)
-
-    def _shown(self, stream: int | None, pool: int | None) -> Shown:
-        of_life = np.ones(len(self.lives), np.bool_)
-        if stream is not None:
-            of_life &= self.replay.stream == stream
-        if pool is not None:
-            of_life &= self.replay.pool == pool
-        lives = self.lives.take(np.flatnonzero(of_life))
-        end_bytes = int(lives.size[lives.gone == self.num_events].sum())
-        level = levels(lives, self.num_events, end_bytes, active=True)
-        return Shown(of_life, level, 0, self._reserved_for(stream, pool))
-
-    def _reserved_for(
-        self, stream: int | None, pool: int | None
-    ) -> Callable[[Ints], npt.NDArray[np.float64]]:
-        if stream is not None and pool is not None:
-            return lambda moments: np.full(len(moments), np.nan)
-        if pool is not None:
-            changes, row = self.replay.reserved_by_pool(), pool
-        else:
-            changes, row = self.replay.reserved_by_stream(), stream or 0
-        events, after = changes.levels(row)
-        steps = np.concatenate([changes.first[row : row + 1], after])
-
-        def at(moments: Ints) -> npt.NDArray[np.float64]:
-            place = np.searchsorted(events, moments, "right")
-            return np.asarray(steps[place], np.float64)
-
-        return at
 
     def time_ms(self, moment: int) -> float | None:
         """When an event was, since the epoch; None before all, and without times."""

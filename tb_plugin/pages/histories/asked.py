@@ -25,12 +25,13 @@ from tb_plugin.pages.of_run import setup_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tb_plugin.analysis.allocator.selection import Selection
     from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
     from tb_plugin.server.state import Reading, State
 
 PICTURE_SECONDS: Final = 3.0
@@ -93,7 +94,7 @@ def of_history(
 
 
 D = TypeVar("D", bound=DeviceQuery)
-DeviceView: TypeAlias = "Callable[[OpenDevice, Shown, D], object]"
+DeviceView: TypeAlias = "Callable[[OpenDevice, Selection, D], object]"
 
 
 def of_device(
@@ -108,7 +109,7 @@ def of_device(
         @of_history(name, query)
         def of_its_history(history: OpenHistory, asked: D) -> object:
             device = history.device(asked.device)
-            return view(device, device.shown(asked.stream, asked.pool), asked)
+            return view(device, device.selection(asked.stream, asked.pool), asked)
 
         return of_its_history
 

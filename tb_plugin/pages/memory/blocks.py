@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.groups import Group, Groups
     from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.allocator.selection import Selection
     from tb_plugin.analysis.allocator.stacking import Stacking
     from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.api.modules import CategoryGroup
-    from tb_plugin.jobs.open_history import OpenDevice, Shown
+    from tb_plugin.jobs.open_history import OpenDevice
     from tb_plugin.pages.memory.segments import SegmentsQuery
 
 Axis: TypeAlias = Literal["event", "time"]
@@ -86,7 +87,7 @@ class AllocationsQuery(PictureQuery, frozen=True):
 
 @of_device("allocations", AllocationsQuery)
 def allocations(
-    device: OpenDevice, shown: Shown, query: AllocationsQuery
+    device: OpenDevice, shown: Selection, query: AllocationsQuery
 ) -> AllocationsResponse:
     """One tile of the picture."""
     found = columns_of(device, shown, query)
@@ -123,7 +124,7 @@ def allocations(
 
 def _tile(
     device: OpenDevice,
-    shown: Shown,
+    shown: Selection,
     query: PictureQuery,
     found: Columns,
     picture: Stacking,
@@ -174,7 +175,7 @@ def axis_of(device: OpenDevice, query: WindowQuery) -> Axis:
     return query.axis if device.has_times else "event"
 
 
-def columns_of(device: OpenDevice, shown: Shown, query: WindowQuery) -> Columns:
+def columns_of(device: OpenDevice, shown: Selection, query: WindowQuery) -> Columns:
     """The pixel columns of a question: the same for all routes that show columns."""
     after = shown.level.after
     clock = device.clock_us if query.axis == "time" else None
@@ -200,11 +201,11 @@ def window_of(
     return int(found.start[0]), int(np.searchsorted(clock, end * US_PER_MS, "right"))
 
 
-def of_shown(group: Ints, shown: Shown) -> Ints:
+def of_shown(group: Ints, shown: Selection) -> Ints:
     """Groups by life, below 0 of those that are not shown."""
-    if shown.lives is None:
+    if shown.is_selected is None:
         return group
-    return np.where(shown.lives, group.astype(np.int32), HIDDEN)
+    return np.where(shown.is_selected, group.astype(np.int32), HIDDEN)
 
 
 def lives_of(
@@ -247,7 +248,7 @@ def runs_of(picture: Stacking) -> AllocationRuns:
 
 
 def _groups(
-    device: OpenDevice, groups: Groups, moment: int, shown: Shown
+    device: OpenDevice, groups: Groups, moment: int, shown: Selection
 ) -> tuple[AllocationGroup, ...]:
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))
@@ -289,7 +290,7 @@ class SegmentTimelineQuery(PictureQuery, frozen=True):
 
 @of_device("segment_timeline", SegmentTimelineQuery)
 def segment_timeline(
-    device: OpenDevice, shown: Shown, query: SegmentTimelineQuery
+    device: OpenDevice, shown: Selection, query: SegmentTimelineQuery
 ) -> SegmentTimelineResponse:
     """One tile: what the allocator held of the device, piece by piece.
 

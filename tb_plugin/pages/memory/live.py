@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.free_blocks import ledger
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.live import (
     born_in,
@@ -18,6 +17,7 @@ from tb_plugin.analysis.allocator.live import (
     range_sums,
     summed,
 )
+from tb_plugin.analysis.allocator.moment.ledger import ledger
 from tb_plugin.analysis.allocator.stacking import pending_bytes, seen
 from tb_plugin.api.blocks import (
     AllocationCategory,
@@ -39,8 +39,9 @@ from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tb_plugin.analysis.allocator.selection import Selection
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 MAX_STACKS: Final = 20_000
 MAX_LIVE_STACKS: Final = 4_000
@@ -56,7 +57,7 @@ _MAX_TEXT: Final = 1000
 
 @of_device("allocation_live", MomentQuery)
 def allocation_live(
-    device: OpenDevice, shown: Shown, query: MomentQuery
+    device: OpenDevice, shown: Selection, query: MomentQuery
 ) -> AllocationLiveResponse:
     """What lives just after an event; at the peak, where none is asked for."""
     moment = moment_of(device, query.moment, shown.level.peak[1])
@@ -69,7 +70,7 @@ def allocation_live(
     freed = rows[lives.freed[rows] <= moment]
     pending = summed(lives, freed, categories.of_life, num).num_bytes
     stacks = by_stack(lives, rows)
-    is_all = shown.lives is None
+    is_all = shown.is_selected is None
     step, phase = device.step(moment)
     shown_stacks = stacks.stack[:MAX_LIVE_STACKS]
     capacity = device.history.capacity_of(device.number)
@@ -120,7 +121,7 @@ def _cut(values: Ints, rest: Sequence[int] | None = None) -> Ints:
 
 @of_device("allocation_range", WindowQuery)
 def allocation_range(
-    device: OpenDevice, shown: Shown, query: WindowQuery
+    device: OpenDevice, shown: Selection, query: WindowQuery
 ) -> AllocationRangeResponse:
     """What the events `e0` up to, without, `e1` allocated; all, where none are named."""
     num = device.num_events
@@ -178,7 +179,7 @@ def _gone_earlier(device: OpenDevice, start: int, last: int) -> Ints:
     return np.flatnonzero((gone >= start) & (gone <= last))
 
 
-def _highest(shown: Shown, start: int, stop: int) -> tuple[int, int]:
+def _highest(shown: Selection, start: int, stop: int) -> tuple[int, int]:
     """The highest known bytes in a range, and where; before it, if it is empty."""
     if stop <= start:
         at = np.array([min(start, len(shown.level.after)) - 1])
@@ -189,7 +190,7 @@ def _highest(shown: Shown, start: int, stop: int) -> tuple[int, int]:
 
 @of_device("allocation_holders", WindowQuery)
 def allocation_holders(
-    device: OpenDevice, shown: Shown, query: WindowQuery
+    device: OpenDevice, shown: Selection, query: WindowQuery
 ) -> AllocationHoldersResponse:
     """Live bytes by stack at the columns of a tile, as changes."""
     at = columns_of(device, shown, query).at

@@ -8,13 +8,9 @@ import numpy as np
 from msgspec import Meta
 
 from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.allocator.free_blocks import (
-    arenas,
-    free_sizes,
-    pins,
-    releasable,
-)
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes, releasable
+from tb_plugin.analysis.allocator.moment.pins import pins
 from tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
 from tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
 from tb_plugin.analysis.findings.text import size_text
@@ -35,11 +31,12 @@ from tb_plugin.pages.memory.blocks import allocation_groups, passing
 from tb_plugin.pages.memory.why import request_at, why_of
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.free_blocks import Pins
+    from tb_plugin.analysis.allocator.moment.pins import Pins
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
+    from tb_plugin.analysis.allocator.selection import Selection
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.segments import AllocatorAction
-    from tb_plugin.jobs.open_history import OpenDevice, Shown
+    from tb_plugin.jobs.open_history import OpenDevice
 
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000
@@ -60,7 +57,7 @@ class SegmentsQuery(MomentQuery, frozen=True):
 
 @of_device("segments", SegmentsQuery)
 def segments(
-    device: OpenDevice, _shown: Shown, query: SegmentsQuery
+    device: OpenDevice, _shown: Selection, query: SegmentsQuery
 ) -> SegmentsResponse:
     """Segments and blocks of a device just after an event."""
     moment = moment_of(device, query.moment, default_moment(device))

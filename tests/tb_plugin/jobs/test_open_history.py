@@ -52,7 +52,7 @@ def test_a_history_that_nobody_holds_is_gone_at_once():
     device = history.device(0)
     for colour in ("category", "module", "stack", "age", "stream", "pool"):
         assert device.groups(colour)  # type: ignore[arg-type]  # these words
-    assert device.shown(0, None).reserved(np.array([0])) >= 0
+    assert device.selection(0, None).reserved(np.array([0])) >= 0
     told = weakref.ref(history), weakref.ref(device)
     del history, device
     assert told[0]() is None

@@ -1,0 +1,85 @@
+"""Allocations of one stream, one pool or both, or all: what a picture is drawn of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import levels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tb_plugin.analysis.allocator.lifetimes import Levels
+    from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some allocations of a device, and the levels that they make up."""
+
+    is_selected: Flags | None
+    """By life; None: all are."""
+    level: Levels
+    """Bytes of them after each event, `residual_bytes` more than known."""
+    residual_bytes: int
+    reserved: Callable[[Ints], Floats]
+    """Bytes reserved for them at moments; NaN: not to be told."""
+
+    def rows(self, rows: Ints) -> Ints:
+        """Those of some rows of lives that are selected."""
+        return rows if self.is_selected is None else rows[self.is_selected[rows]]
+
+    def known_at(self, moments: Ints) -> Ints:
+        """Bytes of what is known to live at some moments."""
+        return self.level.at(moments) - self.residual_bytes
+
+
+def everything(replay: Replay, residual_bytes: int) -> Selection:
+    """All allocations of a device.
+
+    `residual_bytes`: its active level less the sum of what is known to live.
+    """
+    reserved = replay.reserved.levels
+    return Selection(
+        None,
+        replay.active,
+        residual_bytes,
+        lambda moments: reserved.at(moments).astype(np.float64),
+    )
+
+
+def selected(replay: Replay, stream: int | None, pool: int | None) -> Selection:
+    """Those of a stream and a pool, rows of the snapshot's; None: of any."""
+    is_selected = np.ones(len(replay.lives), np.bool_)
+    if stream is not None:
+        is_selected &= replay.stream == stream
+    if pool is not None:
+        is_selected &= replay.pool == pool
+    lives = replay.lives.take(np.flatnonzero(is_selected))
+    end_bytes = int(lives.size[lives.gone == replay.num_events].sum())
+    level = levels(lives, replay.num_events, end_bytes, active=True)
+    return Selection(is_selected, level, 0, _reserved_for(replay, stream, pool))
+
+
+def _reserved_for(
+    replay: Replay, stream: int | None, pool: int | None
+) -> Callable[[Ints], Floats]:
+    """Segments are of a pool, and of a stream: what both have of them nobody knows."""
+    if stream is not None and pool is not None:
+        return lambda moments: np.full(len(moments), np.nan)
+    if pool is not None:
+        changes, row = replay.reserved_by_pool(), pool
+    else:
+        changes, row = replay.reserved_by_stream(), stream or 0
+    events, after = changes.levels(row)
+    steps = np.concatenate([changes.first[row : row + 1], after])
+
+    def at(moments: Ints) -> Floats:
+        place = np.searchsorted(events, moments, "right")
+        return np.asarray(steps[place], np.float64)
+
+    return at
