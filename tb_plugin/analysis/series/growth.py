@@ -14,6 +14,7 @@ more than the noise there.
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -93,8 +94,14 @@ def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
     return trend(steps, values).slope
 
 
-def trend(steps: npt.NDArray[np.int64], values: Floats) -> Trend:
-    """Growth per step as `slope` has it, in all, and in the last third."""
+def trend(
+    steps: npt.NDArray[np.int64], values: Floats, *, least_rise: float = -inf
+) -> Trend:
+    """Growth per step as `slope` has it, in all, and in the last third.
+
+    Values that rose by no more than `least_rise` have none: most columns of most ranks do
+    not rise, which their first and last groups tell.
+    """
     start = warmup_rows(len(steps))
     steps, values = steps[start:], values[start:]
     present = ~np.isnan(values)
@@ -106,20 +113,24 @@ def trend(steps: npt.NDArray[np.int64], values: Floats) -> Trend:
     per_group = len(steps) // num_groups
     # What does not fill a group is left out at the front, next to the warm-up.
     used = slice(len(steps) - num_groups * per_group, None)
+    ends = slice(per_group), slice(-per_group, None)
+    first, last = (median(steps[end]) for end in ends)
+    begins, ends_at = (median(values[end]) for end in ends)
+    # Medians stand for the middles of their groups: the ends lie half a group further out.
+    length = float(steps[-1] - steps[0])
+    whole = length / (last - first) if last > first else 1.0
+    rise = (ends_at - begins) * whole
+    if rise <= least_rise:
+        return _NONE
     x = _median_of_rows(steps[used].reshape(num_groups, per_group).astype(np.float64))
     y = _median_of_rows(values[used].reshape(num_groups, per_group))
     found = _theil_sen(x, y)
     if np.isnan(found):
         return _NONE
-    first, begins = median(steps[:per_group]), median(values[:per_group])
-    # Medians stand for the middles of their groups: the ends lie half a group further out.
-    length = float(steps[-1] - steps[0])
-    whole = length / float(x[-1] - first) if x[-1] > first else 1.0
     num_late = num_groups // _LATE
     late = float("nan")
     if num_late >= MIN_ROWS:
         late = _another(found, x[-num_late:], y[-num_late:])
-    rise = float(y[-1] - begins) * whole
     return Trend(found, rise, late, _noise(found, x, y), round(length) + 1)
 
 

@@ -273,12 +273,13 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     for name in (RSS, WORKERS):
         process = columns.get(name)
         if process is not None and process.first[0] != NO_STEP:
-            found = trend(process.first, process.values)
-            if found.is_steady and _is_much(found, process, least):
+            much = _much(process, least)
+            found = trend(process.first, process.values, least_rise=much)
+            if found.is_steady:
                 facts.host_growth[name] = found
     pinned = columns.get(PINNED)
     if pinned is not None and pinned.first[0] != NO_STEP:
-        found = trend(pinned.first, pinned.values)
+        found = trend(pinned.first, pinned.values, least_rise=0.0)
         facts.pinned_rise = found.rise if found.is_steady else 0.0
     if FULL_COLLECTIONS in columns:
         runs = columns[FULL_COLLECTIONS].values
@@ -290,11 +291,11 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     return facts
 
 
-def _is_much(found: Trend, column: _Column, share: float) -> bool:
-    """What a process takes from its host comes and goes in large pieces."""
-    present = column.values[~np.isnan(column.values)]
+def _much(column: _Column, share: float) -> float:
+    """What a process must rise by: what it takes from its host comes and goes in pieces."""
+    first = float(column.values[np.argmax(~np.isnan(column.values))])
     least = share if len(column.values) * column.width >= _FIRST_STEPS else 1.0
-    return len(present) > 0 and found.rise > least * float(present[0])
+    return max(0.0, least * first)
 
 
 def _peak(column: _Column) -> Reading:
