@@ -299,6 +299,21 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 
 
+def test_the_list_of_runs_leaves_histories_errors_and_traces_for_later():
+    """Every first page waits for these imports."""
+    loaded = modules_after(
+        "import tb_plugin.server.state;"
+        " from tb_plugin.contract.routes import declared;"
+        " declared('runs')"
+    )
+    ours = {m for m in loaded if m.startswith("tb_plugin.")}
+    of_files = r"tb_plugin\.(analysis\.(allocator|categories|oom|snapshots|trace)"
+    later = (
+        of_files + r"|jobs\.(job|histories)|worker\.(importer|process)|pages\.findings)"
+    )
+    assert {module for module in ours if re.match(later, module)} == set()
+
+
 def test_the_loaded_plugin_never_pulls_torch_or_psutil():
     loaded = modules_after(
         "import pkgutil; from importlib import import_module;"

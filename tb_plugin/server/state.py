@@ -7,14 +7,13 @@ themselves when they are first asked, and keep it here (`State.kept`).
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import envelope
 from tb_plugin.index.store import CHECK_SECONDS, Store, glance
-from tb_plugin.jobs.histories import Histories
 from tb_plugin.jobs.lazy import LazyCache
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.losses import LossReader
@@ -23,7 +22,6 @@ from tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
 from tb_plugin.pages.overview.standings import by_need, standing_of, while_reading
 from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
 from tb_plugin.server.drop import Drops
-from tb_plugin.worker.importer import Importer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +33,9 @@ if TYPE_CHECKING:
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.logdirs import Logdir
     from tb_plugin.index.run import Run
+    from tb_plugin.jobs.histories import Histories
     from tb_plugin.pages.trace.asked import RunTraces
+    from tb_plugin.worker.importer import Importer
 
 PICKER_SECONDS: Final = 0.5
 """Time of the run picker for reading."""
@@ -75,9 +75,6 @@ class State:
         self.losses: Final[LossReader] = LossReader(self.store.series, self.facts)
         self.capacity_bytes: int | None = None
         """Size of the devices, for verdicts about files that do not record it."""
-        self.importer: Final = lru_cache(maxsize=1)(Importer)
-        """Of all files of other tools, so that few are read at a time; made late."""
-        self.histories: Final = Histories(self.importer)
         self.has_perfetto: Final = has_perfetto
         self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
         """Of runs of which all is known, with the version it was known of."""
@@ -111,6 +108,27 @@ class State:
         """Whether a request is being answered now."""
         return bool(self._asked)
 
+    def importer(self) -> Importer:
+        """The one importer of other tools' files, so that few are read at a time."""
+
+        def make() -> Importer:
+            from tb_plugin.worker.importer import Importer
+
+            return Importer()
+
+        return self.kept.get("importer", make)
+
+    @property
+    def histories(self) -> Histories:
+        """The histories that are open, or being opened."""
+
+        def make() -> Histories:
+            from tb_plugin.jobs.histories import Histories
+
+            return Histories(self.importer)
+
+        return self.kept.get("histories", make)
+
     @property
     def traces(self) -> RunTraces:
         """The traces of runs, and what is open of them."""
@@ -136,8 +154,6 @@ class State:
 
     def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
         """Every run as the run picker shows it, and how it stands, the worst first."""
-        from tb_plugin.pages.findings.findings import worst_title
-
         found = self.store.runs()
         budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
         summaries, standings = [], []
@@ -148,7 +164,7 @@ class State:
                 version, before = self.standings.get(summary.id, (None, None))
                 standing = before
                 if standing is None or version != run.version:
-                    worst = partial(worst_title, self, run, summary)
+                    worst = partial(self._worst_title, run, summary)
                     standing = standing_of(
                         run, summary, self.facts, facts_budget, worst
                     )
@@ -159,6 +175,11 @@ class State:
             summaries.append(summary)
             standings.append(standing)
         return summaries, by_need(standings, summaries)
+
+    def _worst_title(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
+        from tb_plugin.pages.findings.findings import worst_title
+
+        return worst_title(self, run, summary, budget)
 
     @contextmanager
     def reading(

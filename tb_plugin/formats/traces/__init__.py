@@ -9,11 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tb_plugin.formats.traces.args import FileArgs
-from tb_plugin.formats.traces.bytes.stored import trace_of
-from tb_plugin.worker.importer import key_of
-from tb_plugin.worker.limits import TRACE
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -41,6 +36,12 @@ def read_trace(
     Raises:
         ImportFailedError: there is no trace; its parts say why.
     """
+    # Here, because whoever lists traces imports this package and reads none.
+    from tb_plugin.formats.traces.args import FileArgs
+    from tb_plugin.formats.traces.bytes.stored import trace_of
+    from tb_plugin.worker.importer import key_of
+    from tb_plugin.worker.limits import TRACE
+
     key = key_of(os.fspath(path), listed)
     tables = importer.tables(path, TRACE, listed, note)
     chunks = tables.get("chunks")

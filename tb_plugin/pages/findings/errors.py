@@ -90,18 +90,6 @@ class ErrorsReader:
         self.facts: Final = facts
         self.cache: Final = cache
 
-        self._worst: dict[str, tuple[int, str]] = {}
-        """By run: its version, and the title of its worst finding beside errors."""
-
-    def worst_of(self, run: Run) -> str | None:
-        """What was remembered of the run, if nothing has changed since."""
-        version, title = self._worst.get(run.found.id, (-1, ""))
-        return title if version == run.version else None
-
-    def remember_worst(self, run: Run, title: str) -> None:
-        """Keep the title of the worst finding beside errors; empty: there is none."""
-        self._worst[run.found.id] = run.version, title
-
     def errors(self, run: Run, rank: int | None, budget: Budget) -> Errors:
         """What is known now; hold the run's lock."""
         return _Maker(self, run, budget).errors(rank)

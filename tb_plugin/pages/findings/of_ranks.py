@@ -18,33 +18,34 @@ from tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
+    from tb_plugin.analysis.findings.growth import Retained
     from tb_plugin.api.findings import Finding
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.pages.findings.errors import ErrorsReader
     from tb_plugin.pages.of_run import View
     from tb_plugin.pages.overview.rank_numbers import RankNumbers, Strip
 
+    ReadRetained: TypeAlias = Callable[[int], tuple[Retained | None, bool]]
+    """By rank: what the latest history says of its growth; whether it is being read."""
 
 MAX_CYCLES: Final = 8
 """Ranks of one program have the same cycles: no more are read."""
 
 
 def rank_findings(
-    reader: ErrorsReader,
     view: View[RanksQuery],
     numbers: RankNumbers,
     ran_out: Mapping[int, int],
-    *,
-    opens: bool,
+    retained: ReadRetained | None,
 ) -> tuple[list[Finding], bool]:
     """How the peaks of ranks compare and grow; whether more will be known.
 
-    `ran_out`: ranks of whose errors other findings are. `opens`: whether the history of
-    one that grows is opened, to name what it retains.
+    `ran_out`: ranks of whose errors other findings are. `retained` names what a rank that
+    grows retains; None: no history is opened for that.
     """
     run, query = view.run, view.query
     chosen = chosen_ranks(run, query)
@@ -68,7 +69,7 @@ def rank_findings(
         empty=[one for one, why in silent.items() if why is None],
         num_unread=standing.num_unread,
     )
-    grows, is_reading = _growing(reader, view, strip, ran_out, opens=opens)
+    grows, is_reading = _growing(view, strip, ran_out, retained)
     found = [grows] if grows is not None else []
     found += _growing_processes(
         run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
@@ -79,12 +80,10 @@ def rank_findings(
 
 
 def _growing(
-    reader: ErrorsReader,
     view: View[RanksQuery],
     strip: Strip,
     ran_out: Container[int],
-    *,
-    opens: bool,
+    read_retained: ReadRetained | None,
 ) -> tuple[Finding | None, bool]:
     """Device memory that grows, on ranks that have not run out of it."""
     columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
@@ -97,9 +96,9 @@ def _growing(
         and (grows := facts.growing(rank, peak, size if size > 0 else None))
     ]
     found = growing_memory(ranks, None, Setup())
-    if found is None or found.rank is None or not opens:
+    if found is None or found.rank is None or read_retained is None:
         return found, False
-    retained, is_reading = reader.retained(view.run, found.rank, view.budget)
+    retained, is_reading = read_retained(found.rank)
     setup = Setup() if is_reading else setup_of(view.run, found.rank)
     return growing_memory(ranks, retained, setup), is_reading
 
