@@ -1,10 +1,11 @@
 """Turn settings of MemProfiler, Composer's profiler and Lightning's into MemBoard's.
 
 FILE is a YAML file with, somewhere in it, a `memprofiler_cfg`, a `profiler` of Composer's
-(or its Trainer's `prof_*` and `torch_prof_*`), or a PyTorchProfiler of Lightning's with its
-`class_path`; or a program in Python that calls Composer's. The settings go to the file
-named by -o, with a comment on each key, or else to standard output with the list of keys
-on standard error. `collector.record(config=FILE)` takes a `memprofiler_cfg` as it is, too.
+(or its Trainer's `prof_*` and `torch_prof_*`) or its `callbacks` for memory and speed, or a
+PyTorchProfiler of Lightning's with its `class_path`; or a program in Python that calls
+Composer's. The settings go to the file named by -o, with a comment on each key, or else to
+standard output with the list of keys on standard error. `collector.record(config=FILE)`
+takes a `memprofiler_cfg` as it is, too.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
     """What the file sets, checked as `collector.record` checks it."""
+    from collector.config.imports.callbacks import callbacks_of
     from collector.config.imports.memprofiler import imported
     from collector.config.imports.profilers import profilers_of
     from collector.config.layers import from_document, load, nested
@@ -66,7 +68,7 @@ def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
         raise no_such_file(path)
     try:
         document = _document(path)
-        found = profilers_of(document)
+        found = [*callbacks_of(document), *profilers_of(document)]
         leaves = {p: leaf for one in found for p, leaf in one.leaves.items()}
         if imported(document) is not None:
             own, imports = from_document(document)
@@ -92,8 +94,8 @@ def _refused(what: str, path: Path) -> Failure:
         what,
         where=str(path),
         remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
-        " profiler (its YAML, or the program that calls it) or a PyTorchProfiler of"
-        " Lightning's; settings in MemBoard's own words go to"
+        " profiler or callbacks (its YAML, or the program that calls them) or a"
+        " PyTorchProfiler of Lightning's; settings in MemBoard's own words go to"
         " collector.record(config=...) as they are",
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.config.values import describe
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -27,6 +28,32 @@ class Document(NamedTuple):
         """The place of a key in words, with its line where that is known."""
         line = self.lines.get(path)
         return self.place if line is None else f"{self.place}, line {line}"
+
+    def mappings(
+        self, is_leaf: Callable[[str, Mapping[Any, Any]], bool]
+    ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+        """Every mapping with the start of its keys' paths (`cpu.`), top first.
+
+        `is_leaf`, given both, says below which none is wanted. What an alias repeats
+        comes once.
+        """
+        waiting: list[tuple[str, Any]] = [("", self.plain)]
+        seen = set()
+        while waiting:
+            above, node = waiting.pop(0)
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, Mapping):
+                yield above, node
+                if is_leaf(above, node):
+                    continue
+            pairs = node.items() if isinstance(node, Mapping) else enumerate(node)
+            waiting += [
+                (f"{above}{key}.", value)
+                for key, value in pairs
+                if isinstance(value, (Mapping, list, tuple))
+            ]
 
     def refuse_twice(self, within: str = "") -> None:
         """Refuse a key that stands twice in the part of a file that is ours.

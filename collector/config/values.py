@@ -212,8 +212,10 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(written(entry) for entry in value)}]"
-    if isinstance(value, Mapping):  # none is but empty by default
+    if isinstance(value, Options):
         return "{}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{k}: {written(v)}' for k, v in value.items())}}}"
     if isinstance(value, (int, float)):
         return str(value)
     text = code_name(value)

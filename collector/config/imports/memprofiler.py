@@ -202,7 +202,7 @@ def _is_built_in(code: Any) -> bool:
 def _find(document: Document) -> tuple[str, Any] | None:
     """The path and value of `memprofiler_cfg`, wherever it stands; None without one."""
     found: dict[int, tuple[str, Any]] = {}
-    for path, value in _walk(document.plain):
+    for path, value in _named(document):
         found.setdefault(id(value), (path, value))
     held = {key: pair for key, pair in found.items() if pair[1] is not None}
     if len(held) > 1:
@@ -215,22 +215,16 @@ def _find(document: Document) -> tuple[str, Any] | None:
     return next(iter((held or found).values()), None)
 
 
-def _walk(plain: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value under the name, top first; what refers to itself is walked once."""
-    waiting: list[tuple[str, Any]] = [("", plain)]
-    seen = set()
-    while waiting:
-        above, node = waiting.pop(0)
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        pairs = node.items() if isinstance(node, Mapping) else enumerate(node)
-        for key, value in pairs:
-            path = f"{above}{key}"
-            if str(key).rpartition(".")[2] == NAME:
-                yield path, value
-            elif isinstance(value, (Mapping, list, tuple)):
-                waiting.append((f"{path}.", value))
+def _named(document: Document) -> Iterator[tuple[str, Any]]:
+    """Every value under the name, top first."""
+
+    def is_named(key: object) -> bool:
+        return str(key).rpartition(".")[2] == NAME
+
+    for above, node in document.mappings(lambda path, _: is_named(path.rstrip("."))):
+        for key, value in node.items():
+            if is_named(key):
+                yield f"{above}{key}", value
 
 
 def _read_keys(document: Document, path: str, value: Any) -> dict[str, Became]:

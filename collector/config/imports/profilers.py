@@ -7,7 +7,6 @@ that ends in `PyTorchProfiler`, with `init_args` and `dict_kwargs`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config.imports.profiler_keys import (
@@ -17,12 +16,22 @@ from collector.config.imports.profiler_keys import (
     LIGHTNING_KEYS,
     OTHER_NAMES,
 )
-from collector.config.imports.result import Became, Imported, Key
+from collector.config.imports.result import (
+    UNPACKED,
+    Became,
+    Imported,
+    Key,
+    NotConstant,
+    is_unpacked,
+    mapping_at,
+)
 from collector.config.rules import ABSOLUTE
-from collector.config.values import Found, Setting, checked, describe
+from collector.config.values import Found, Setting, checked
 from collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from collector.config.documents import Document
 
 _HANDLER: Final = "json_trace_handler"
@@ -38,12 +47,6 @@ copies nothing unless a store is named elsewhere."""
 _WORK: Final = ("record_shapes", "profile_memory", "with_stack", "with_flops")
 
 
-class NotConstant(NamedTuple):
-    """An argument whose value a program makes when it runs; `text`: how."""
-
-    text: str
-
-
 class _Place(NamedTuple):
     name: str
     keys: Mapping[str, Key]
@@ -57,48 +60,46 @@ def is_old_argument(name: str) -> bool:
 
 
 def profilers_of(document: Document) -> list[Imported]:
-    """What becomes of each profiler in a document.
+    """What becomes of each profiler in a document, the outermost first.
 
     Raises:
         ConfigError: a key or value of one is wrong.
     """
-    return [_imported(document, place) for place in _find(document.plain, "")]
+    nodes = document.mappings(
+        lambda path, node: _place(document, path, node) is not None
+    )
+    places = (_place(document, path, node) for path, node in nodes)
+    return [_imported(document, place) for place in places if place is not None]
 
 
-def _find(node: Any, path: str) -> Iterator[_Place]:
-    """Where the arguments of a profiler stand, outermost first."""
-    if isinstance(node, (list, tuple)):
-        for index, inner in enumerate(node):
-            yield from _find(inner, f"{path}{index}.")
-        return
-    if not isinstance(node, Mapping):
-        return
+def _place(document: Document, path: str, node: Mapping[Any, Any]) -> _Place | None:
+    """The arguments of a profiler that a mapping holds; None where it holds none."""
     if str(node.get("class_path", "")).endswith("PyTorchProfiler"):
         given: dict[Any, Any] = {}
         for part in ("init_args", "dict_kwargs"):
-            given |= {f"{part}.{k}": v for k, v in (node.get(part) or {}).items()}
-        yield _Place(LIGHTNING, LIGHTNING_KEYS, path, given)
-        return
+            arguments = mapping_at(document, f"{path}{part}", node.get(part))
+            given |= {f"{part}.{key}": value for key, value in arguments.items()}
+        return _Place(LIGHTNING, LIGHTNING_KEYS, path, given)
+    is_object = path.endswith("profiler.")
     names = {str(name) for name in node}
-    if any(map(is_old_argument, names)) or (
-        path.endswith("profiler.") and names & {*_SECTIONS, "trace_handlers"}
-    ):
-        is_object = path.endswith("profiler.")  # all of it is the profiler's
-        own = {
-            name: value
-            for name, value in node.items()
-            if is_object or is_old_argument(str(name))
-        }
-        yield _Place(COMPOSER, COMPOSER_KEYS, path, own)
-        return
-    for name, inner in node.items():
-        yield from _find(inner, f"{path}{name}.")
+    is_composers = is_object and names & {*_SECTIONS, "trace_handlers"}
+    if not (is_composers or any(map(is_old_argument, names))):
+        return None
+    own = {
+        name: value
+        for name, value in node.items()
+        if is_object or is_old_argument(str(name))
+    }
+    return _Place(COMPOSER, COMPOSER_KEYS, path, own)
 
 
 def _imported(document: Document, place: _Place) -> Imported:
     given = dict(_given(document, place, place.values, "", place.path))
     values: dict[str, Any] = {
-        _HANDLER: any(key.startswith((_HANDLER, "trace_handlers")) for key in given)
+        _HANDLER: any(
+            key.startswith((_HANDLER, "trace_handlers")) and not is_unpacked(value)
+            for key, (value, _) in given.items()
+        )
     }
     where: dict[str, str] = {}
     for key, rule in place.keys.items():
@@ -128,19 +129,21 @@ def _given(
     document: Document, place: _Place, values: Mapping[Any, Any], above: str, path: str
 ) -> Iterator[tuple[str, tuple[Any, str]]]:
     for name, value in values.items():
+        if str(name).endswith(UNPACKED):  # may hold any of these
+            start = above + str(name).removesuffix(UNPACKED)
+            for key in place.keys:
+                if key.startswith(start) and "." not in key.removeprefix(start):
+                    yield key, (value, document.at(f"{path}{name}"))
+    for name, value in values.items():
         plain = str(name).removeprefix("init_args.").removeprefix("dict_kwargs.")
         key = above + OTHER_NAMES.get(plain, plain)
         where = document.at(f"{path}{name}")
+        if key.endswith(UNPACKED):
+            continue
         if key in _SECTIONS and not isinstance(value, NotConstant):
-            if value is None:
-                continue
-            if not isinstance(value, Mapping):
-                raise ConfigError(
-                    f"'{key}' in {where} must hold keys and values, got"
-                    f" {describe(value)}."
-                )
+            arguments = mapping_at(document, f"{path}{name}", value)
             below = f"{path}{name}."
-            yield from _given(document, place, value, f"{key}.", below)
+            yield from _given(document, place, arguments, f"{key}.", below)
         elif key in _SECTIONS:
             for one in place.keys:
                 if one.startswith(f"{key}."):
@@ -161,9 +164,7 @@ def _leaves(
     """Our settings for one key, and what is to be said of it."""
     value = values[key]
     if isinstance(value, NotConstant):
-        ours = " and ".join(rule.leaves)
-        by_hand = f"; set {ours} yourself" if ours else ""
-        return {}, f"the program makes it ({value.text}){by_hand}"
+        return {}, value.advice(rule.leaves)
     if name == LIGHTNING:
         return _of_lightning(key, rule, value, values)
     if key.startswith("torch_prof_") and not any(

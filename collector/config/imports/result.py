@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.config.values import UNCHANGED, Found, written
+from collector.config.values import UNCHANGED, Found, describe, written
+from collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from collector.config.documents import Document
 
 IDENTITY = "identity_lambda"
 """MemProfiler's word for a function that does nothing."""
+
+
+UNPACKED = "**"
+"""The name of arguments that a program unpacks from a mapping."""
+
+
+class NotConstant(NamedTuple):
+    """An argument whose value a program makes when it runs; `text`: how."""
+
+    text: str
+
+    def advice(self, leaves: Sequence[str]) -> str:
+        """What is left to do where it would become these settings."""
+        by_hand = f"; set {' and '.join(leaves)} yourself" if leaves else ""
+        return f"the program makes it ({self.text}){by_hand}"
+
+
+def is_unpacked(value: object) -> bool:
+    """Whether it is not even known that a program gives this argument."""
+    return isinstance(value, NotConstant) and value.text.startswith(UNPACKED)
 
 
 class Key(NamedTuple):
@@ -41,7 +65,9 @@ class Became(NamedTuple):
     def __str__(self) -> str:
         became = ", ".join(f"{p}: {written(v)}" for p, v in self.leaves.items())
         note = f" ({self.note})" if became and self.note else self.note
-        value = written(self.value).replace(UNCHANGED, IDENTITY)
+        given = self.value
+        value = given.text if isinstance(given, NotConstant) else written(given)
+        value = value.replace(UNCHANGED, IDENTITY)
         return f"{self.key}: {value} -> {became or 'nothing: '}{note}"
 
 
@@ -63,3 +89,19 @@ class Imported(NamedTuple):
     def place_of(self, key: str) -> str:
         """One of their keys, with the name of what it is a key of."""
         return f"{self.name}{'.' if self.name.isidentifier() else ', '}{key}"
+
+
+def mapping_at(document: Document, path: str, value: Any) -> Mapping[Any, Any]:
+    """The keys and values at a path; none where it is left empty.
+
+    Raises:
+        ConfigError: it holds something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(
+            f"'{path}' in {document.at(path)} must hold keys and values, got"
+            f" {describe(value)}."
+        )
+    return value

@@ -151,6 +151,11 @@ def test_a_profiler_beside_memprofilers_settings(tmp_path, capsys):
         ("profiler: {schedule: {active: -1}}", "'schedule.active'"),
         ("profiler: {torch_prof_with_stack: 3}", "'torch_prof_with_stack'"),
         ("profiler:\n  trace_handlers: []\n  schedule: 7\n", "line 3"),
+        (
+            "a:\n  class_path: PyTorchProfiler\n  init_args: 7\n",
+            "line 3 must hold keys and values",
+        ),
+        ("a: &a {b: *a}", "there is nothing to import"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, capsys, text, told):
@@ -160,11 +165,47 @@ def test_what_is_wrong_is_named(tmp_path, capsys, text, told):
     assert told in " ".join(capsys.readouterr().err.split())
 
 
+def test_arguments_that_a_program_unpacks_are_not_their_defaults(tmp_path, capsys):
+    program = """
+Profiler(
+    schedule=cyclic_schedule(active=3, **cycle),
+    torch_prof_with_stack=True,
+    **{**a, "b": 1},
+)
+"""
+    _, plain, said = imported(tmp_path, capsys, program, "train.py")
+    assert plain == {
+        "schedule": {"active": 3},
+        "torch_profiler": {"with_stack": True},
+    }
+    assert (
+        "schedule.wait: **cycle -> nothing: the program makes it (**cycle); set"
+        " schedule.wait yourself"
+    ) in said
+    assert any(
+        line.startswith("torch_prof_folder: **{**a, 'b': 1} -> nothing")
+        for line in said
+    )
+
+
 def test_a_program_that_cannot_be_read(tmp_path, capsys):
     path = tmp_path / "train.py"
     path.write_text("def :")
     assert main(["import-config", str(path)]) == 2
     assert "is no Python source" in capsys.readouterr().err
+    folder = tmp_path / "folder.py"
+    folder.mkdir()
+    assert main(["import-config", str(folder)]) == 2
+    assert "cannot be read: Is a directory" in capsys.readouterr().err
+
+
+def test_a_program_in_another_encoding(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_bytes(
+        b"# coding: latin-1\n# \xe9\nProfiler(torch_prof_with_stack=True)\n"
+    )
+    assert main(["import-config", str(path)]) == 0
+    assert "with_stack: true" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
