@@ -7,7 +7,7 @@ modules are not taken apart, which takes a second. What it is called (`/proc/sel
 and the hash seed are those of the server. A test of start-up, imports or threads of torch's
 own starts a real interpreter instead.
 
-As a module it is the server: python -m tests.programs SOCKET
+As a module it is the server: python -m tests.programs SOCKET [MODULE ...]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 _SECONDS = 300.0
@@ -57,8 +57,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 """Its first argument is a script, the others are the script's."""
 
-_SERVERS: dict[str, str] = {}
-"""Their addresses, by the Python they run."""
+_SERVERS: dict[tuple[str, ...], str] = {}
+"""Their addresses, by the Python they run and what it has imported besides."""
 
 
 def run(
@@ -94,6 +94,7 @@ class Program:
     """One that runs. `returncode` and methods are those of `subprocess.Popen`.
 
     Libraries are those that the first program of a `python` has named in its environment.
+    `preloaded` are modules that are imported once for all programs that name them.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class Program:
         env: Mapping[str, str] | None = None,
         new_session: bool = False,
         python: str = sys.executable,
+        preloaded: Sequence[str] = (),
     ) -> None:
         pipes = [os.pipe(), os.pipe(), os.pipe()]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
@@ -115,9 +117,10 @@ class Program:
             "new_session": new_session,
         }
         self._server = socket.socket(socket.AF_UNIX)
-        if python not in _SERVERS:
-            _SERVERS[python] = _serving(python, variables)
-        self._server.connect(_SERVERS[python])
+        server = (python, *preloaded)
+        if server not in _SERVERS:
+            _SERVERS[server] = _serving(python, preloaded, variables)
+        self._server.connect(_SERVERS[server])
         sent = json.dumps(request).encode()
         socket.send_fds(self._server, [len(sent).to_bytes(4, "little")], theirs)
         self._server.sendall(sent)
@@ -179,12 +182,12 @@ class Program:
         self.send_signal(signal.SIGKILL)
 
 
-def _serving(python: str, variables: dict[str, str]) -> str:
+def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -> str:
     """The address of a server that is started now."""
     folder = tempfile.TemporaryDirectory(prefix="memboard-programs-")
     address = f"{folder.name}/socket"
     server = subprocess.Popen(
-        [python, "-m", "tests.programs", address],
+        [python, "-m", "tests.programs", address, *preloaded],
         cwd=ROOT,
         env=variables,
         stdin=subprocess.DEVNULL,
@@ -269,6 +272,8 @@ if __name__ == "__main__":
     for _name in _PRELOADED:
         if find_spec(_name.partition(".")[0]):
             __import__(_name)
+    for _name in sys.argv[2:]:
+        __import__(_name)
     gc.collect()
     gc.freeze()
     _request = _served(sys.argv[1])

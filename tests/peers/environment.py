@@ -19,9 +19,10 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def make(folder: Path) -> Path:
-    """Its Python."""
-    venv.create(folder, with_pip=True, clear=True)
+    """Its Python; an environment that is there is brought up to date."""
     python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
     command = "import sysconfig; print(sysconfig.get_path('purelib'))"
     own = subprocess.check_output([python, "-c", command], text=True).strip()
     shared = sysconfig.get_path("purelib")

@@ -66,7 +66,7 @@ def expected(folder: Path, rank: int = 0) -> list[dict[str, str]]:
     "changed",
     [
         {},
-        {"accumulate": 2},
+        {"accumulate": 2, "evaluate": True, "lacking": 2},
         {"schedule": {**CYCLES, "skip_first": 2, "repeat": 0}},
         {"batches": 7, "schedule": {**CYCLES, "repeat": 0}},  # an epoch cuts a cycle
     ],

@@ -1,17 +1,15 @@
 """A training of Composer's real Trainer, with its own profiler or with MemBoard's callback.
 
-    python -m tests.peers.programs.composer_training SETTINGS
-
-SETTINGS is JSON: `recorder` ("composer" or "memboard"), `folder`, `filename`, `schedule`
+SETTINGS: `recorder` ("composer" or "memboard"), `folder`, `filename`, `schedule`
 (of `cyclic_schedule`), `batches` of an epoch, `epochs`, `accumulate` (microbatches of a
-batch), and maybe `save` (a folder for checkpoints) and `load` (a checkpoint).
+batch), and maybe `save` (a folder for checkpoints), `load` (a checkpoint), `evaluate`
+(after each epoch) and `lacking` (samples of an epoch's last batch that are not there).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import torch
@@ -101,6 +99,7 @@ def main(settings: dict) -> None:
         callbacks = [callback, names]
     torch.manual_seed(0)
     num = settings["batches"] * BATCH_SIZE * int(os.environ.get("WORLD_SIZE", "1"))
+    num -= settings.get("lacking", 0)
     data = TensorDataset(torch.randn(num, 8), torch.randint(0, 2, (num,)))
     model = Net()
     trainer = Trainer(
@@ -108,6 +107,7 @@ def main(settings: dict) -> None:
         train_dataloader=DataLoader(
             data, BATCH_SIZE, sampler=dist.get_sampler(data, shuffle=False)
         ),
+        eval_dataloader=DataLoader(data, 8) if settings.get("evaluate") else None,
         optimizers=torch.optim.SGD(model.parameters(), lr=0.1),
         max_duration=f"{settings['epochs']}ep",
         device_train_microbatch_size=BATCH_SIZE // settings["accumulate"],
@@ -122,7 +122,3 @@ def main(settings: dict) -> None:
     )
     trainer.fit()
     trainer.close()
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
