@@ -33,6 +33,8 @@ say "Python environment"
 [ -x .venv/bin/python ] || python3 -m venv .venv
 export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
 pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
+python -m tests.peers.environment .venv-peers >/dev/null & # has the rest from this one
+installing+=($!)
 
 # Vite 8 needs Node 20.19; Debian 12 ships 18, so the wheel of Node is the way there.
 node_ok() { node -e 'const [a,b]=process.versions.node.split(".").map(Number);process.exit(a>20||(a===20&&b>=19)?0:1)' 2>/dev/null; }
@@ -71,7 +73,7 @@ python -m tb_plugin.contract.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included; tests/gpu on the virtual GPU"
 for one in "${installing[@]}"; do wait "$one"; done # fails where an installation did
-export MEMBOARD_VIRTUAL_PYTHON="$virtual"
+export MEMBOARD_VIRTUAL_PYTHON="$virtual" MEMBOARD_PEERS_PYTHON="$PWD/.venv-peers/bin/python"
 said=$(mktemp)
 "$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$said" 2>&1 &
 on_gpu=$!

@@ -186,13 +186,20 @@ SIGNPOSTS = (
     "writes a simulated job",
 )
 """Paragraphs that promise nothing of ours; so do those that lead to what is below."""
+PEERS = ("composer", "memprofiler")
+"""Pages that begin with a table of what is there, and what is here."""
 ITEM = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
 PARAGRAPH = re.compile(r"(?:^|(?<=\n\n))(?![-#|<\n]).+?(?=\n\n|\Z)", re.DOTALL)
 
 
 def promises() -> list[str]:
-    """Rows of the guarantees, bullets, and paragraphs of prose."""
+    """Rows of the guarantees and of other tools' features, bullets, paragraphs of prose."""
     found = re.findall(r"^\| (?!situation).*", SOURCES["guarantees"], re.MULTILINE)
+    for page in PEERS:
+        table = SOURCES[page].partition(" | MemBoard |\n|---|---|\n")[2]
+        rows = re.match(r"(?:\|.*\n)+", table)
+        assert rows, page
+        found += rows[0].splitlines()
     for page in (one for one in SOURCES if one not in (*SUMS, *OTHERS)):
         prose = re.sub(r"```.*?```", "", SOURCES[page], flags=re.DOTALL)
         found += PARAGRAPH.findall(prose) + ITEM.findall(prose)
