@@ -103,7 +103,7 @@ def _device(
     )
 
 
-_MAKER = re.compile(r"\b(?:nvidia|tesla|geforce|rtx|gpu)(?:-|\b|(?=\d))")
+_MAKER = re.compile(r"\b(?:nvidia|tesla|geforce|rtx|gpu)(?:-|\b|(?=a?\d))")
 _SUFFIX = re.compile(r"-(ada|ti|super)\b")
 _SIZE_WORD = re.compile(r"(\d+)g(?:i?b)?")
 
@@ -146,9 +146,12 @@ DEVICES: dict[str, Device] = {
         _device("rtx5080", "NVIDIA GeForce RTX 5080", "RTX 5080 16GB", 15842, (12, 0), 84, 64, 256, (400, 700)),
         _device("rtx4090", "NVIDIA GeForce RTX 4090", "RTX 4090 24GB", 24217, (8, 9), 128, 72, 384, (300, 550)),
         _device("rtx4080", "NVIDIA GeForce RTX 4080", "RTX 4080 16GB", 16076, (8, 9), 76, 64, 256, (300, 550)),
+        _device("rtx4070ti", "NVIDIA GeForce RTX 4070 Ti", "RTX 4070 Ti 12GB", 12000, (8, 9), 60, 48, 192, (300, 550)),
+        _device("rtx4070", "NVIDIA GeForce RTX 4070", "RTX 4070 12GB", 12000, (8, 9), 46, 36, 192, (300, 550)),
         _device("rtx3090", "NVIDIA GeForce RTX 3090", "RTX 3090 24GB", 24268, (8, 6), 82, 6, 384, (250, 450)),
         _device("rtx3090ti", "NVIDIA GeForce RTX 3090 Ti", "RTX 3090 Ti 24GB", 24248, (8, 6), 84, 6, 384, (250, 450)),
         _device("rtx3080", "NVIDIA GeForce RTX 3080", "RTX 3080 10GB", 10015, (8, 6), 68, 5, 320, (250, 450)),
+        _device("rtx3070", "NVIDIA GeForce RTX 3070", "RTX 3070 8GB", 7967, (8, 6), 46, 4, 256, (250, 450)),
         _device("rtx3060", "NVIDIA GeForce RTX 3060", "RTX 3060 12GB", 12042, (8, 6), 28, 3, 192, (250, 450)),
         _device("rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", "RTX 2080 Ti 11GB", 11018, (7, 5), 68, 5, 352, (150, 400)),
         _device("t4", "Tesla T4", "T4 16GB", 15095, (7, 5), 40, 4, 256, (100, 350)),
