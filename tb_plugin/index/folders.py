@@ -21,7 +21,7 @@ from tb_plugin.formats.snapshots.files.names import alike
 from tb_plugin.index.layout import relative
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from tb_plugin.formats.registry import Kind
     from tb_plugin.index.looks import Looks
@@ -114,17 +114,16 @@ def list_folder(
     )
 
 
-def _unread(names: Sequence[str], path: str, root: str) -> Iterator[Problem]:
+def _unread(damage: Mapping[str, str], path: str, root: str) -> Iterator[Problem]:
     """The first few by name, and how many more."""
     remedy = (
         "If it was a snapshot, take it again, or copy it again, whole; else move it out of"
         " the directory."
     )
-    for name in sorted(names)[:_MAX_UNREAD]:
-        what = "This is no pickle, or has no end; it is not read."
+    for name, what in sorted(damage.items())[:_MAX_UNREAD]:
         shown = relative(os.path.join(path, name), root)
         yield Problem("warning", shown, what, remedy=remedy)
-    more = len(names) - _MAX_UNREAD
+    more = len(damage) - _MAX_UNREAD
     if more > 0:
         are = agreeing(
             more, "is no pickle, or has no end", "are no pickles, or have no end"
@@ -141,8 +140,8 @@ class _Look:
         self.found: dict[Kind, list[str]] = {}
         self.others: list[str] = []
         """What may have been meant to be a snapshot, by its ending alone."""
-        self.damaged: list[str] = []
-        """Of these, what is not even a pickle."""
+        self.damaged: dict[str, str] = {}
+        """Of these, what is not even a pickle, and why."""
         self.foreign: dict[ForeignKind, tuple[int, str]] = {}
         self.problems: list[Problem] = []
         self.num_entries = 0
@@ -160,7 +159,8 @@ class _Look:
         if "snapshots" in self.found:
             meant = alike(self.others, self.found["snapshots"])
             self.found["snapshots"] += meant
-            self.damaged = [name for name in self.damaged if name not in set(meant)]
+            for name in meant:
+                self.damaged.pop(name, None)
         return {
             kind: tuple(sorted(self.found[kind]))
             for kind in FORMATS
@@ -236,8 +236,9 @@ class _Look:
             self.found.setdefault(kind, []).append(name)
         elif self._looks.may_be_snapshot(entry):
             self.others.append(name)
-            if self._looks.is_damaged(entry.path):
-                self.damaged.append(name)
+            damage = self._looks.damage_of(entry)
+            if damage:
+                self.damaged[name] = damage
 
     def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
         if not (self._ours and kind == "tfevents"):

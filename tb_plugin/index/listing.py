@@ -55,9 +55,11 @@ class FoundRun:
     @property
     def title(self) -> str:
         """The name for people: a run that is the logdir itself is called as its directory."""
-        if self.name != ".":
+        name, bracket, kind = self.name.partition(" (")
+        if name != ".":
             return self.name
-        return os.path.basename(self.root.rstrip("/" + os.sep)) or self.root
+        folder = os.path.basename(self.root.rstrip("/" + os.sep)) or self.root
+        return f"{folder}{bracket}{kind}"
 
     @property
     def made_of(self) -> MadeOf:

@@ -30,6 +30,11 @@ LOOK_SECONDS: Final = 0.25
 """On a slow disk fewer are."""
 
 
+_NO_PICKLE: Final = "This is no pickle, or has no end; it is not read."
+_EMPTY_SECONDS: Final = 60.0
+"""Before that somebody may be about to write into a file."""
+
+
 class _Seen(NamedTuple):
     size_bytes: int
     mtime_ns: int
@@ -140,10 +145,19 @@ class Looks:
             return False
         return stat.S_ISREG(status.st_mode) and not status.st_size
 
-    def is_damaged(self, path: str) -> bool:
-        """Whether a file that was looked into is a pickle by its name alone."""
-        seen = self._seen.get(path)
-        return seen is not None and seen.is_damaged
+    def damage_of(self, entry: Entry) -> str:
+        """Why a file that is a pickle by its name is not read; empty: it is none."""
+        seen = self._seen.get(entry.path)
+        if seen is not None:
+            return _NO_PICKLE if seen.is_damaged else ""
+        try:
+            status = entry.stat(follow_symlinks=True)
+        except OSError:
+            return ""
+        age = time.time() - status.st_mtime_ns / 1e9
+        if status.st_size or age < _EMPTY_SECONDS:
+            return ""
+        return "The file is empty." if snapshot_names.is_pickle(entry.name) else ""
 
 
 def _leads_out(entry: Entry, root: str) -> bool:

@@ -288,7 +288,8 @@ def test_keys_and_the_palette_lead_everywhere(board_of, open_page, simulated):
         body.press("Control+k")
         box = tab(page).get_by_role("combobox", name="Find a command")
         box.fill(typed)
-        tab(page).get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
+        commands = tab(page).get_by_role("listbox", name="Commands")
+        commands.get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
         box.press("Enter")
         hash_holds(page, f"p.memboard.{view}")
     for number, view in enumerate(

@@ -12,7 +12,7 @@ from tb_plugin.formats.memprofiler.rows import (
     size_of,
     state_of,
 )
-from tb_plugin.formats.memprofiler.stats import shown
+from tb_plugin.formats.memprofiler.stats import UnreadableError, shown
 
 if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.rows import Report, Row
@@ -39,6 +39,8 @@ def read_report(data: bytes) -> Report:
     Raises:
         UnreadableError: nothing in it is a module's or a peak's memory.
     """
+    if not data:
+        raise UnreadableError("The file is empty.", "", _REMEDY)
     parser = _Parser()
     text = data.decode("utf-8", "replace")
     for number, line in enumerate(text.split("\n"), start=1):

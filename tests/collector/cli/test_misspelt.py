@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 from itertools import islice
 
@@ -13,6 +14,7 @@ from tb_plugin.cli import VERBS, main, parser_of, verbs_of
 from tb_plugin.docs import NAMES
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import command
+from tests.made_snapshots import long_history
 
 
 def refused(capsys, *words) -> str:
@@ -188,6 +190,39 @@ def test_a_run_is_never_called_by_a_dot(tmp_path, capsys, monkeypatch):
     assert report_of(".", capsys)[1]["run"]["name"] == "exp1"
     shutil.rmtree(folder)
     assert command("report", ".") == 2
+
+
+def test_a_logdirs_own_files_of_several_kinds_are_named_after_it(tmp_path, capsys):
+    folder = tmp_path / "exp1"
+    folder.mkdir()
+    history = pickle.dumps(long_history(500), 4)
+    (folder / "rank0_memory_snapshot.pickle").write_bytes(history)
+    (folder / "host_1.1.pt.trace.json").write_text('{"traceEvents": []}')
+    command("report", folder, "--json")
+    names = {one["run"]["name"] for one in json.loads(capsys.readouterr().out)["runs"]}
+    assert names == {"exp1", "exp1 (traces)"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "saved.pickle",
+        "rank1_memory_snapshot.pickle",
+        "host_1.1.pt.trace.json.gz",
+        "rank_1_memory_stats.yaml",
+        "fsdp_mem_rank_0_step_1.log",
+    ],
+)
+def test_an_empty_file_beside_others_is_said_to_be_empty(name, tmp_path, capsys):
+    history = pickle.dumps(long_history(500), 4)
+    (tmp_path / "rank0_memory_snapshot.pickle").write_bytes(history)
+    (tmp_path / name).touch()
+    os.utime(tmp_path / name, (1e9, 1e9))
+    assert command("report", tmp_path, "--json") == 4
+    report = json.loads(capsys.readouterr().out)
+    problems = [one for part in (report, *report["runs"]) for one in part["problems"]]
+    said = [one for one in problems if name in one["path"]]
+    assert "the file is empty" in said[0]["what"].lower()
 
 
 def test_a_run_that_was_recorded_twice_lists_both_attempts(tmp_path, capsys):
