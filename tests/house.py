@@ -338,17 +338,22 @@ def parts_not_found() -> Iterator[str]:
                 yield f"The {part} of page {page!r} is nowhere below {folder}."
 
 
-def main() -> int:
-    """Print the table and what is wrong; 1 where something is."""
-    for measure, today, goal in table():
-        print(f"{measure:48} {today:>18}   {goal}")
+def faults() -> list[str]:
+    """Circles, imports of what lies above, and pages whose parts cannot be found."""
     wrong = [
         f"An import circle: {' '.join(sorted(group))}"
         for level in (module, room)
         for group in circles(level)
     ]
     wrong += [f"{one.source} imports {one.target}" for one in upward()]
-    wrong += parts_not_found()
+    return [*wrong, *parts_not_found()]
+
+
+def main() -> int:
+    """Print the table and what is wrong; 1 where something is."""
+    for measure, today, goal in table():
+        print(f"{measure:48} {today:>18}   {goal}")
+    wrong = faults()
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 ROOT = Path(__file__).parent.parent
 OURS = ("collector", "tb_plugin")
 
@@ -211,6 +213,10 @@ def test_no_source_file_outgrows_a_reader():
         if (lines := p.read_text().count("\n")) > 600 and ".gen" not in p.suffixes
     }
     assert long == {}
+
+
+def test_nothing_imports_in_a_circle_or_upwards():
+    assert house.faults() == []
 
 
 def test_the_top_level_holds_what_the_user_fixed_and_nothing_else():
