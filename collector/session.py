@@ -18,14 +18,13 @@ from collector.core import fork, lifecycle
 from collector.core.guard import Guard, guarded, say
 from collector.core.plain import described, own_text, text_of, whole_number
 from collector.core.warn_once import WarnOnce
-from collector.steps.spans import span
+from collector.ending import end_recording
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.config import RecordConfig
     from collector.engine import Engine
-    from collector.format.records import How
     from collector.functions.windows import Windows
     from collector.history.kind import OnDemand
     from collector.oom.handler import OomHandler
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from collector.steps.spans.span import SpanOptions
     from collector.steps.timing import Timing
     from collector.torch_profiler import Tracing
-
-_MAX_TEXT: Final = 1000
 
 
 def _tell(
@@ -283,29 +280,12 @@ class Session:
             self._on_demand = OnDemand(self)
         return self._on_demand.take(label)
 
-    # The end. Each part by itself: whatever fails, the file is ended.
+    # The end.
 
     @guarded(_tell)
     def close_for(self, error: BaseException | None) -> None:
         """Close, saying how it ended; calling again does nothing."""
-        with self.lock:
-            if not self.is_live:
-                return
-            if lifecycle.launcher is not None:
-                lifecycle.launcher.recording_ends(self.note, error)
-            how, message = lifecycle.ending(error)
-            phase = self.progress.phase_of(error)
-            # It may not live for long: a launcher ends what others left.
-            self.engine.end(how, message, phase)
-            if error is not None:  # while memory is as it left it
-                with self.guard("close"):
-                    self._report_end(error)
-            self._cut(error if how == "exception" else None)
-            self.is_live, self.span_log = False, None
-        self._leave()
-        lifecycle.remove(self)
-        span.release(self)
-        self._stop(how, message, phase)
+        end_recording(self, error)
 
     @guarded(_tell)
     def signalled(self, signal_name: str) -> None:
@@ -317,58 +297,6 @@ class Session:
         """End the file, by a signal. Waits for the writer alone, so long at most."""
         self.is_live, self.span_log = False, None
         self.engine.end_by(signal_name, seconds)
-
-    def _report_end(self, error: BaseException) -> None:
-        from collector.oom.message import is_out_of_memory
-
-        if self.oom is not None:
-            self.oom.ended(error)
-        elif is_out_of_memory(error):
-            # The failed step has no row, so what is known of it goes into the note.
-            values = self.engine.step_values()
-            message = (own_text(error) or "")[:_MAX_TEXT]
-            self.note("oom", {"message": message, "values": values})
-
-    def _cut(self, fatal: BaseException | None) -> None:
-        """What is under way ends, by the exception where one ends the recording."""
-        from collector.functions.functions import tell_unmatched
-        from collector.functions.windows import MAX_FUNCTIONS
-
-        with self.guard("close"):
-            self.cycles.close(fatal)
-        with self.guard("close"):
-            seen = self.windows.functions_seen()
-            if len(seen) < MAX_FUNCTIONS:  # beyond that, names are not told apart
-                note = self.engine.note_kind
-                tell_unmatched(self.config.functions, seen, note, self.warn_once)
-        with self.guard("close"):
-            self.windows.close(fatal)
-        with self.guard("close"):
-            self.timing.close()
-
-    def _leave(self) -> None:
-        """Leave Python and torch as they were."""
-        for part in (self.oom, self.tracing):
-            if part is not None:
-                with self.guard("close"):
-                    part.close()
-
-    def _stop(self, how: How, message: str, phase: str) -> None:
-        """End the files, and the mirror's copies of them."""
-        from collector.afterwards import detached
-
-        engine = self.engine
-        engine.stop(how, message, phase)
-        if self.tracing is not None:
-            self.tracing.settle()
-        if engine.rank == 0:
-            if self.config.merge_on_close:
-                with self.guard("merge_on_close"):
-                    detached.start_merge(self.run_dir, engine.remote, self.warn_once)
-            if engine.remote.is_on:
-                with self.guard("close"):
-                    world_size = engine.writer.identity.world_size
-                    detached.start_index(self.run_dir, engine.remote, world_size)
 
     def after_fork(self) -> None:
         """Nothing here is ours: this is a forked child."""

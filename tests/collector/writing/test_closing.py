@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from collector import ending
 from collector.writing import append, capture_queue
 from collector.writing.append import AppendFile
 from tb_plugin.cli.opening import read_whole, run_of_file
@@ -248,15 +249,14 @@ def test_a_recording_ends_before_what_takes_long_at_its_end(tmp_path, monkeypatc
     ended = []
     with record(tmp_path / "run", flush_seconds=3600) as rec:
         rec.step()
-        session = rec._session
-        leave = session._leave
+        leave = ending._leave
 
-        def left():
+        def left(session):
             wait_until(lambda: rec.path and read(rec.path, last=False).close)
             ended.append(read(rec.path, last=False))
-            leave()
+            leave(session)
 
-        monkeypatch.setattr(session, "_leave", left)
+        monkeypatch.setattr(ending, "_leave", left)
     (found,) = ended
     assert (found.close.how, found.close.is_complete) == ("closed", False)
     assert found.close.steps.taken == 1

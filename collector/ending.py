@@ -1,0 +1,98 @@
+"""The end of one recording, in the order in which what is lost matters.
+
+How the program ended is written first, then what explains its end, then all that waits.
+Each part is guarded by itself: whatever fails, the others follow and the file is ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from collector.core import lifecycle
+from collector.core.plain import own_text
+from collector.steps.spans import span
+
+if TYPE_CHECKING:
+    from collector.format.records import How
+    from collector.session import Session
+
+_MAX_MESSAGE: Final = 1000
+
+
+def end_recording(session: Session, error: BaseException | None) -> None:
+    """End a recording by this exception, or well; one that is not live has ended."""
+    with session.lock:
+        if not session.is_live:
+            return
+        if lifecycle.launcher is not None:
+            lifecycle.launcher.recording_ends(session.note, error)
+        how, message = lifecycle.ending(error)
+        phase = session.progress.phase_of(error)
+        # It may not live for long: a launcher ends what others left.
+        session.engine.end(how, message, phase)
+        if error is not None:  # while memory is as it left it
+            with session.guard("close"):
+                _report(session, error)
+        _cut(session, error if how == "exception" else None)
+        session.is_live, session.span_log = False, None
+    _leave(session)
+    lifecycle.remove(session)
+    span.release(session)
+    _stop(session, how, message, phase)
+
+
+def _report(session: Session, error: BaseException) -> None:
+    """Leave what explains the exception."""
+    from collector.oom.message import is_out_of_memory
+
+    if session.oom is not None:
+        session.oom.ended(error)
+    elif is_out_of_memory(error):
+        # The failed step has no row, so what is known of it goes into the note.
+        values = session.engine.step_values()
+        message = (own_text(error) or "")[:_MAX_MESSAGE]
+        session.note("oom", {"message": message, "values": values})
+
+
+def _cut(session: Session, fatal: BaseException | None) -> None:
+    """End what is under way, by the exception where one ends the recording."""
+    from collector.functions.functions import tell_unmatched
+    from collector.functions.windows import MAX_FUNCTIONS
+
+    with session.guard("close"):
+        session.cycles.close(fatal)
+    with session.guard("close"):
+        functions = session.windows.functions_seen()
+        if len(functions) < MAX_FUNCTIONS:  # beyond that, names are not told apart
+            note = session.engine.note_kind
+            tell_unmatched(session.config.functions, functions, note, session.warn_once)
+    with session.guard("close"):
+        session.windows.close(fatal)
+    with session.guard("close"):
+        session.timing.close()
+
+
+def _leave(session: Session) -> None:
+    """Leave Python and torch as they were."""
+    for part in (session.oom, session.tracing):
+        if part is not None:
+            with session.guard("close"):
+                part.close()
+
+
+def _stop(session: Session, how: How, message: str, phase: str) -> None:
+    """End the files, and the mirror's copies of them."""
+    from collector.afterwards import detached
+
+    engine = session.engine
+    engine.stop(how, message, phase)
+    if session.tracing is not None:
+        session.tracing.settle()
+    if engine.rank == 0:
+        if session.config.merge_on_close:
+            with session.guard("merge_on_close"):
+                detached.start_merge(session.run_dir, engine.remote, session.warn_once)
+        if engine.remote.is_on:
+            with session.guard("close"):
+                world_size = engine.writer.identity.world_size
+                detached.start_index(session.run_dir, engine.remote, world_size)
