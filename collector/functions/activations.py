@@ -26,7 +26,7 @@ from collector.core.source import SourceInfo
 from collector.format.columns import AXES, Column
 from collector.format.memory import CATEGORIES
 from collector.format.records import Capture
-from collector.functions.module_watch import OUTSIDE
+from collector.functions.forward_log import OUTSIDE
 from collector.functions.saved_tensors import SavedTensors
 from collector.functions.user_hooks import switch_off
 from collector.hooks.saved_tensors import forget_ended

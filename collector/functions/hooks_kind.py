@@ -10,8 +10,7 @@ Modules that did not run have no values, and absence is not zero. Where the root
 did not run (a trainer calls what is inside it), the root's built-in values are those of
 the outermost modules that did: the first one's before, the last one's after.
 
-While training runs, each side of a forward is one entry of a `ForwardLog`; which columns
-that makes is found on the writer's thread.
+While training runs, each side of a forward is one entry of a `ForwardLog`.
 """
 
 from __future__ import annotations
@@ -29,22 +28,29 @@ from collector.core.calls import LaterNumber, LaterTables
 from collector.core.source import SourceInfo, Unavailable
 from collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from collector.format.records import Capture
-from collector.functions.module_watch import ROOT, ForwardLog
+from collector.functions.forward_log import (
+    ROOT,
+    ForwardColumns,
+    ForwardLog,
+    ForwardValues,
+    root_value,
+)
 from collector.functions.user_hooks import (
     Attributes,
     ResetHooks,
     UserHooks,
     number_of,
 )
-from collector.sources.host.rss import BOUNDARY, resident_bytes
+from collector.sources.host.rss import BOUNDARY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from collector.config.sections import HooksConfig
     from collector.core.calls import Call, Sink
     from collector.format.records import CaptureTable, FloatArray
-    from collector.functions.module_watch import Entry, Here, ModuleWatch
+    from collector.functions.forward_log import Entry
+    from collector.functions.module_watch import ModuleWatch
     from collector.sources.host.rss import PsutilSource, StatmSource
 
 INFO: Final = SourceInfo(
@@ -113,7 +119,8 @@ class HooksKind:
         Raises:
             Unavailable: no module can be seen.
         """
-        self._raise_failure()
+        if self._error is not None:
+            self._raise_failure()
         if BOUNDARY.sizes is None:  # the program may have closed its descriptor
             self._sizes.sizes()
         self._watch.hold(self)
@@ -121,12 +128,12 @@ class HooksKind:
             if not self._calls:
                 self._watch.leave(self)
             raise Unavailable(self._watch.not_seen, self._watch.remedy)
-        if self._pre_forward:
-            self._watch.before = self._before_forward
-        if self._post_forward:
-            self._watch.after = self._after_forward
         if self._is_first_call:
             self._is_first_call = False
+            if self._pre_forward:
+                self._watch.before = self._before_forward
+            if self._post_forward:
+                self._watch.after = self._after_forward
             model = self._watch.module(ROOT)
             if model is not None:
                 self._reset.before_first_call(model)
@@ -138,15 +145,17 @@ class HooksKind:
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what every module has, and reset."""
-        self._raise_failure()
+        if self._error is not None:
+            self._raise_failure()
         for hooked in self._calls:
             if hooked.call is call:
                 self._sink.put_capture(
                     self._capture(hooked, self._taken(hooked), error)
                 )
-        model = self._watch.module(ROOT) if self._watch.paths else None
-        if model is not None:
-            self._reset.after_call(model, self._watch.modules())
+        if self._reset:
+            model = self._watch.module(ROOT) if self._watch.paths else None
+            if model is not None:
+                self._reset.after_call(model, self._watch.modules())
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
         """Watch this model; of another one, calls under way begin anew."""
@@ -181,17 +190,23 @@ class HooksKind:
 
         What the built-in hooks have found is looked at when it is asked for.
         """
-        found = [hooked for hooked in self._calls if hooked.call is call]
-        if not found:
+        for hooked in self._calls:
+            if hooked.call is call:
+                break
+        else:
             return {}
         with self._lock:
-            outer = found[0].outer([] if self._log is None else self._log.outer)
-        own: dict[str, float | LaterNumber | None] = dict.fromkeys(self._own_names)
+            outer = hooked.outer([] if self._log is None else self._log.outer)
+        values: dict[str, float | LaterNumber | None] = dict.fromkeys(self._own_names)
         if outer:
-            value = partial(_root_value, found[0].values, outer)
-            own = {name: LaterNumber(value, name) for name in own}
-        root = self._watch.module(ROOT) if self._watch.paths else None
-        return {**own, **{name: number_of(root, name) for name in self._saved_attrs}}
+            value = partial(root_value, hooked.values, outer)
+            for name in values:
+                values[name] = LaterNumber(value, name)
+        if self._saved_attrs:
+            root = self._watch.module(ROOT) if self._watch.paths else None
+            for name in self._saved_attrs:
+                values[name] = number_of(root, name)
+        return values
 
     # The log of forwards.
 
@@ -298,12 +313,12 @@ class _HookedCall:
         self.call = call
         self.paths = watch.paths
         self.types = watch.types
-        self.values = _Values(watch.running.here, saved_bytes)
+        self.values = ForwardValues(watch.running.here, saved_bytes)
         self.first = len(log.entries)
         self._first_outer = len(log.outer)
         self._outer: list[Entry] = []
         """Those that left the log."""
-        self._columns: _Columns | None = None
+        self._columns: ForwardColumns | None = None
 
     def outer(self, outer: list[Entry]) -> list[Entry]:
         """Its outer entries so far."""
@@ -315,90 +330,9 @@ class _HookedCall:
         self.columns(entries[self.first :])
         self.first = self._first_outer = 0
 
-    def columns(self, entries: list[Any]) -> _Columns:
+    def columns(self, entries: list[Any]) -> ForwardColumns:
         """All of them, with these, which were not added up yet."""
         if self._columns is None:
-            self._columns = _Columns(len(self.paths), self.values)
+            self._columns = ForwardColumns(len(self.paths), self.values)
         self._columns.add(entries)
         return self._columns
-
-
-class _Values:
-    """What an entry says in one call: values by names (before, after, difference)."""
-
-    def __init__(self, thread: Here, saved_bytes: int | None) -> None:
-        """`saved_bytes`: MemProfiler's count on `thread` when the call began.
-
-        None: saved tensors are not counted.
-        """
-        self._thread = thread
-        self._saved_before = saved_bytes
-
-    def of(self, entry: Entry) -> Iterator[tuple[Sequence[str], int]]:
-        """The values of one entry, each with the names it goes under."""
-        _, _, thread, saved, reading = entry
-        resident = None if reading is None else resident_bytes(reading)
-        if resident is not None:
-            yield RSS_ATTRS, resident
-        before = self._saved_before
-        if before is not None and thread is self._thread:
-            yield NPP_ATTRS, saved - before
-
-
-class _Columns:
-    """Values of every module in one call; NaN for those that did not run."""
-
-    def __init__(self, num_modules: int, values: _Values) -> None:
-        self._values = values
-        self._nothing = [math.nan] * num_modules
-        self._columns: dict[str, list[float]] = {}
-
-    def add(self, values: Sequence[Any]) -> None:
-        """Put entries in their columns; they lie end to end."""
-        one = iter(values)
-        for entry in zip(one, one, one, one, one, strict=True):
-            code = entry[0]
-            index = ~code if code < 0 else code
-            for names, now in self._values.of(entry):
-                before, after, difference = (
-                    self._columns.setdefault(name, self._nothing.copy())
-                    for name in names
-                )
-                if code >= 0:
-                    before[index] = now
-                    continue
-                change = now - before[index]
-                adds_up = names is RSS_ATTRS and not math.isnan(difference[index])
-                after[index] = now
-                difference[index] = difference[index] + change if adds_up else change
-
-    def column(self, name: str) -> list[float]:
-        """One column; all NaN where nothing was found."""
-        return self._columns.get(name, self._nothing)
-
-
-def _root_value(values: _Values, outer: Iterable[Entry], name: str) -> float | None:
-    """A value of the root's, of outer entries; None where nothing ran."""
-    root = _Columns(1, values)
-    first: dict[str, float] = {}
-    last: dict[str, float] = {}
-    for entry in outer:
-        code, depth, *_ = entry
-        if code in (ROOT, ~ROOT):
-            root.add(entry)
-        if depth == 1:
-            for names, now in values.of(entry):
-                if code < 0:
-                    last[names[0]] = now
-                else:
-                    first.setdefault(names[0], now)
-    own = root.column(name)[ROOT]
-    if not math.isnan(own):
-        return own
-    names = RSS_ATTRS if name in RSS_ATTRS else NPP_ATTRS
-    begun, ended = first.get(names[0]), last.get(names[0])
-    if name == names[0]:
-        return begun
-    if name == names[1] or ended is None or begun is None:
-        return ended
-    return ended - begun

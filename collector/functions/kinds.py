@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.guard import Block, Breaker
+from collector.core.guard import Block, Breaker, guarded
 from collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ ALL: Final = "*"
 
 _ASKED_FOR: Final = frozenset({"modules"})
 """Kinds that are off by themselves, and of which nothing else tells in time."""
+
+
+def _failed(_where: str, error: BaseException, slot: Slot, *_: Any) -> None:
+    slot.failed(error)
 
 
 class Slot:
@@ -76,34 +80,51 @@ class Slot:
                 breaker.info = self.kind.info
         return self.kind
 
-    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
+    # One kind must not cost the others.
+
+    @guarded(_failed)
+    def attach(self, model: Any, optimizers: Sequence[Any], /) -> None:
         """The model and optimizers are known, or others than before."""
-        self._call("attach", model, optimizers)
+        if self.kind is not None:
+            self.kind.attach(model, optimizers)
 
-    def track_inputs(self, inputs: Sequence[Any]) -> None:
+    @guarded(_failed)
+    def track_inputs(self, inputs: Sequence[Any], /) -> None:
         """Tell a kind that asks for them a step's inputs; others do not mind."""
-        if hasattr(self.kind, "track_inputs"):
-            self._call("track_inputs", inputs)
+        track_inputs = getattr(self.kind, "track_inputs", None)
+        if track_inputs is not None:
+            track_inputs(inputs)
 
-    def begin(self, call: Call) -> bool:
+    @guarded(_failed, instead=lambda *_: False)
+    def begin(self, call: Call, /) -> bool:
         """A collected call starts; whether the kind has begun."""
-        begun = self._call("begin", call)
-        if begun:
-            self._breaker.works()
-        return begun
+        if self.kind is None:
+            return False
+        self.kind.begin(call)
+        self._breaker.works()
+        return True
 
-    def end(self, call: Call, error: BaseException | None) -> None:
+    @guarded(_failed)
+    def end(self, call: Call, error: BaseException | None, /) -> None:
         """It has ended."""
-        self._call("end", call, error)
+        if self.kind is not None:
+            self.kind.end(call, error)
 
-    def release(self) -> None:
+    @guarded(_failed)
+    def release(self, /) -> None:
         """The last window has ended."""
-        self._call("release")
+        if self.kind is not None:
+            self.kind.release()
 
     def close(self) -> None:
         """The recording ends; it is off from then on."""
-        self._call("close")
+        self._close_kind()
         self.kind = self._open = None
+
+    @guarded(_failed)
+    def _close_kind(self, /) -> None:
+        if self.kind is not None:
+            self.kind.close()
 
     def _opened(self, opener: Callable[[], Kind]) -> Kind:
         try:
@@ -118,18 +139,12 @@ class Slot:
             remedy = "Install torch into this Python to record it."
             raise Unavailable("torch is not installed", remedy) from None
 
-    def _call(self, method: str, *arguments: Any) -> bool:
-        """Whether that went well; one kind must not cost the others."""
-        kind = self.kind
-        if kind is not None:
-            with Block(partial(self._failed, kind)):
-                getattr(kind, method)(*arguments)
-                return True
-        return False
-
-    def _failed(self, kind: Kind, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> None:
+        """The kind has raised: it is off for a while."""
         self._breaker.failed(error)
-        if not isinstance(error, Unavailable):  # else the next call may be different
+        kind = self.kind
+        if kind is not None and not isinstance(error, Unavailable):
+            # Else the next call may be different.
             self.kind = None
             with Block(self._not_closed):
                 kind.close()  # leave model and torch alone, as far as that still goes

@@ -9,71 +9,24 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.compiling import compiles_anything, is_compiled
 from collector.format.sizes import agreeing, counted
+from collector.functions.forward_log import FOLD_AT, WatchedThread
 from collector.hooks.modules import ModuleHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from collector.functions.forward_log import ForwardLog
+
 _UNCOMPILED: Final = "Profile some steps without torch.compile to see modules."
-
-OUTSIDE: Final = -1
-"""Stands for a module where there is none."""
-
-ROOT: Final = 0
-
-FOLD_AT: Final = 100_000
-"""Values in a log's entries, five for each, before they are added up: some megabytes."""
-
-
-class Here:
-    """One thread, as the watch sees it."""
-
-    __slots__ = ("__weakref__", "saved_bytes", "stack")
-
-    def __init__(self) -> None:
-        self.stack: list[int] = [OUTSIDE]
-        """The modules that run, the innermost last; below them all, `OUTSIDE`."""
-        self.saved_bytes = 0
-        """MemProfiler's count of saved bytes, while any are counted."""
-
-
-Entry: TypeAlias = "tuple[int, int, Here, int, Any]"
-"""One side of a module's forward: the module's index, and of its end the index's
-complement (`~index`); how many modules it is in, itself among them; the thread;
-MemProfiler's count of saved bytes there; a reading of the process's sizes, or None."""
-
-
-class ForwardLog:
-    """Entries of all threads, for calls under way; the watch's hooks add them."""
-
-    __slots__ = ("entries", "failed", "fold", "outer", "read")
-
-    def __init__(
-        self,
-        read: Callable[[], Any] | None,
-        fold: Callable[[], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        """`read`: makes a reading. `fold`: called where there are `FOLD_AT` values.
-
-        `failed` is told why there are no more.
-        """
-        self.read = read
-        self.fold = fold
-        self.failed = failed
-        self.entries: list[Any] = []
-        """End to end: no object is made for an entry."""
-        self.outer: list[Entry] = []
-        """Those of the root, and those that nothing is around: few, and asked for first."""
 
 
 class _Running(threading.local):
-    def __init__(self, threads: weakref.WeakSet[Here]) -> None:
-        self.here = Here()
+    def __init__(self, threads: weakref.WeakSet[WatchedThread]) -> None:
+        self.here = WatchedThread()
         threads.add(self.here)
 
 
@@ -94,7 +47,7 @@ class ModuleWatch:
         """Where both sides of each forward are written down, while anybody wants that."""
         self._model: weakref.ref[Any] | None = None
         self._modules: tuple[weakref.ref[Any], ...] = ()
-        self._threads: weakref.WeakSet[Here] = weakref.WeakSet()
+        self._threads: weakref.WeakSet[WatchedThread] = weakref.WeakSet()
         self.running = _Running(self._threads)
         self._holders: tuple[object, ...] = ()
         self._hooks = ModuleHooks(self)

@@ -9,7 +9,7 @@ import torch
 
 from collector.core.guard import guarded
 from collector.core.plain import PROGRAM_ENDS
-from collector.functions.module_watch import OUTSIDE
+from collector.functions.forward_log import OUTSIDE
 from collector.functions.saved_log import (
     RECOMPUTED,
     WIDTH,

@@ -140,6 +140,9 @@ class ResetHooks:
         self._of_modules = UserHooks(_RESET, of_modules, attributes, sink)
         self._saved_attrs = tuple(saved_attrs)
 
+    def __bool__(self) -> bool:
+        return bool(self._of_model or self._of_modules)
+
     def before_first_call(self, model: Any) -> None:
         """Hooks were just put on the modules."""
         self._of_model.run(model, list(self._saved_attrs))

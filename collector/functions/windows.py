@@ -266,7 +266,9 @@ class Windows:
             self._unfinished.discard(key)
         self._held = True
         for slot in reversed(slots):
-            if self._opened(slot) is not None and slot.begin(call):
+            if slot.kind is None and self._opened(slot) is None:
+                continue
+            if slot.begin(call):
                 under_way.begun.insert(0, slot)
         return under_way
 

@@ -19,11 +19,15 @@ from collector.format.records import OVER_BUDGET
 from collector.writing.append import DeletedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from collector.core.warn_once import WarnOnce
     from collector.format.records import Capture
     from collector.writing.rank_file import RankFile
 
 _MAX_WAITING: Final = 1024
+_MANY_BYTES: Final = 1 << 24
+"""So much waiting wakes the writer, which is what empties it."""
 _MAX_URGENT: Final = 16
 _CRASHES: Final = frozenset({"oom", "exception", "signal"})
 """Contexts of a history that explains how a program ended."""
@@ -59,9 +63,16 @@ class CaptureQueue:
     """`put` is for any thread; the rest is for the writer's."""
 
     def __init__(
-        self, warn_once: WarnOnce, *, max_bytes: int = MAX_CAPTURE_BYTES
+        self,
+        warn_once: WarnOnce,
+        wake: Callable[[], None],
+        *,
+        max_bytes: int = MAX_CAPTURE_BYTES,
     ) -> None:
-        """`max_bytes`: of everything that waits, by the account of `size_of`."""
+        """`max_bytes`: of everything that waits, by the account of `size_of`.
+
+        `wake`: called when much waits.
+        """
         self.dropped: Counter[str] = Counter()
         """How many were dropped so far, by reason."""
         self._max_bytes = max_bytes
@@ -71,6 +82,7 @@ class CaptureQueue:
         self._largest = 0
         """Of all so far: says quickly that what waits is little."""
         self._warn_once = warn_once
+        self._wake = wake
         self._is_over = False
 
     def __len__(self) -> int:
@@ -84,13 +96,12 @@ class CaptureQueue:
         """
         return bool(self._urgent or (has_ended and self._crashes))
 
-    def holds(self, num_bytes: int) -> bool:
-        """Whether what waits is at least so much; takes a microsecond where it is not."""
-        if (len(self._waiting) + len(self._crashes)) * self._largest < num_bytes:
-            return False
+    @property
+    def num_bytes(self) -> int:
+        """Of all that waits but what is urgent, which is small."""
         # Copies at once: the other thread may take one away meanwhile.
         waiting = (*tuple(self._crashes), *tuple(self._waiting))
-        return sum(queued.size for queued in waiting) >= num_bytes
+        return sum(queued.size for queued in waiting)
 
     def put(self, capture: Capture) -> bool:
         """Queue a capture, or count it as dropped; takes microseconds."""
@@ -101,10 +112,12 @@ class CaptureQueue:
         except (TypeError, AttributeError) as error:  # a column that is none
             self._refuse(capture, error)
             return False
+        num_waiting = len(self._waiting) + len(self._crashes)
+        most = num_waiting * self._largest + size  # what waits with it is no more
         if (
             self._is_over
-            or len(self._waiting) + len(self._crashes) >= _MAX_WAITING
-            or self.holds(self._max_bytes - size + 1)
+            or num_waiting >= _MAX_WAITING
+            or (most > self._max_bytes and self.num_bytes + size > self._max_bytes)
         ):
             self.dropped[TOO_SLOW] += 1
             return False
@@ -112,6 +125,8 @@ class CaptureQueue:
         is_crash = capture.context in _CRASHES
         queue = self._crashes if is_crash else self._waiting
         queue.append(QueuedCapture(capture, size))
+        if most >= _MANY_BYTES and self.num_bytes >= _MANY_BYTES:
+            self._wake()
         return True
 
     def put_urgent(self, capture: Capture) -> UrgentCapture | None:

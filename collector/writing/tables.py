@@ -67,10 +67,14 @@ class Schemas:
         self, table: str, phase: str, columns: tuple[Column, ...], *, rolled_up: bool
     ) -> int | None:
         """The number of a kind's table, new or not; None where there are too many."""
+        # Lists of them are replaced and never changed, so the usual case needs no lock.
+        for known_columns, schema_id in self._of_kinds.get((table, phase), ()):
+            if known_columns is columns:
+                return schema_id
         with self._lock:
             known = self._of_kinds.get((table, phase), [])
-            for held, schema_id in known:
-                if held is columns or held == columns:
+            for known_columns, schema_id in known:
+                if known_columns == columns:
                     return schema_id
             if self._num_of_kinds >= _MAX_TABLES:
                 self._warn_once(

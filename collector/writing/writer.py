@@ -46,8 +46,6 @@ STALLED_SECONDS: Final = 2.0
 """A writer that has neither written a byte nor computed for so long has a disk that hangs:
 the end of a recording waits for it no longer. So long it waits without a word, too."""
 
-_MANY_CAPTURE_BYTES: Final = 1 << 24
-"""So much waiting wakes the writer, which is what empties it."""
 _MAX_FAULTS: Final = 8
 
 
@@ -87,7 +85,8 @@ class Writer:
         self.put_note = self._queue.put_note
         self.wake = self._wake.set
         """Have what is queued written soon."""
-        self._captures = CaptureQueue(warn_once)
+        self._captures = CaptureQueue(warn_once, self._wake.set)
+        self.put_capture = self._captures.put
         self._output = Output(
             plan,
             identity,
@@ -115,14 +114,6 @@ class Writer:
     def start(self) -> None:
         """Start the thread; it creates the file."""
         self._thread.start()
-
-    def put_capture(self, capture: Capture) -> bool:
-        """Queue a capture; False where it was dropped (and counted)."""
-        if not self._captures.put(capture):
-            return False
-        if self._captures.holds(_MANY_CAPTURE_BYTES):
-            self._wake.set()
-        return True
 
     def put_urgent(self, capture: Capture, seconds: float) -> bool:
         """Have a small capture on the disk before all else; whether that was done.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from collector.core.source import SourceInfo
+from collector.core.source import SourceInfo, nothing
 from collector.core.warn_once import WarnOnce
 from collector.format import capture as body_codec
 from collector.format.capture import PART_BYTES
@@ -42,21 +42,28 @@ from tests.programs import Program
 
 
 def test_the_queue_is_bounded_in_bytes_and_counts_what_it_drops():
-    queue = CaptureQueue(WarnOnce(), max_bytes=10_000)
+    queue = CaptureQueue(WarnOnce(), nothing, max_bytes=10_000)
     assert [queue.put(capture(n, 500)) for n in range(4)] == [True, True, False, False]
-    assert queue.holds(2 * (500 * 8 + 64))
-    assert not queue.holds(2 * (500 * 8 + 64) + 1)
+    assert queue.num_bytes == 2 * (500 * 8 + 64)
     assert queue.dropped == {"the disk was too slow or full": 2}
 
 
+def test_much_that_waits_wakes_the_writer():
+    wakes = []
+    queue = CaptureQueue(WarnOnce(), lambda: wakes.append(queue.num_bytes))
+    for number in range(5):
+        queue.put(capture(number, 500_000))  # 4 MB each
+    assert [num_bytes >> 20 for num_bytes in wakes] == [19]
+
+
 def test_the_queue_is_bounded_in_number():
-    queue = CaptureQueue(WarnOnce())
+    queue = CaptureQueue(WarnOnce(), nothing)
     taken = [queue.put(capture(n, tables={})) for n in range(1100)]
     assert sum(taken) == 1024
 
 
 def test_what_is_no_table_is_told_once_and_never_raised(caplog):
-    queue = CaptureQueue(WarnOnce())
+    queue = CaptureQueue(WarnOnce(), nothing)
     for tables in ({"t": {"x": 5}}, {"t": None}, {"t": {"x": None}}):
         assert not queue.put(capture(0, tables=tables))
     assert sum(queue.dropped.values()) == 3
