@@ -127,6 +127,9 @@ PLAIN_CATEGORIES: Final = {
 }
 """By fine name, in its order: how torch's MemTracker spells a category."""
 
+TORCH_COUNTS_AS: Final = {"activation_grad": "temp"}
+"""By fine name that neither of torch's trackers has: the one that they count it as."""
+
 TORCH_TOTAL: Final = "Total"
 
 TORCH_CATEGORIES: Final = {

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collector.history.tensor_walk import Members
     from collector.history.tensors import Parts, TensorMap
 
-_BACKWARD: Final = "backward"
 _STAY: Final = frozenset(
     map(CATEGORIES.index, ("param", "buffer", "optimizer", "sharded_param"))
 )
@@ -58,7 +57,7 @@ class TensorAnnotations:
         """From now on; of no effect where torch cannot."""
         if not self._is_listening and self._recording.allocator.can_annotate:
             self._is_listening = True
-            torch_calls.listen(self, (_BACKWARD, torch_calls.OPTIMIZER))
+            torch_calls.listen(self, (torch_calls.BACKWARD, torch_calls.OPTIMIZER))
 
     def stop(self) -> None:
         """No more: torch's functions are as they were."""
@@ -79,7 +78,7 @@ class TensorAnnotations:
 
     def begin(self, part: str, _name: str, _args: Any, /) -> Any:
         """Saved tensors are here as a backward begins, then gradients."""
-        if part == _BACKWARD:
+        if part == torch_calls.BACKWARD:
             parts: Parts = ("known",) if self._has_all else ("model", "known")
             self._annotate(parts)
             return None

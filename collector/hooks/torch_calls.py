@@ -40,6 +40,8 @@ class Listener(Protocol):
         """This is a forked child: whether it goes on listening there."""
 
 
+BACKWARD: Final = "backward"
+GRAD: Final = "grad"
 OPTIMIZER: Final = "optimizer"
 COMMUNICATION: Final = "communication"
 RESIZE: Final = "resize"
@@ -66,7 +68,8 @@ _COLLECTIVES: Final = (
 _SAVED: Final = "_saved_tensors_hooks_"
 
 POINTS: Final = (
-    _Point("backward", "torch.autograd", "", "backward"),
+    _Point(BACKWARD, "torch.autograd", "", "backward"),
+    _Point(GRAD, "torch.autograd", "", "grad"),
     _Point("zero_grad", "torch.optim.optimizer", "Optimizer", "zero_grad"),
     _Point("checkpoint", "torch", "", "save"),
     _Point("checkpoint", "torch.distributed.checkpoint", "", "save"),

@@ -47,7 +47,9 @@ _UNSHARDED_GRAD: Final = CATEGORY["unsharded_grad"]
 _ALL_GATHER: Final = CATEGORY["all_gather"]
 _REDUCE_SCATTER: Final = CATEGORY["reduce_scatter"]
 
-_UNNAMED: Final = frozenset({CATEGORY["activation"], CATEGORY["temp"]})
+_UNNAMED: Final = frozenset(
+    map(CATEGORY.__getitem__, ("activation", "temp", "activation_grad"))
+)
 
 
 class ShardingWatch:

@@ -127,6 +127,18 @@ class Ledger:
             elif only is None or ref.code & CATEGORY_MASK in only:
                 self._move(ref, place(category, owner))
 
+    def rename(self, tensor: torch.Tensor, category: int, *, only: int) -> None:
+        """Another category of what is known under `only`; its owner stays.
+
+        Of what torch shows no storage of nothing is known: torch.func's wrappers are such.
+        """
+        for part in plain_tensors(tensor):
+            ref = None
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                ref = self._live.get(id(part.untyped_storage()))
+            if ref is not None and ref.code & CATEGORY_MASK == only:
+                self._move(ref, ref.code & PLACE_MASK & ~CATEGORY_MASK | category)
+
     def storages(self, tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
         """Identity and counted bytes of each of a tensor's storages."""
         for part in plain_tensors(tensor):

@@ -2,7 +2,8 @@
 
 What is alive is named at the start, the rest as it comes. A gradient of a parameter that
 nobody shards is named when autograd has accumulated it, by a hook on the parameter that
-is taken off again, dictionary and all. FSDP names its own.
+is taken off again, dictionary and all. FSDP names its own. A gradient of an activation is
+named when a node of autograd is given it, by hooks that go with the graph.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collector.modules.log import CATEGORY, STATE
 from collector.modules.tensors import tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import torch
 
@@ -29,6 +30,15 @@ _PARAM: Final = CATEGORY["param"]
 _BUFFER: Final = CATEGORY["buffer"]
 _GRAD: Final = CATEGORY["grad"]
 _OPTIMIZER: Final = CATEGORY["optimizer"]
+_ACTIVATION_GRAD: Final = CATEGORY["activation_grad"]
+_TEMP: Final = CATEGORY["temp"]
+
+_MAX_VIEWS: Final = 8
+"""Views of a parameter, one of the other, that are looked through."""
+
+_ACCUMULATE: Final = "torch::autograd::AccumulateGrad"
+_CAST: Final = "ToCopyBackward"
+"""A node that makes a new gradient, as a view does not."""
 
 
 class ParameterWatch:
@@ -121,6 +131,71 @@ class ParameterWatch:
         if gradient is not None:  # an optimizer inside backward may have taken it
             owner = self.owners.get(id(parameter), -1)
             self._ledger.assign(gradient, _GRAD, owner)
+
+
+class ActivationGradients:
+    """Gradients of what is no parameter, on their way from node to node.
+
+    Before a backward begins, the nodes that it can reach get two hooks: one is given what
+    comes into its node, sums among it, the other what the node sends on. Hooks hold a link
+    and numbers, and each node bears a mark among its own metadata: no node is kept alive,
+    and none gets hooks twice.
+    """
+
+    def __init__(self, ledger: Ledger, link: Link) -> None:
+        self._ledger = ledger
+        self._link = link
+
+    def follow(self, roots: Any) -> None:
+        """A backward of these tensors begins."""
+        waiting: list[Any] = [tensor.grad_fn for tensor in tensors_in(roots)]
+        while waiting:
+            node = waiting.pop()
+            if node is None or node.name() == _ACCUMULATE:
+                continue
+            if self._link not in node.metadata:
+                node.metadata[self._link] = True
+                following = [one for one, _ in node.next_functions]
+                self._hook(node, following)
+                waiting += following
+
+    def _hook(self, node: Any, following: list[Any]) -> None:
+        link, ledger = self._link, self._ledger
+        here = (_parameter_length(node),)
+        there = [None if one is None else _parameter_length(one) for one in following]
+
+        def given(gradients: Any) -> None:
+            if link.stack is not None:
+                lengths = here * len(gradients)
+                link.call(_name_gradients, ledger, gradients, lengths)
+
+        def sent(gradients: Any, _given: Any) -> None:
+            if link.stack is not None:
+                link.call(_name_gradients, ledger, gradients, there)
+
+        node.register_prehook(given)
+        node.register_hook(sent)
+
+
+def _parameter_length(node: Any) -> int | None:
+    """Elements of the parameter that a node accumulates, or a view of it; else None."""
+    for _ in range(_MAX_VIEWS):
+        if node.name() == _ACCUMULATE:
+            return int(node.variable.numel())
+        following = [one for one, _ in node.next_functions if one is not None]
+        if len(following) != 1 or node.name().startswith(_CAST):
+            return None
+        (node,) = following
+    return None
+
+
+def _name_gradients(
+    ledger: Ledger, gradients: Sequence[Any], lengths: Sequence[int | None]
+) -> None:
+    for gradient, length in zip(gradients, lengths, strict=False):
+        # As long as the parameter it may be what this gets.
+        if gradient is not None and gradient.numel() != length:
+            ledger.rename(gradient, _ACTIVATION_GRAD, only=_TEMP)
 
 
 class OptimizerWatch:

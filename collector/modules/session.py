@@ -18,7 +18,11 @@ from collector.modules.dispatch import StorageWatch, remove
 from collector.modules.fsdp import ShardingWatch
 from collector.modules.ledger import Ledger
 from collector.modules.log import CATEGORY, EventLog
-from collector.modules.parameters import OptimizerWatch, ParameterWatch
+from collector.modules.parameters import (
+    ActivationGradients,
+    OptimizerWatch,
+    ParameterWatch,
+)
 from collector.modules.stack import ModuleStack
 from collector.modules.tensors import tensors_in
 from collector.modules.tree import ModuleTree
@@ -31,8 +35,16 @@ if TYPE_CHECKING:
 CUDA_ROUNDING_BYTES: Final = 512
 """Granularity to which CUDA's caching allocator rounds requests up."""
 
+_LISTENED: Final = (
+    torch_calls.BACKWARD,
+    torch_calls.GRAD,
+    torch_calls.OPTIMIZER,
+    torch_calls.RESIZE,
+)
 _INPUT: Final = CATEGORY["input"]
-_MADE_BEFORE: Final = frozenset({CATEGORY["activation"], CATEGORY["temp"]})
+_MADE_BEFORE: Final = frozenset(
+    map(CATEGORY.__getitem__, ("activation", "temp", "activation_grad"))
+)
 """Categories of inputs that were made inside the window."""
 
 
@@ -71,6 +83,7 @@ class Session:
         self.parameters = ParameterWatch(
             self.tree, self.ledger, self.sharding, self.stack.link
         )
+        self.gradients = ActivationGradients(self.ledger, self.stack.link)
         self.optimizers = OptimizerWatch(
             optimizers, self.parameters.owners, self.ledger, self.log, self.stack
         )
@@ -93,7 +106,7 @@ class Session:
         self.stack.install()
         self.sharding.install()
         self.parameters.install()
-        torch_calls.listen(self, (torch_calls.OPTIMIZER, torch_calls.RESIZE))
+        torch_calls.listen(self, _LISTENED)
         self._watch.enter()
 
     def stop(self) -> None:
@@ -149,7 +162,10 @@ class Session:
     # As a listener of torch's calls.
 
     def begin(self, part: str, _name: str, args: tuple[Any, ...], /) -> Any:
-        """An optimizer steps, or a storage is resized: so FSDP frees what it gathered."""
+        """An optimizer steps, a backward begins, or a storage is resized, as FSDP does."""
+        if part in (torch_calls.BACKWARD, torch_calls.GRAD):
+            self.stack.link.call(self.gradients.follow, args[:1])
+            return None
         if part == torch_calls.OPTIMIZER:
             self.stack.link.call(self.optimizers.begin, args[0])
         return part, args[0]

@@ -4,7 +4,8 @@
 
 in the environment of a virtual GPU. OUT gets torch's snapshot, and of every gradient that a
 node was given or sent on: when, where, and whether it is a parameter's. Nothing of it is
-known from stacks or lives.
+known from stacks or lives. With CONTEXT `trace` OUT gets a trace of torch's profiler instead,
+and what hooks saw lies beside it; models and hooks serve on the processor as well.
 """
 
 from __future__ import annotations
@@ -81,42 +82,48 @@ def perceptron() -> nn.Module:
     return nn.Sequential(*[part for layer in layers for part in layer])
 
 
-def made(model: str) -> nn.Module:
+def made(model: str, device: str = "cuda") -> nn.Module:
     kind, _, more = model.partition("-")
     if kind == "transformer":
-        return Transformer(more if "reentrant" in more else "").cuda()
+        return Transformer(more if "reentrant" in more else "").to(device)
     if kind == "conv":
-        return nn.Sequential(nn.Conv2d(3, 16, 3, 2), Residual(), Residual()).cuda()
-    net = perceptron().cuda()
+        net = nn.Sequential(nn.Conv2d(3, 16, 3, 2), Residual(), Residual())
+        return net.to(device)
+    net = perceptron().to(device)
     if kind == "ddp":
         store = distributed.HashStore()
-        distributed.init_process_group("nccl", rank=0, world_size=1, store=store)
+        backend = "nccl" if device == "cuda" else "gloo"
+        distributed.init_process_group(backend, rank=0, world_size=1, store=store)
         return nn.parallel.DistributedDataParallel(
             net, gradient_as_bucket_view=more == "views"
         )
     return net
 
 
-def loss_of(model: str, net: nn.Module) -> torch.Tensor:
+def loss_of(model: str, net: nn.Module, device: str = "cuda") -> torch.Tensor:
     if model.startswith("transformer"):
-        ids = torch.randint(0, WORDS, (4, 129)).cuda()
+        ids = torch.randint(0, WORDS, (4, 129)).to(device)
         return functional.cross_entropy(
             net(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()
         )
     if model.startswith("conv"):
-        return net(torch.randn(8, 3, 64, 64, device="cuda")).square().mean()
+        return net(torch.randn(8, 3, 64, 64, device=device)).square().mean()
     rows = WIDTH if "square" in model else 3000
-    return net(torch.randn(rows, WIDTH, device="cuda")).square().mean()
+    return net(torch.randn(rows, WIDTH, device=device)).square().mean()
 
 
 class Hooks:
     """On every node of a graph, as its backward begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cuda") -> None:
         self.seen: list[tuple[int, int, bool]] = []
         """Time in us, address, and whether it is a parameter's gradient."""
+        self._device = device
         self._backward = torch.autograd.backward
         torch.autograd.backward = self.backward
+
+    def close(self) -> None:
+        torch.autograd.backward = self._backward
 
     def backward(self, tensors: Any, *args: Any, **kwargs: Any) -> Any:
         roots = [tensors] if isinstance(tensors, torch.Tensor) else tensors
@@ -144,7 +151,7 @@ class Hooks:
         return ran
 
     def _note(self, gradient: Any, of_parameter: bool) -> None:
-        if isinstance(gradient, torch.Tensor) and gradient.is_cuda:
+        if isinstance(gradient, torch.Tensor) and gradient.device.type == self._device:
             address = gradient.untyped_storage().data_ptr()
             self.seen.append((time.time_ns() // 1000, address, of_parameter))
 
@@ -153,20 +160,47 @@ def is_parameters(node: Any) -> bool:
     return isinstance(getattr(node, "variable", None), nn.Parameter)
 
 
+def train(model: str, net: nn.Module, optimizer: Any, device: str = "cuda") -> None:
+    """One step."""
+    for _ in range(3 if "accumulate" in model else 1):
+        with torch.autocast(device, torch.bfloat16, enabled="amp" in model):
+            loss = loss_of(model, net, device)
+        loss.backward()
+        del loss
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def traced(model: str, out: Path, device: str = "cuda") -> None:
+    """Write a trace of three steps, and what hooks saw meanwhile."""
+    torch.manual_seed(0)
+    hooks = Hooks(device)
+    try:
+        net = made(model, device)
+        optimizer = torch.optim.AdamW(net.parameters())
+        with torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+        ) as profiler:
+            for _ in range(STEPS):
+                train(model, net, optimizer, device)
+                profiler.step()
+        profiler.export_chrome_trace(str(out))
+    finally:
+        hooks.close()
+    out.with_suffix(".seen").write_bytes(pickle.dumps(hooks.seen))
+
+
 def main(model: str, context: str, out: Path) -> None:
+    if context == "trace":
+        traced(model, out)
+        return
     torch.manual_seed(0)
     hooks = Hooks()
     net = made(model)
     optimizer = torch.optim.AdamW(net.parameters())
     torch.cuda.memory._record_memory_history(context=context, stacks="python")
     for _ in range(STEPS):
-        for _ in range(3 if "accumulate" in model else 1):
-            with torch.autocast("cuda", torch.bfloat16, enabled="amp" in model):
-                loss = loss_of(model, net)
-            loss.backward()
-            del loss
-        optimizer.step()
-        optimizer.zero_grad()
+        train(model, net, optimizer)
     out.write_bytes(pickle.dumps((torch.cuda.memory._snapshot(), hooks.seen)))
 
 

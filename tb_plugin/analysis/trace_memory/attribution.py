@@ -28,6 +28,7 @@ from tb_plugin.analysis.categories.marks import (
 )
 from tb_plugin.analysis.categories.phases import BACKWARD_PHASE, FORWARD, NONE
 from tb_plugin.analysis.categories.rules import RULES, LifeFacts
+from tb_plugin.analysis.trace_memory.autograd_nodes import backward_lives
 from tb_plugin.analysis.trace_memory.event_places import EventPlaces
 from tb_plugin.analysis.trace_memory.marks import COLLECTIVE, ZERO_GRAD
 
@@ -103,6 +104,16 @@ _TRACE_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
             & (facts.made == BACKWARD_PHASE)
             & ~facts.has(_FSDP_BUFFERS)
         ),
+    ),
+    (
+        "made by a backward, and let go of as it was accumulated",
+        "grad",
+        lambda facts: facts.backward.is_parameter_gradient & ~facts.has(_FSDP_BUFFERS),
+    ),
+    (
+        "handed on by one node of a backward, and let go of behind another",
+        "activation_grad",
+        lambda facts: facts.backward.is_activation_gradient & ~facts.has(_FSDP_BUFFERS),
     ),
 )
 _LAST_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
@@ -201,6 +212,12 @@ def _facts(
         facts.in_operator = is_seen & is_freed & (gone_ns < ends)
     else:
         facts.freed_by, facts.in_operator = np.zeros(0, np.int64), np.zeros(0, bool)
+    facts.backward = backward_lives(
+        around.times,
+        around.slice_marks,
+        born,
+        np.where(is_freed, gone, NOTHING),
+    )
     facts.step_before_forward = is_seen & _before_forward(around, steps, event, born_in)
     return facts
 

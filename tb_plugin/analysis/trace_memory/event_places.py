@@ -89,6 +89,11 @@ class EventPlaces:
         return self._bits[self._of_event]
 
     @property
+    def slice_marks(self) -> Ints:
+        """(slices,): of the name of each slice."""
+        return self._marks.own
+
+    @property
     def kinds(self) -> Ints:
         """Kind of the phase of the slices around it; NONE where those say nothing."""
         return self._kind[self._of_event]

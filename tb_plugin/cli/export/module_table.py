@@ -16,6 +16,7 @@ from collector.format.memory import (
     FSDP_STATES,
     PLAIN_CATEGORIES,
     PLAIN_STATES,
+    TORCH_COUNTS_AS,
     TORCH_TOTAL,
 )
 
@@ -65,7 +66,8 @@ class WindowTable:
         self._categories: dict[str, list[int]] = {label: [] for label in own.values()}
         for row, name in enumerate(memory.categories):
             # Of plain modules, torch counts the batch that it is given as other.
-            known = "other" if name == "input" and not is_fsdp else name
+            known = TORCH_COUNTS_AS.get(name, name)
+            known = "other" if name == "input" and not is_fsdp else known
             self._categories.setdefault(own.get(known) or other[known], []).append(row)
 
     @property

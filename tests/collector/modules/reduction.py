@@ -22,6 +22,7 @@ FSDP_CATEGORIES = {
     "unsharded_grad": "Unsharded Grad",
     "activation": "Activation",
     "temp": "Temp",
+    "activation_grad": "Temp",
     "all_gather": "All Gather",
     "reduce_scatter": "Reduce Scatter",
     "optimizer": "OptState",
@@ -33,6 +34,7 @@ PLAIN_CATEGORIES = {
     "grad": "Gradient",
     "activation": "Activation",
     "temp": "Temp",
+    "activation_grad": "Temp",
     "optimizer": "Optstate",
     "input": "Other",
 }
@@ -204,7 +206,8 @@ def our_peak(capture, *, fsdp):
 
 
 def _translated(balance, categories):
-    return {
-        device: {categories[name]: size for name, size in sizes.items()}
-        for device, sizes in balance.items()
-    }
+    found = {device: defaultdict(int) for device in balance}
+    for device, sizes in balance.items():
+        for name, size in sizes.items():
+            found[device][categories[name]] += size
+    return found

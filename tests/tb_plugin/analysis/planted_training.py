@@ -124,7 +124,9 @@ def _layer(made: Training, layer: int, at: int, thread: str, freed: int | None) 
     backward = Planted("temp", module, "backward")
     made.alloc(node_at + 100, 300, node_at + 490, backward, thread)
     # As the engine does: an outgoing gradient, used up by the last node.
-    made.alloc(node_at + 110, 200, at + 3895, backward, thread)
+    outgoing = backward._replace(category="activation_grad") if layer else backward
+    gradient = made.alloc(node_at + 110, 200, None, outgoing, thread)
+    made.free(at + 3895, 200, gradient, thread)
     made.alloc(
         node_at + 150, 400 + layer, freed, Planted("grad", module, "backward"), thread
     )
