@@ -38,10 +38,12 @@ def open_windows(
         unit=config.schedule.unit,
         per_epoch=config.schedule.per_epoch,
     )
+    automatic = engine.timing.automatic
     return Windows(
         positions=positions,
         slots=make_slots(config, gate, engine.device, engine.sizes, warn_once),
         gate=gate,
         progress=progress,
         cycles=engine.cycles,
+        inputs=None if automatic is None else automatic.inputs.storages,
     )

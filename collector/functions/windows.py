@@ -30,10 +30,11 @@ from collector.core.calls import WHOLE_STEP, Call
 from collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from collector.core.calls import Gate
     from collector.functions.kinds import Slot
+    from collector.history.tensor_walk import Known
     from collector.steps.cycles import Cycles
     from collector.steps.positions import Positions
     from collector.steps.progress import Progress
@@ -66,16 +67,19 @@ class Windows:
         gate: Gate,
         progress: Progress,
         cycles: Cycles | None = None,
+        inputs: Callable[[], Known] | None = None,
     ) -> None:
         """`slots`: in the order they end. `gate`: what stands before their sink.
 
         `cycles`: who has evaluated the schedule for whole training steps already.
+        `inputs`: storages that the models were given, without any kind that is open.
         """
         self._positions = positions
         self._slots = tuple(slots)
         self._gate = gate
         self._progress = progress
         self._cycles = cycles
+        self._inputs = inputs
         self._calls_before: dict[tuple[str, str], int] = {}
         """Calls where positions began, by function and phase."""
         self._wanting: dict[str, tuple[Slot, ...]] = {}
@@ -195,6 +199,12 @@ class Windows:
         """Functions that were called so far, collected or not."""
         return tuple(self._wanting)
 
+    def named_storages(self) -> Iterator[tuple[Any, int, str]]:
+        """Inputs, then what open kinds know: of two names of a storage the first counts."""
+        if self._inputs is not None:
+            yield from self._inputs()
+        yield from self.known_storages()
+
     def known_storages(self) -> Iterator[tuple[Any, int, str]]:
         """Storages that open kinds know just now, each with its category and a name."""
         for slot in self._slots:
@@ -290,7 +300,7 @@ class Windows:
             kind = slot.open()
             know_storages = getattr(kind, "know_storages", None)
             if know_storages is not None:
-                know_storages(self.known_storages)
+                know_storages(self.named_storages)
             if kind is not None and self._attached is not None:
                 slot.attach(*self._attached)
         return kind

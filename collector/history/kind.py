@@ -217,6 +217,7 @@ class OnDemand:
         if self._history is None:
             try:
                 self._history = open_kind(session.config, session.engine)
+                self._history.know_storages(session.windows.named_storages)
             except Unavailable as missing:
                 reason, remedy = missing.reason, missing.remedy
                 session.engine.note_kind(INFO, "absent", reason, remedy)

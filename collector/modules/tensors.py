@@ -28,12 +28,12 @@ _COMPRESSED: Final = {
 }
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: Any, most: int = _MAX_ENTRIES) -> Iterator[torch.Tensor]:
     """Tensors in nested sequences, mappings and dataclasses, in their order.
 
-    Of many numbers in lists, and of what has no end, the first `_MAX_ENTRIES` are looked at.
+    Of many numbers in lists, and of what has no end, the first `most` are looked at.
     """
-    return _tensors_in(value, 0, iter(range(_MAX_ENTRIES)))
+    return _tensors_in(value, 0, iter(range(most)))
 
 
 def _tensors_in(value: Any, depth: int, left: Iterator[int]) -> Iterator[torch.Tensor]:

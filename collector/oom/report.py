@@ -75,7 +75,7 @@ class Reports:
 
     def __init__(self, session: Session, device: WatchedDevice, guard: Guard) -> None:
         self.tensors = TensorMap(session.engine.device.type)
-        self.tensors.known = session.windows.known_storages
+        self.tensors.known = session.windows.named_storages
         self.num_ooms = 0
         self.num_not_reported = 0
         self._device = device

@@ -23,6 +23,7 @@ from collector.core.patches import Patches
 from collector.core.source import SourceInfo
 from collector.hooks import torch_calls
 from collector.hooks.torch_calls import COMMUNICATION
+from collector.steps.forward_inputs import ForwardInputs
 from collector.steps.parts import INDEX, StepParts
 from collector.steps.progress import TRAIN
 from collector.steps.spans.log import ALL_STATES, clock_ns
@@ -72,6 +73,8 @@ class Automatic:
 
     def __init__(self, log: SpanLog, warn_once: WarnOnce, note: Note) -> None:
         self.parts = StepParts()
+        self.inputs = ForwardInputs()
+        """Of the models."""
         self.warn_once = warn_once
         self._note = note
         self._noted_forward: bool | None = None
@@ -204,6 +207,7 @@ class Forwards:
     def attach(self, models: Iterable[Any]) -> None:
         """Time these from now on, and no others. May raise what odd models raise."""
         models = list(models)
+        self._automatic.inputs.keep([id(model) for model in models])
         kept = []
         for reference, timing in self._watched:
             if any(reference() is model for model in models):
@@ -221,7 +225,7 @@ class Forwards:
         compiled = getattr(model, COMPILED_CALL, None)
         if compiled is not None and not is_wrapper(model):
             patches = Patches()
-            patches.attribute(model, COMPILED_CALL, self._timed(compiled))
+            patches.attribute(model, COMPILED_CALL, self._timed(id(model), compiled))
             return patches
         inside = compiles_anything() and not is_wrapper(model)
         if inside or not callable(getattr(model, "register_forward_hook", None)):
@@ -233,12 +237,13 @@ class Forwards:
         hooks.add(id(model), model)
         return hooks
 
-    def _timed(self, compiled: Any) -> Any:
+    def _timed(self, index: int, compiled: Any) -> Any:
         automatic = self._automatic
 
         @functools.wraps(compiled, updated=())
         def timed(*args: Any, **kwargs: Any) -> Any:
             begun = automatic.begin(FORWARD, "", ())
+            automatic.inputs.note(index, args, kwargs)
             try:
                 return compiled(*args, **kwargs)
             finally:
@@ -249,9 +254,10 @@ class Forwards:
 
     # As a listener of forwards.
 
-    def before_forward(self, index: int, *_: Any) -> None:
+    def before_forward(self, index: int, _module: Any, args: Any, kwargs: Any) -> None:
         """A model begins."""
         begun = self._automatic.begin(FORWARD, "", ())
+        self._automatic.inputs.note(index, args, kwargs)
         self._own.__dict__.setdefault("begun", []).append((index, begun))
 
     def after_forward(self, index: int, *_: Any) -> None:

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES
+from collector.format.memory import CATEGORIES, FOLDS_INTO
 from collector.format.snapshots.tags import annotation_data
 from tb_plugin.analysis.allocator.lifetimes import BEFORE
 from tb_plugin.analysis.arrays import NOTHING
 from tb_plugin.analysis.categories.marks import MODULE, runs_autograd
 from tb_plugin.analysis.categories.phases import FORWARD
-from tb_plugin.analysis.categories.rules import RULES, facts_of
+from tb_plugin.analysis.categories.rules import OUTSIDE, RULES, facts_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.arrays import Flags, Ints
+    from tb_plugin.analysis.categories.rules import LifeFacts
     from tb_plugin.analysis.snapshots.extras import Tensors
 
 
@@ -54,6 +55,7 @@ ANNOTATED: Final = "annotated as a tensor"
 OF_RECORDED: Final = "as a recorded tensor of the same stack"
 AS_OTHERS: Final = "as nearly all of the same stack that were not cut short"
 UNDER_WAY: Final = "made in a forward that was cut short"
+BESIDE: Final = "made right beside an input by the same function, and held as long"
 
 EVIDENCE: Final = (
     NOTHING_FITS,
@@ -62,9 +64,17 @@ EVIDENCE: Final = (
     OF_RECORDED,
     AS_OTHERS,
     UNDER_WAY,
+    BESIDE,
     *(words for words, _, _ in RULES),
 )
 """Evidence for a category, in words."""
+
+_INPUT: Final = CATEGORIES.index("input")
+_PARAMETERS: Final = tuple(
+    code for code, name in enumerate(CATEGORIES) if FOLDS_INTO[name] == "param"
+)
+_MAX_BESIDE: Final = 16
+"""Tensors of a batch in a row, beside the one that a forward is given."""
 
 _FIRST_RULE: Final = len(EVIDENCE) - len(RULES)
 
@@ -95,6 +105,10 @@ def attribution(replay: Replay) -> Attribution:
         decided = (evidence == 0) & fits(facts)
         category[decided] = CATEGORIES.index(name)
         evidence[decided] = _FIRST_RULE + row
+    if tensors is not None:
+        beside = _beside_inputs(replay, facts, category, evidence == 0)
+        category[beside] = _INPUT
+        evidence[beside] = EVIDENCE.index(BESIDE)
     speaks = ~facts.is_cut & (lives.born != BEFORE)
     _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(AS_OTHERS))
     under_way = (evidence == 0) & facts.is_cut & (facts.made == FORWARD)
@@ -148,6 +162,57 @@ def _has_line(replay: Replay) -> Flags:
     has_line = has_frames.copy()
     has_line[has_frames] = ~runs_autograd(stacks)[innermost]
     return np.append(has_line, False)[replay.lives.stack]
+
+
+def _beside_inputs(
+    replay: Replay, facts: LifeFacts, category: Ints, undecided: Flags
+) -> Flags:
+    """A batch has parts that no forward is given: targets, which the loss alone sees.
+
+    They are moved in a row, by one function, and replaced by the next batch's. A copy of a
+    parameter is no part of one.
+    """
+    lives, tensors = replay.lives, replay.snapshot.tensors
+    found: Flags = category == _INPUT
+    if tensors is None or not found.any():
+        return np.zeros(len(lives), np.bool_)
+    sizes = tensors.num_bytes[np.isin(tensors.category, _PARAMETERS)]
+    may_be = undecided & ~facts.has(OUTSIDE) & ~np.isin(lives.size, sizes)
+    order = np.argsort(lives.born, kind="stable")
+    order = order[lives.born[order] != BEFORE]
+    function = _functions_of(replay, order[(found | may_be)[order]])
+    one, other = order[:-1], order[1:]
+    alike = (function[one] == function[other]) & (function[one] != NOTHING)
+    alike &= facts.born_in[one] == facts.born_in[other]
+    alike &= facts.gone_in[one] == facts.gone_in[other]
+    one, other = one[alike], other[alike]
+    for _ in range(_MAX_BESIDE):
+        before = found.copy()
+        found[other] |= before[one] & may_be[other]
+        found[one] |= before[other] & may_be[one]
+        if np.array_equal(found, before):
+            break
+    found &= may_be
+    return found
+
+
+def _functions_of(replay: Replay, rows: Ints) -> Ints:
+    """By life, a number for its stack but for the innermost line; NOTHING: not asked for."""
+    stacks = replay.stacks
+    numbers: dict[tuple[object, ...], int] = {}
+    of_life = np.full(len(replay.lives), NOTHING, np.int64)
+    used, place = np.unique(replay.lives.stack[rows], return_inverse=True)
+    keys = []
+    for stack in used.tolist():
+        first, stop = stacks.start[stack : stack + 2].tolist() if stack >= 0 else (0, 0)
+        frames = stacks.frame[first:stop].tolist()
+        if not frames:
+            keys.append(NOTHING)
+            continue
+        key = stacks.name[frames[0]], stacks.filename[frames[0]], *frames[1:]
+        keys.append(numbers.setdefault(key, len(numbers)))
+    of_life[rows] = np.array(keys, np.int64)[place.reshape(-1)]
+    return of_life
 
 
 def _follow_stack(

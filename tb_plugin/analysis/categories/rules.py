@@ -61,7 +61,8 @@ MAX_PHASES_KEPT: Final = 5
 step, until the next one overwrites it) is an activation. A tensor that is copied to the
 device and held longer is no input either."""
 
-_OUTSIDE: Final = MODULE | BACKWARD | OPTIMIZER | NO_PYTHON
+OUTSIDE: Final = MODULE | BACKWARD | OPTIMIZER | NO_PYTHON
+"""Marks that what is made outside of any phase does not bear."""
 
 
 class LifeFacts:
@@ -181,7 +182,7 @@ def _used_up(facts: LifeFacts, kind: int) -> Flags:
 
 def _made_for_good(facts: LifeFacts) -> Flags:
     """Made by what makes modules, and not gone before the first phase."""
-    outside = ~facts.has(_OUTSIDE & ~MODULE) & (facts.outlives | facts.is_cut)
+    outside = ~facts.has(OUTSIDE & ~MODULE) & (facts.outlives | facts.is_cut)
     return facts.has(MAKE | SHARD) & outside
 
 
@@ -237,7 +238,7 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
     (
         "copied to the device outside any module",
         "input",
-        lambda facts: facts.has(COPY) & ~facts.has(_OUTSIDE) & _comes_and_goes(facts),
+        lambda facts: facts.has(COPY) & ~facts.has(OUTSIDE) & _comes_and_goes(facts),
     ),
     (
         "accumulated by a backward, and kept",

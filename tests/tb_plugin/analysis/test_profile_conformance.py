@@ -462,6 +462,7 @@ def test_memory_is_for_what_torchs_own_memory_timeline_says():
         assert own == "temp" or (own, theirs) in {
             *(("grad", "gradient"), ("optimizer", "optimizer_state")),
             *(("input", "input"), ("activation", "activation")),
+            ("activation_grad", "autograd_detail"),
         }
         assert (own == "grad") == (theirs == "gradient")
         assert (own == "optimizer") == (theirs == "optimizer_state")
@@ -480,7 +481,7 @@ def test_memory_of_the_cpu_transformer_is_known_but_for_nothing():
     assert (found.allocated_bytes, found.seen_bytes) == (total, total)
     assert (found.unseen_bytes, found.unknown_bytes) == (0, 0)
     kinds = {CATEGORIES[at] for at in found.category.tolist()}
-    assert kinds == {"activation", "temp", "input"}
+    assert kinds == {"activation", "activation_grad", "temp", "input"}
     modules = {lives.modules[at] for at in found.module.tolist() if at >= 0}
     assert {"MultiheadAttention_0", "Linear_4", "LayerNorm_3"} <= modules
 

@@ -1,0 +1,65 @@
+"""The tensors that the models' last forwards were given, for as long as they are there.
+
+A batch that a program moves to the device in its own loop has a stack that says nothing.
+That it is one, the forward says that it is given to. References are weak ones, to storages.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.core.plain import forgiving
+from collector.format.memory import CATEGORIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_INPUT: Final = CATEGORIES.index("input")
+
+_MAX_ARGUMENTS: Final = 64
+_MAX_ENTRIES: Final = 256
+"""Of each argument: a forward waits."""
+
+
+class ForwardInputs:
+    """Of each attached model, by a number."""
+
+    def __init__(self) -> None:
+        self._given: dict[int, list[tuple[weakref.ref[Any], str]]] = {}
+        """By model: storages and names; replaced as a whole, as any thread reads it."""
+
+    def note(self, model: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A model's forward begins with these. Never raises."""
+        # Here and not above: it needs torch.
+        from collector.modules.tensors import plain_tensors, tensors_in
+
+        found: list[tuple[weakref.ref[Any], str]] = []
+        named = chain(
+            ((f"input {at}", value) for at, value in enumerate(args)), kwargs.items()
+        )
+        with forgiving:  # inputs are whatever the user makes of them
+            for name, value in islice(named, _MAX_ARGUMENTS):
+                for tensor in tensors_in(value, _MAX_ENTRIES):
+                    if tensor.requires_grad:  # of another model, or to be trained
+                        continue
+                    found += (
+                        (weakref.ref(part.untyped_storage()), name)
+                        for part in plain_tensors(tensor)
+                    )
+        self._given[model] = found
+
+    def keep(self, models: Sequence[int]) -> None:
+        """Forget all others."""
+        self._given = {
+            model: found for model, found in self._given.items() if model in models
+        }
+
+    def storages(self) -> Iterator[tuple[Any, int, str]]:
+        """Those that are there, each with its category and a name."""
+        for found in tuple(self._given.values()):
+            for reference, name in found:
+                storage = reference()
+                if storage is not None:
+                    yield storage, _INPUT, name
