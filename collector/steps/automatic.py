@@ -51,7 +51,7 @@ _LISTENED: Final = (*_ALWAYS_SEEN, LOADING, COMMUNICATION)
 _RARE: Final = frozenset({"checkpoint", EVAL})
 
 _FORWARD: Final = SourceInfo(
-    name="spans.forward", cost="4 us per step on the training thread"
+    name="spans.forward", cost="8 us per step on the training thread"
 )
 
 
