@@ -138,7 +138,9 @@ process._FORKS = False  # a child of this process: what it takes is known
 job = limits.{job}
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
-    worker = process.WorkerProcess(file, columns, job, limits.Limits.of(size, job))
+    allowed = limits.Limits.of(size, job)
+    order = process.Order(file, columns, job, allowed, is_last=True)
+    worker = process.WorkerProcess(order)
     worker.follow(lambda _: None, lambda _: True)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     taken = usage.ru_utime + usage.ru_stime, usage.ru_maxrss

@@ -190,7 +190,8 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
     """Everything but what only the response needs; `peak` is the column shown."""
     headers = {rank: run.rank_files(rank)[-1][1].header for rank in _readable(run)}
     hosts = sorted({header.host for header in headers.values()})
-    host_of = {rank: hosts.index(header.host) for rank, header in headers.items()}
+    place = {host: at for at, host in enumerate(hosts)}
+    host_of = {rank: place[header.host] for rank, header in headers.items()}
     kind, capacity = _capacity(
         [headers.get(rank) for rank in ranks], device=peak.startswith("allocated")
     )
