@@ -157,7 +157,7 @@ class Replay:
         return found
 
 
-VERSION: Final = 5
+VERSION: Final = 6
 """To be raised when the same snapshot would come to anything else than before."""
 
 
@@ -208,6 +208,12 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
     ended = lives.gone[~is_open & (lives.gone >= 0)]
     what = "allocations at an address that was still in use"
     yield what, _num(events.action[ended] == ALLOC)
+    yield "frees of what was free already", lives.num_lost
+    rows = np.flatnonzero((lives.born >= 0) & (lives.freed < replay.num_events))
+    rows = rows[events.action[lives.freed[rows]] != ALLOC]
+    # Old releases write a block's size where others write what was asked for.
+    less = events.size[lives.freed[rows]] < events.size[lives.born[rows]]
+    yield "frees smaller than their allocation", _num(less)
     block = blocks.rows_at(lives.addr)
     is_shown = block != NOTHING
     if len(replay.device.blocks):

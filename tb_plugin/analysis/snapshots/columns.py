@@ -145,6 +145,23 @@ class Table:
         is_sound = np.array(whole, np.bool_) | (rows == NOTHING)
         return np.array(numbers, np.int64)[place], ~is_sound[place]
 
+    def lacks(self, name: str) -> Flags:
+        """Which rows do not have the key."""
+        column = self._columns.get(name)
+        if column is None:
+            return np.ones(self._num, np.bool_)
+        gap = NOTHING if self._kinds.get(name) in ("text", "value") else _ABSENT
+        values = np.asarray(column)
+        if gap == _ABSENT and (values.dtype.kind != "i" or values.itemsize < _WIDE):
+            return np.zeros(self._num, np.bool_)  # no room for what stands for absent
+        return values == gap
+
+    def is_other(self, name: str, kind: str) -> Flags:
+        """Which rows have the key in a column that is not of this kind."""
+        if self._kinds.get(name) in (None, kind):
+            return np.zeros(self._num, np.bool_)
+        return ~self.lacks(name)
+
     def _plain(self, row: int) -> Any:
         """The value that a text says; None where it says none."""
         if 0 <= row < len(self._texts):
@@ -232,11 +249,19 @@ class Table:
                 return codes[values]  # as narrow as they are
         return codes[self.text_rows(name)]
 
-    def pair(self, name: str) -> tuple[Ints | None, Ints | None]:
-        """A pair of whole numbers in two columns, below 0 in rows without."""
+    def pair(self, name: str) -> tuple[Ints | None, Ints | None, Flags]:
+        """A pair of whole numbers in two columns, below 0 in rows without.
+
+        And which rows hold something else.
+        """
+        if self._kinds.get(name) == "value":
+            rows, values = self.values(name)
+            pairs = [_as_pair(value) for value in values]
+            first, second = np.array([*pairs, (NOTHING, NOTHING)], np.int64).T
+            return first[rows], second[rows], (first[rows] < 0) & ~self.lacks(name)
         kinds = ("text", "value", "float")
-        first = self._numbers(f"{name}.0", kinds)
-        return first, self._numbers(f"{name}.1", kinds)
+        first, second = (self._numbers(f"{name}.{place}", kinds) for place in (0, 1))
+        return first, second, self.is_other(name, "pair")
 
     def _numbers(self, name: str, others: tuple[str, ...]) -> Ints | None:
         """A column as it is; None where it is not there, or is of one of `others`."""
@@ -253,6 +278,14 @@ class Table:
 
 def _as_whole(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
+
+
+def _as_pair(value: Any) -> tuple[int, int]:
+    if isinstance(value, list | tuple) and len(value) == 2:
+        first, second = value
+        if type(first) is type(second) is int and 0 <= min(value) <= max(value) < 2**62:
+            return first, second
+    return NOTHING, NOTHING
 
 
 def texts_of(

@@ -10,16 +10,22 @@ from tb_plugin.analysis.arrays import NOTHING, constant, grouped
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
+    from collections.abc import Callable
+
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.analysis.snapshots.columns import Table
 
 
 class Numbering:
     """Rows of `Snapshot.streams`, `pools` and `texts` for the values of tables."""
 
-    def __init__(self, texts: list[str]) -> None:
-        """`texts` grows by what has to be spelled out."""
+    def __init__(self, texts: list[str], note: Callable[[str, Flags], None]) -> None:
+        """`texts` grows by what has to be spelled out.
+
+        `note` is told of rows that hold something else, in words.
+        """
         self._texts = texts
+        self._note = note
         self.streams: dict[int, int] = {0: 0}
         """The row of each pointer; the default stream is the first."""
         self.pools: dict[tuple[int, int], int] = {DEFAULT_POOL: 0}
@@ -50,7 +56,9 @@ class Numbering:
 
     def stream_rows(self, table: Table) -> Ints:
         """Of the column `stream`, a pointer each; without one all are of the default."""
-        pointers, place = grouped(table.ints("stream", 0))
+        streams, wrong = table.checked("stream", 0)
+        self._note("streams that are no whole number", wrong)
+        pointers, place = grouped(streams)
         rows = [
             self.streams.setdefault(int(pointer), len(self.streams))
             for pointer in pointers.tolist()
@@ -59,7 +67,8 @@ class Numbering:
 
     def pool_rows(self, table: Table, name: str) -> Ints:
         """Of a column of pairs; NOTHING where there is none, or none that a pool has."""
-        first, second = table.pair(name)
+        first, second, wrong = table.pair(name)
+        self._note("pools that are no two whole numbers", wrong)
         if first is None or second is None:
             return constant(NOTHING, len(table))
         (of_first, a), (of_second, b) = grouped(first), grouped(second)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM, SEGMENT_UNMAP
 from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
 from tb_plugin.analysis.categories.frames import without_own
 from tb_plugin.analysis.snapshots.by_device import of_device
@@ -75,7 +75,7 @@ class _Maker:
         self._oddities: dict[str, int] = {}
         self._left_out: dict[str, int] = {}
         self._texts = list(texts_of(tables, "strings", "text"))
-        self._numbering = Numbering(self._texts)
+        self._numbering = Numbering(self._texts, self._note)
         self._histories = block_histories(tables, self._texts)
 
     def snapshot(self) -> Snapshot:
@@ -135,6 +135,10 @@ class _Maker:
         segments, device, is_segment = self._segments(name, num_stacks)
         blocks, is_block = self._blocks(name_of_blocks, segments, num_stacks)
         if is_segment.all() and is_block.all():
+            if name == "segments":
+                self._note(
+                    "segments that their blocks do not fill", _gaps(segments, blocks)
+                )
             return segments, device, blocks
         kept = np.flatnonzero(is_segment)
         place = place_of(kept, len(segments))[blocks.segment]
@@ -206,6 +210,9 @@ class _Maker:
         if len(trace) and int(trace.min()) < 0:
             raise SnapshotError("events of a device below 0")
         wrong = has_no_addr | has_no_size
+        # An allocation, a free and a segment are nothing without these two.
+        is_memory = (action >= 0) & (action <= SEGMENT_UNMAP)
+        wrong |= is_memory & (table.lacks("addr") | table.lacks("size"))
         if wrong.any():
             what = "events whose address or size is no whole number"
             self._leave_out(what, int(np.count_nonzero(wrong)))
@@ -237,6 +244,8 @@ class _Maker:
         self._refuse_negative(table, "total_size")
         size, has_no_size = self._sizes(table, "total_size", "address")
         device, has_no_device = table.checked("device", 0)
+        if name == "segments":  # others are of the host, and say a device below 0
+            has_no_device |= (device < 0) | (device >= MAX_DEVICES)
         wrong = has_no_address | has_no_size | has_no_device
         wrong |= not ("address" in table and "total_size" in table)
         what = "segments without a whole number for address, size or device"
@@ -253,7 +262,7 @@ class _Maker:
             is_expandable=table.ints("is_expandable", 0) == 1,
             stack=self._rows(table, "frames", num_stacks),
         )
-        return segments, np.maximum(device, 0), ~wrong
+        return segments, device, ~wrong
 
     def _blocks(
         self, name: str, segments: Segments, num_stacks: int
@@ -269,6 +278,7 @@ class _Maker:
         wrong |= "size" not in table
         state = table.coded("state", STATES)
         awaiting = table.coded("state", ("active_awaiting_free",)) == 0
+        self._note("states of blocks that are not known", (state < 0) & ~awaiting)
         state = np.where(awaiting, PENDING_FREE, np.maximum(state, INACTIVE))
         address, has_no_address = table.checked("address", NOTHING)
         wrong |= has_no_address
@@ -325,6 +335,7 @@ class _Maker:
     def _rows(self, table: Table, name: str, num: int) -> Ints:
         values, num_wrong = table.rows(name, num)
         self._count("stacks that are not there", num_wrong)
+        self._note("stacks that are no lists of frames", table.is_other(name, "stack"))
         return values
 
     def _note(self, what: str, wrong: Flags) -> None:
@@ -333,3 +344,10 @@ class _Maker:
     def _count(self, what: str, count: int) -> None:
         if count:
             self._oddities[what] = self._oddities.get(what, 0) + count
+
+
+def _gaps(segments: Segments, blocks: BlockTable) -> Flags:
+    """Which segments have more or fewer bytes than their blocks."""
+    filled = np.zeros(len(segments), np.int64)
+    np.add.at(filled, blocks.segment, blocks.size)
+    return filled != segments.total_size

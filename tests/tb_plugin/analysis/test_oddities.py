@@ -82,6 +82,10 @@ def test_what_the_allocator_model_did_has_none(model):
             "allocations larger than their block at the end",
             {"events": [("alloc", 4096)], "blocks": ({**BLOCK, "size": 256},)},
         ),
+        (
+            "frees of what was free already",
+            {"events": [("free_completed", 4608), ("free_completed", 4608)]},
+        ),
     ],
 )
 def test_each_contradiction_is_counted(what, made):
@@ -140,6 +144,72 @@ def test_rows_of_another_type_are_left_out_and_counted():
     assert device.events.time_us.tolist() == [5, 5, 9]
     assert device.segments.address.tolist() == [4096]
     assert device.blocks.size.tolist() == [512]
+
+
+def test_a_free_of_less_than_was_allocated_is_counted():
+    taken = {"action": "alloc", "addr": 4608, "size": 1024, "stream": 0, "time_us": 1}
+    freed = {**taken, "action": "free_requested", "size": 512}
+    segments = [{**SEGMENT, "blocks": [BLOCK, FREE]}]
+    dump = {"segments": segments, "device_traces": [[taken, freed]]}
+    snapshot = snapshot_of(tables_of(dump))
+    found = oddities_of(Replay(snapshot, snapshot.devices[0]))
+    assert found == {"frees smaller than their allocation": 1}
+
+
+@pytest.mark.parametrize(
+    ("what", "block", "segment"),
+    [
+        ("states of blocks that are not known", {"state": "active_maybe"}, {}),
+        ("states of blocks that are not known", {"state": None}, {}),
+        ("segments that their blocks do not fill", {"size": 256}, {}),
+        ("segments that their blocks do not fill", {}, {"blocks": []}),
+        ("streams that are no whole number", {}, {"stream": "default"}),
+        ("pools that are no two whole numbers", {}, {"segment_pool_id": "mine"}),
+        ("pools that are no two whole numbers", {}, {"segment_pool_id": (0.5, 1)}),
+    ],
+)
+def test_what_a_state_without_events_says_wrongly_is_counted(what, block, segment):
+    other = {**SEGMENT, "address": 65536, "stream": 7, "segment_pool_id": (1, 2)}
+    odd = {**SEGMENT, "segment_pool_id": (0, 0), "blocks": [{**BLOCK, **block}, FREE]}
+    sound = {**other, "blocks": [{**BLOCK, "address": 65536, "size": 1536}]}
+    dump = {"segments": [{**odd, **segment}, sound], "device_traces": [[]]}
+    found = snapshot_of(tables_of(dump))
+    assert found.oddities == {what: 1}
+    # What the others say stays.
+    row = found.devices[0].segments
+    assert found.streams[row.stream[1]] == 7
+    assert found.pools[row.pool[1]] == (1, 2)
+
+
+@pytest.mark.parametrize("device", [-1, 1 << 40, 1000])
+def test_a_segment_of_no_device_is_left_out_and_no_pinned_memory(device):
+    sound = {**SEGMENT, "blocks": [BLOCK, FREE]}
+    other = {**sound, "device": device, "address": 65536}
+    dump = {"segments": [sound, other], "device_traces": [[]]}
+    found = snapshot_of(tables_of(dump))
+    assert sum(found.left_out.values()) == 1
+    assert [one.device for one in found.devices] == [0]
+    assert found.devices[0].reserved_bytes == 1536
+
+
+@pytest.mark.parametrize("key", ["addr", "size"])
+def test_an_event_without_address_or_size_is_left_out(key):
+    event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
+    lacking = {name: value for name, value in event.items() if name != key}
+    trace = [event, {**lacking, "action": "free_completed"}]
+    segments = [{**SEGMENT, "blocks": [BLOCK, FREE]}]
+    found = snapshot_of(tables_of({"segments": segments, "device_traces": [trace]}))
+    assert sum(found.left_out.values()) == 1
+    assert len(found.devices[0].events) == 1
+
+
+def test_stacks_that_are_no_lists_of_frames_are_counted():
+    event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
+    freed = {**event, "action": "free_completed", "frames": []}
+    segments = [{**SEGMENT, "blocks": [BLOCK, FREE]}]
+    trace = [{**event, "frames": 5}, freed]
+    found = snapshot_of(tables_of({"segments": segments, "device_traces": [trace]}))
+    assert found.oddities["stacks that are no lists of frames"] >= 1
 
 
 def test_events_that_are_in_no_lists_are_left_out():

@@ -314,11 +314,15 @@ def test_whatever_a_column_holds_it_is_refused_or_read(data):
         assert snapshot_of(tables).oddities is not None
 
 
+_NOT_FILLED = ("Da1sypetals+SnapViewer__assets__memory.pickle",)
+"""Made by hand: segments of 50 MB with blocks of some kB."""
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_recorded_snapshots_are_read_whole(name):
     found, dump = real(name), pickled(name)
     root = dump if isinstance(dump, dict) else {"segments": dump}
-    assert not found.oddities
+    assert bool(found.oddities) == (name in _NOT_FILLED)
     assert sum(len(d.segments) for d in found.devices) == len(root["segments"])
     events = sum(len(trace) for trace in root.get("device_traces", ()))
     assert sum(len(d.events) for d in found.devices) == events
