@@ -54,7 +54,8 @@ def private_folder(path: Path) -> Path:
 
     It is made where it is missing, as are those above it. One that others could only read
     is closed to them; one that they could write into is refused, for what is in it may be
-    theirs. So is one below a folder that lets everybody rename what is in it.
+    theirs. So is one below a folder in which another user can rename: that user's own, or
+    one that lets everybody.
 
     Raises:
         NotPrivateError: it is not this user's alone.
@@ -124,14 +125,19 @@ def _make_way(path: Path) -> None:
 
 
 def _check_above(folder: Path) -> None:
-    """Refuse a folder whose entries anybody can rename: one for all that is not sticky.
+    """Refuse a folder whose entries another user can rename: its owner always can.
 
-    In a sticky one, as /tmp, a link may be anybody's. The rule for links is Linux's own
+    Anybody can in one for all that is not sticky. In a sticky one, as /tmp, a link may be anybody's. The rule for links is Linux's own
     (`protected_symlinks`), which not every machine has on.
     """
     status, link = folder.stat(), folder.lstat()
     if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
         raise NotPrivateError(f"any user can replace what lies in {folder}")
+    # Who owns the root can replace everything: in a container that may not be 0.
+    if status.st_uid not in (os.geteuid(), 0, Path(folder.anchor).stat().st_uid):
+        raise NotPrivateError(
+            f"another user ({status.st_uid}) can replace what lies in {folder}"
+        )
     if stat.S_ISLNK(link.st_mode):
         around = folder.parent.stat()
         is_trusted = link.st_uid in (os.geteuid(), around.st_uid)

@@ -95,6 +95,18 @@ def test_a_folder_in_which_anybody_can_rename_is_refused(tmp_path):
     assert not (tmp_path / "shared" / "mine").exists()
 
 
+@needs_root
+@pytest.mark.parametrize("bits", [0o755, 0o1777])
+def test_below_a_folder_of_another_user_nothing_is_this_users_alone(tmp_path, bits):
+    theirs = shared(tmp_path, bits)
+    (theirs / "mine").mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    for folder in (theirs / "mine", theirs / "mine" / "virtual"):
+        with pytest.raises(NotPrivateError, match="another user"):
+            private_folder(folder)
+    assert list((theirs / "mine").iterdir()) == []
+
+
 def test_a_link_is_refused_and_what_it_leads_to_stays(tmp_path):
     aim = tmp_path / "aim"
     aim.mkdir(mode=0o755)
