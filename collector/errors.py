@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_MAX_MESSAGE = 10_000
+_MAX_WORD = 100
+"""No name is longer; to compare takes the square of the length."""
+
+
 class MemBoardError(Exception):
     """Something the user asked for cannot be done; the message says what to do."""
 
 
 class ConfigError(MemBoardError, ValueError):
     """A setting is wrong; the message names the key, the place and the remedy."""
+
+    def __init__(self, message: str = "") -> None:
+        """Of a message that holds what it was given, which may be anything, the start."""
+        super().__init__(message[:_MAX_MESSAGE])
 
 
 class SpanError(MemBoardError, RuntimeError):
@@ -32,6 +41,7 @@ def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | No
     """
     import difflib
 
+    word = word[:_MAX_WORD]
     names = list(known)
     same = [one for one in names if sorted(one) == sorted(word)]
     near = difflib.get_close_matches(word, names, cutoff=cutoff)

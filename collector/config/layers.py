@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -24,6 +23,7 @@ from collector.config.imports.profiler_keys import HINTS
 from collector.config.rules import check_needs, check_rules
 from collector.config.settings import RecordConfig, sections, settings
 from collector.config.values import Found, Options, checked, describe, one_of
+from collector.core.plain import MAX_KEY, forgiving, text_of
 from collector.core.private_folder import CACHE_VARIABLE
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError, nearest
@@ -48,7 +48,7 @@ _NO_SETTINGS: Final = frozenset({ENV_FILE, CACHE_VARIABLE})
 """Variables of the viewer and of the virtual GPU, and where settings are."""
 
 _MAX_KEYS: Final = 10_000
-"""Of a mapping of settings; one of the user's own making may have no end."""
+"""Of a mapping of settings and all in it; one of the user's own making may have no end."""
 
 _warn_once: Final = WarnOnce()
 """Of this process: settings may be read many times."""
@@ -129,7 +129,7 @@ def merged(
         every.leaves.update(found)
         every.said.update(found)
         every.imported.extend(imports)
-    given = dict(flatten(Document(keywords, "the keywords")))
+    given = dict(flatten(Document(_bounded(keywords, "keywords"), "the keywords")))
     last = dict(flatten(Document(command_line, "--set")))
     for found in (_from_environment(), given, last):
         every.leaves.update(found)
@@ -161,16 +161,48 @@ def _layers(config: Any) -> Sequence[Any]:
 
 def _document(layer: Any) -> Document:
     if isinstance(layer, Mapping):
-        plain = dict(islice(layer.items(), _MAX_KEYS + 1))
-        if len(plain) > _MAX_KEYS:
-            raise ConfigError(f"the given mapping has more than {_MAX_KEYS} keys.")
-        return Document(plain, "the given mapping")
+        return Document(_bounded(layer, "given mapping"), "the given mapping")
     if isinstance(layer, (str, Path)):
         return read(Path(layer).expanduser())
     raise ConfigError(
         "config must be a file, a mapping or a RecordConfig, or a list of them, got"
         f" {describe(layer)}."
     )
+
+
+def _bounded(layer: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """A copy in which mappings and lists are plain, and have an end."""
+    whole: dict[Any, Any] = {}
+    copies: dict[int, Any] = {id(layer): whole}
+    waiting: list[tuple[Any, Any]] = [(layer, whole)]
+    num_left = _MAX_KEYS
+    for source, copy in waiting:  # which grows
+        is_mapping = isinstance(copy, dict)
+        for entry in source.items() if is_mapping else source:
+            num_left -= 1
+            if num_left < 0:
+                raise ConfigError(f"the {name} has more than {_MAX_KEYS} keys.")
+            key, value = entry if is_mapping else (None, entry)
+            held = copies.get(id(value))
+            if held is None and (held := _plain_like(value)) is not None:
+                copies[id(value)] = held
+                waiting.append((value, held))
+            if is_mapping:
+                key = text_of(key) if isinstance(key, str) else key
+                copy[key] = value if held is None else held
+            else:
+                copy.append(value if held is None else held)
+    return whole
+
+
+def _plain_like(value: Any) -> dict[Any, Any] | list[Any] | None:
+    """An empty one of its kind, where it is a mapping or a list."""
+    with forgiving:  # a value of the user's own making
+        if isinstance(value, Mapping):
+            return {}
+        if isinstance(value, (list, tuple)):
+            return []
+    return None
 
 
 def from_document(document: Document) -> tuple[dict[str, Found], list[Imported]]:
@@ -326,6 +358,6 @@ def _refuse(key: str, place: str, known: list[str]) -> None:
     hint = HINTS.get(key.rpartition(".")[2])
     what = f"{hint}." if hint else nearest(key, known)
     raise ConfigError(
-        f"unknown key '{key}' in {place}: {what} Rename it or remove"
+        f"unknown key '{text_of(key, MAX_KEY)}' in {place}: {what} Rename it or remove"
         " it; `python -m collector.config.table --markdown` lists every key."
     )

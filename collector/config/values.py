@@ -180,7 +180,10 @@ def _entries(setting: Setting, value: Any) -> Iterable[Any]:
     if isinstance(value, str) or (setting.takes_code and callable(value)):
         return (value,)
     if isinstance(value, AbstractSet):
-        return sorted(value, key=code_name)
+        some = sorted(islice(value, _MAX_OPTIONS + 1), key=code_name)
+        if len(some) > _MAX_OPTIONS:  # one of the user's own may have no end
+            raise ValueError
+        return some
     if isinstance(value, (list, tuple)):
         return value
     raise TypeError

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 import collector
 from collector.config import RecordConfig, load
 from collector.config.sections import FunctionsConfig, ModulesConfig, ScheduleConfig
+from collector.errors import ConfigError
 from tests.collector.config.conftest import error_of
 from tests.recordings import read_run
 
@@ -172,3 +176,70 @@ def test_merge_keys_override_without_being_twice(write):
     config = load(path)
     assert config.history.max_entries == 8
     assert config.history.enabled
+
+
+class Endless(Mapping):
+    """A mapping of the user's own making that has no end."""
+
+    def __init__(self, key):
+        self._key = key
+
+    def __getitem__(self, key):
+        return True
+
+    def __iter__(self):
+        if self._key is not None:
+            return itertools.repeat(self._key)
+        return map(str, itertools.count())
+
+    def __len__(self):
+        return 1
+
+
+class EndlessList(list):
+    def __iter__(self):
+        return itertools.count()
+
+
+class EndlessSet(AbstractSet):
+    def __contains__(self, value):
+        return True
+
+    def __iter__(self):
+        return itertools.count()
+
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"config": Endless("flush_seconds")},
+        {"config": {"spans": Endless("enabled")}},
+        {"config": {"memory_profiler": Endless(None)}},
+        {"config": {"other": {"below": EndlessList()}}},
+        {"spans": Endless("enabled")},
+        {"dumps": EndlessList()},
+        {"dumps": EndlessSet()},
+    ],
+)
+def test_what_has_no_end_is_refused(given):
+    with pytest.raises(ConfigError):
+        load(**given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"config": {"x" * 5_000_000: 1}},
+        {"config": {"spans": {"x" * 5_000_000: 1}}},
+        {"spans": {"x" * 5_000_000: 1}},
+        {"config": "x" * 5_000_000},
+        {"remote": "x" * 5_000_000},
+    ],
+)
+def test_an_error_about_what_is_long_is_short(given):
+    with pytest.raises(ConfigError) as refused:
+        load(**given)
+    assert len(str(refused.value)) <= 10_000
