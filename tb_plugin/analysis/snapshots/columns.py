@@ -154,7 +154,8 @@ class Table:
         values = np.asarray(column)
         if gap == _ABSENT and (values.dtype.kind != "i" or values.itemsize < _WIDE):
             return np.zeros(self._num, np.bool_)  # no room for what stands for absent
-        return values == gap
+        lacks: Flags = values == gap
+        return lacks
 
     def is_other(self, name: str, kind: str) -> Flags:
         """Which rows have the key in a column that is not of this kind."""

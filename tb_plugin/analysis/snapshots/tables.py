@@ -350,4 +350,5 @@ def _gaps(segments: Segments, blocks: BlockTable) -> Flags:
     """Which segments have more or fewer bytes than their blocks."""
     filled = np.zeros(len(segments), np.int64)
     np.add.at(filled, blocks.segment, blocks.size)
-    return filled != segments.total_size
+    gaps: Flags = filled != segments.total_size
+    return gaps
