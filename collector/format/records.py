@@ -229,6 +229,7 @@ NoteKind: TypeAlias = Literal[
     "oom_message",  # message, report: its text, where that came later
     "mesh",  # coordinates by dimension name, known only later
     "signal",  # signal: its name; it came, whatever became of it
+    "loading",  # num_workers: of a DataLoader that training waited for; one note a number
     "prediction",  # what decides whether a virtual run fits: see collector.format.prediction
 ]
 

@@ -84,6 +84,7 @@ class Automatic:
         self._spans: dict[str, Span] = {}
         self._loading: dict[int | None, Span] = {}
         """Spans of waiting for a batch, by number of workers."""
+        self._noted_workers: set[int] = set()
         self._forwards: Forwards | None = None
         self._eval: Entered | None = None
 
@@ -175,12 +176,20 @@ class Automatic:
         workers, ready = prefetched(iterator)
         if ready is not None:
             self._log.add_counter(PREFETCHED, ready, None)
+        if workers is not None and self._eval is None:
+            self._note_workers(workers)
         span = self._loading.get(workers)
         if span is None:
             args = {"num_workers": workers}
             span = Span(LOADING, self._sink, _options(LOADING), args)
             self._loading[workers] = span
         return span
+
+    def _note_workers(self, num: int) -> None:
+        """Say once how many workers load what training waits for."""
+        if num not in self._noted_workers and self._sink is not None:
+            self._noted_workers.add(num)
+            self._sink.note("loading", {"num_workers": num}, user=True)
 
 
 class Forwards:

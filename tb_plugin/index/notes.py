@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_TEXT: Final = 500
 _EVERY_RANK: Final = frozenset(
-    {"oom", "oom_message", "dropped", "mesh", "signal", PREDICTION}
+    {"oom", "oom_message", "dropped", "mesh", "signal", "loading", PREDICTION}
 )
 _LOWEST_RANK: Final = frozenset({"epoch", "phase", "mark"})
 _STATUSES: Final = frozenset({"recorded", "absent", "off", "failed"})

@@ -240,9 +240,9 @@ def times_of(story: Story) -> StepTimes:
 
 
 def waiting(num: int) -> Iterator[Finding | None]:
-    yield waiting_for_data(
-        times_of(Story(num, 60, more=lambda r, s: {"dataloader": 60})), 0.17
-    )
+    times = times_of(Story(num, 60, more=lambda r, s: {"dataloader": 60}))
+    for num_workers in (None, 0, num):
+        yield waiting_for_data(times, 0.17, lambda _, num=num_workers: num)
 
 
 def slow_steps(num: int) -> Iterator[Finding | None]:

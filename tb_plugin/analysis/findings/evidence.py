@@ -36,9 +36,11 @@ def num_bytes(
     return Evidence(key, label, float(value), "bytes", scope, decisive=sure)
 
 
-def count(key: str, label: str, value: int, scope: str = "the trace") -> Evidence:
-    """How many there are, by which the finding was made."""
-    return Evidence(key, label, float(value), "count", scope, decisive=True)
+def count(
+    key: str, label: str, value: int, scope: str = "the trace", *, sure: bool = True
+) -> Evidence:
+    """How many there are; `sure`: the finding was made by it."""
+    return Evidence(key, label, float(value), "count", scope, decisive=sure)
 
 
 def of_rank(page: PageName, rank: int) -> Place:

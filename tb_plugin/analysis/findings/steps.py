@@ -13,6 +13,7 @@ from collector.format.sizes import agreeing, counted, the_other
 from tb_plugin.analysis.findings.evidence import count, of_rank, percent
 from tb_plugin.analysis.findings.evidence import seconds as seconds_of
 from tb_plugin.analysis.findings.text import duration_text, share_text
+from tb_plugin.analysis.findings.trace_advice import load_in_workers
 from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
 from tb_plugin.analysis.series.step_parts import (
     OTHER,
@@ -24,7 +25,7 @@ from tb_plugin.analysis.series.step_parts import (
 from tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tb_plugin.analysis.arrays import Floats, Indices, Ints
     from tb_plugin.analysis.findings.cycles import CollectedSteps
@@ -49,8 +50,13 @@ WAITING_SHARE: Final = 0.20
 _LOADER: Final = "dataloader"
 
 
-def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
-    """Steps wait for the dataloader, on most ranks: one that waits is a straggler."""
+def waiting_for_data(
+    times: StepTimes, step_seconds: float, workers_of: Callable[[int], int | None]
+) -> Finding | None:
+    """Steps wait for the dataloader, on most ranks: one that waits is a straggler.
+
+    `workers_of`: how many its DataLoader has on a rank; None: not known.
+    """
     loader = times.parts.get(_LOADER)
     if loader is None or times.coarse_seconds.shape[1] < _MIN_COLUMNS:
         return None
@@ -68,6 +74,7 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
     if not share[middle] > WAITING_SHARE:
         return None
     seconds = float(np.nanmean(loader[middle, behind]))
+    num_workers = workers_of(times.ranks[middle])
     rank = times.ranks[worst]
     whose = "on the median rank" if len(times.ranks) > 1 else f"on rank {rank}"
     return Finding(
@@ -82,14 +89,7 @@ def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
         cost=seconds,
         unit="seconds",
         advice=(
-            Advice(
-                "Load in worker processes, or in more of them (num_workers). If there are"
-                " some, let them prefetch more batches (prefetch_factor), and keep them alive"
-                " between epochs (persistent_workers=True).",
-                seconds,
-                "seconds",
-                ("waits",),
-            ),
+            Advice(load_in_workers(num_workers), seconds, "seconds", ("waits",)),
             Advice(
                 "Move work out of the dataset: decode and tokenize once, before"
                 " training."

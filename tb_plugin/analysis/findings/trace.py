@@ -36,15 +36,23 @@ if TYPE_CHECKING:
 _PEER: Final = "torch-tb-profiler 0.4.3"
 
 
-def trace_findings(profile: TraceProfile) -> tuple[Finding, ...]:
-    """All that was found, in the order in which it is worth mending."""
-    return tuple(finding for rule in RULES for finding in rule(profile))
+def trace_findings(
+    profile: TraceProfile, num_workers: int | None = None
+) -> tuple[Finding, ...]:
+    """All that was found, in the order in which it is worth mending.
+
+    `num_workers`: of the DataLoader, where it was recorded beside the trace.
+    """
+    return (
+        *loading(profile, num_workers),
+        *(finding for rule in RULES for finding in rule(profile)),
+    )
 
 
 LOADING_SHARE: Final = 0.05
 
 
-def loading(profile: TraceProfile) -> Iterator[Finding]:
+def loading(profile: TraceProfile, num_workers: int | None = None) -> Iterator[Finding]:
     """Steps wait for data."""
     share = float(profile.shares[Role.DATALOADER])
     if share > LOADING_SHARE:
@@ -53,7 +61,7 @@ def loading(profile: TraceProfile) -> Iterator[Finding]:
             "loading",
             "Waiting for data",
             f"Steps wait for data {share_text(share)} of the time.",
-            *advised.loading(profile),
+            *advised.loading(profile, num_workers),
             evidence=(
                 percent(
                     *("loading", "inside the dataloader's __next__", share),
@@ -343,7 +351,7 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    *(loading, communicating, no_nccl, single_process, near_capacity),
+    *(communicating, no_nccl, single_process, near_capacity),
     *(host_bound, small_kernels, idle, empty_devices, no_tensor_cores),
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.format.sizes import counted
 from tb_plugin.analysis.time.slice_roles import Role
 from tb_plugin.analysis.trace.texts import texts_in
 
@@ -31,6 +32,8 @@ class TraceSetup:
     """A backward or an optimizer ran."""
     has_workers: bool
     """Batches came from worker processes of a DataLoader."""
+    loads_itself: bool
+    """Batches came from a DataLoader without any."""
     uses_ddp: bool
     uses_fsdp: bool
     is_compiled: bool
@@ -46,6 +49,7 @@ class TraceSetup:
 _SEEN: Final[dict[str, re.Pattern[str]]] = {
     "trains": re.compile(r"autograd::engine|Optimizer\.step#|Backward\d+$"),
     "has_workers": re.compile(r"_MultiProcessingDataLoaderIter"),
+    "loads_itself": re.compile(r"_SingleProcessDataLoaderIter"),
     "uses_ddp": re.compile(r"DistributedDataParallel\.forward"),
     "uses_fsdp": re.compile(r"FSDP::|FullyShardedDataParallel"),
     "is_compiled": re.compile(
@@ -72,15 +76,40 @@ def setup_of(trace: Trace) -> TraceSetup:
     return TraceSetup(**seen)
 
 
-def loading(profile: TraceProfile) -> Iterator[str]:
-    """On steps that wait for a DataLoader."""
-    if setup_of(profile.trace).has_workers:
-        yield (
-            "Give the DataLoader more workers (num_workers), and prefetch more"
-            " (prefetch_factor)."
+_PREFETCH: Final = (
+    "let them prefetch more batches (prefetch_factor), and keep them alive between epochs"
+    " (persistent_workers=True)."
+)
+
+
+def load_in_workers(num: int | None, has_some: bool | None = None) -> str:
+    """On waits for a DataLoader of `num` workers; None: how many is not known.
+
+    `has_some`: whether it has any; None: not known.
+    """
+    if num:
+        return (
+            f"Give the DataLoader more than its {counted(num, 'worker')} (num_workers),"
+            f" {_PREFETCH}"
         )
-    else:
-        yield "Load in worker processes (num_workers), which prefetch (prefetch_factor)."
+    if num == 0:
+        return "Load in worker processes, which prefetch (prefetch_factor): num_workers is 0."
+    if has_some:
+        return f"Give the DataLoader more workers (num_workers), {_PREFETCH}"
+    if has_some is None:
+        return (
+            "Load in worker processes, or in more of them (num_workers). If there are"
+            f" some, {_PREFETCH}"
+        )
+    return "Load in worker processes (num_workers), which prefetch (prefetch_factor)."
+
+
+def loading(profile: TraceProfile, num_workers: int | None) -> Iterator[str]:
+    """On steps that wait for a DataLoader; of how many workers, where that is known."""
+    setup = setup_of(profile.trace)
+    if num_workers is None and setup.loads_itself and not setup.has_workers:
+        num_workers = 0
+    yield load_in_workers(num_workers, setup.has_workers)
     yield "Move decoding and augmentation out of the training process."
     if profile.devices:
         yield "Use pin_memory=True and non_blocking copies."

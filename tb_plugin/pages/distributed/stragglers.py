@@ -38,7 +38,7 @@ from tb_plugin.api.steps import StepPartMean, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.distributed.overload import overloaded
-from tb_plugin.pages.of_run import View, of_run
+from tb_plugin.pages.of_run import View, loader_workers, of_run
 from tb_plugin.pages.steps.profiler_steps import profiler_steps
 from tb_plugin.pages.steps.tables import StepTables
 from tb_plugin.pages.table import Column, table_of, titled
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from tb_plugin.api.findings import Finding
     from tb_plugin.api.steps import ProfilerStep
     from tb_plugin.api.tables import TableRows
+    from tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64
 _NAMED: Final = 3
@@ -144,7 +145,9 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
     elif (overload := overloaded(reader, run, hosts)) is not None:
         standing_out, findings = [], [overload]
     else:
-        made = _findings(tables, times, edges, standing_out, hosts, usual, profiled)
+        made = _findings(
+            run, tables, times, edges, standing_out, hosts, usual, profiled
+        )
         findings = [one for one in made if one is not None]
     parts = _part_means(times, found[0].rank if found else None)
     num_steps = high - low + 1
@@ -245,6 +248,7 @@ def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]
 
 
 def _findings(
+    run: Run,
     tables: StepTables,
     times: StepTimes,
     edges: Floats,
@@ -255,7 +259,7 @@ def _findings(
 ) -> Iterator[Finding | None]:
     if not usual > 0:
         return
-    yield waiting_for_data(times, usual)
+    yield waiting_for_data(times, usual, partial(loader_workers, run))
     yield straggling(late, hosts, usual, len(times.ranks))
     rank = times.ranks[0]
     single = _single_steps(tables, rank)

@@ -19,6 +19,7 @@ from tb_plugin.contract.parameters import Count
 from tb_plugin.contract.routes import Asked, route
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.distributed.distributed import straggler
+from tb_plugin.pages.of_run import loader_workers
 from tb_plugin.pages.profile.asked import MS, SourceQuery, profile_of, profiles, shown
 from tb_plugin.pages.table import Column, table_of, titled
 from tb_plugin.storage import is_remote
@@ -81,9 +82,13 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     state, query = asked.state, asked.query
     found = shown(state, query)
     beside: list[RankSummary] = []
+    num_workers = None
     if found.opening is not None and found.opening.state == "ready":
         beside = compared_with(state, query.run, found.traces, found.opening.found)
-    asked.decided_by(*found.stamp, len(beside))
+        rank = found.opening.found.rank
+        with state.reading(query.run) as (run, _):
+            num_workers = None if rank is None else loader_workers(run, rank)
+    asked.decided_by(*found.stamp, len(beside), num_workers)
     profile, choice = profile_of(state, found), found.choice(query)
     if profile is None:
         return ProfileResponse(run=found.run, choice=choice)
@@ -95,7 +100,9 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
             one,
             place=Place("trace", "Show the trace", rank=one.rank, source=choice.source),
         )
-        for one in (() if found.run.virtual_gpu else trace_findings(profile))
+        for one in (
+            () if found.run.virtual_gpu else trace_findings(profile, num_workers)
+        )
     ]
     if len(beside) > 1 and not found.run.virtual_gpu:
         findings += straggler(beside, profiles(state).compared(beside))

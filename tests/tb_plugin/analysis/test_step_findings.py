@@ -119,7 +119,7 @@ def test_one_rank_is_compared_with_nobody():
 
 def test_a_run_that_waits_for_its_data():
     told = Story(8, 100, more=lambda r, s: {"dataloader": 60}).tell()
-    found = waiting_for_data(times_of(told), 0.17)
+    found = waiting_for_data(times_of(told), 0.17, lambda rank: None)
     assert found is not None
     usual = 4 + 60
     share = 100 * usual / (110 + 60)
@@ -139,7 +139,7 @@ def test_a_run_that_waits_for_its_data():
     ids=["balanced", "one rank", "not recorded", "first batches", "few steps"],
 )
 def test_a_run_that_does_not(story):
-    assert waiting_for_data(times_of(story.tell()), 0.17) is None
+    assert waiting_for_data(times_of(story.tell()), 0.17, lambda rank: 2) is None
 
 
 # Every n-th step
