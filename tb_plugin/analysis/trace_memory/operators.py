@@ -1,7 +1,8 @@
 """Memory by operator: what each allocated, and what was left of it.
 
 An event belongs to the innermost operator around it on its thread; where an annotation
-is closer, or nothing is around it, to none. What an operator allocated is charged to it
+is closer (old traces list steps and optimizers among operators), or nothing is around it,
+to none. What an operator allocated is charged to it
 again when it is freed, whoever frees it: so a backward pass that frees activations does
 not look as if it made memory. `charge="freeing"` is torch-tb-profiler's way instead: what
 is freed counts for the operator that is under way then.
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, grouped, sums
+from tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, sums
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Flags, Ints
@@ -59,8 +60,8 @@ def operator_memory(
     if charge == "allocating":
         paired = pairs.allocation != NOTHING
         owner[paired] = times.memory_operators[pairs.allocation[paired]]
-    counted = owner != NOTHING
-    called = times.is_operator.copy()
+    counted = picked(times.is_listed, owner, False)
+    called = times.is_listed.copy()
     if range_ns is not None:
         start, end = range_ns
         counted &= (memory.time_ns >= start) & (memory.time_ns <= end)
@@ -84,7 +85,7 @@ def _charged_rows(times: OperatorTimes, rows: Ints) -> list[tuple[Ints, Ints]]:
     while len(active):
         row = rows
         name = names[row].astype(np.int64)
-        new = np.ones(len(active), dtype=bool)
+        new = times.is_listed[row]
         for known in seen:
             new &= known[active] != name
         charged.append((active[new], name[new]))

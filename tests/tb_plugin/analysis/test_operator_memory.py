@@ -80,6 +80,14 @@ def test_what_an_annotation_is_closer_to_is_nobodys():
     assert table_of(made, [(20, 100, 1, CPU), (200, 50, 2, CPU)]) == {}
 
 
+def test_marks_that_old_traces_list_among_operators_have_no_row():
+    made, events = forward_and_backward()
+    made.slice("main", "ProfilerStep#3", 0, 700)
+    made.slice("main", "Optimizer.step#SGD.step", 400, 100)
+    events = [*events, (450, 32, 10, CUDA)]
+    assert table_of(made, events) == table_of(*forward_and_backward())
+
+
 def test_a_range_takes_the_events_and_calls_in_it():
     made = MadeTrace()
     for start in (0, 100, 200):
