@@ -186,7 +186,7 @@ SIGNPOSTS = (
     "writes a simulated job",
 )
 """Paragraphs that promise nothing of ours; so do those that lead to what is below."""
-PEERS = ("composer", "memprofiler")
+PEERS = ("composer", "memprofiler", "torch-tb-profiler")
 """Pages that begin with a table of what is there, and what is here."""
 ITEM = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
 PARAGRAPH = re.compile(r"(?:^|(?<=\n\n))(?![-#|<\n]).+?(?=\n\n|\Z)", re.DOTALL)
