@@ -72,7 +72,11 @@ def facts_of(top: dict[str, Any]) -> dict[str, Any]:
         "trace_id": _text(top.get("trace_id")),
         "backend": _text(distributed.get("backend")),
         "devices": [one for one in devices[:_MAX_DEVICES] if isinstance(one, dict)],
-        "distributed": _cut(distributed),
+        # Groups of many ranks take megabytes; what else is said must not go with them.
+        "distributed": {
+            clean(key)[:_MAX_TEXT]: _cut(value)
+            for key, value in list(distributed.items())[:_MAX_KEYS]
+        },
         "flags": {name: bool(top[name]) for name in _FLAGS if name in top},
         "metadata": others,
     }

@@ -58,6 +58,22 @@ def test_a_directory_of_traces_is_reported_and_a_bad_file_hides_nothing(
     assert (later["rank"], later["name"]) == (5, "w_0.10.pt.trace.json")
 
 
+@pytest.mark.parametrize(
+    "long",
+    [
+        {"backend": "nccl" * 50_000},
+        {"pg_config": [{"ranks": list(range(1024))} for _ in range(64)]},
+    ],
+)
+def test_long_lists_of_process_groups_cost_nothing_else(tmp_path, capsys, long):
+    info = {"rank": 3, "world_size": 1024, **long}
+    path = write(tmp_path / "a.pt.trace.json", event(), distributedInfo=info)
+    (run,) = reported(capsys, path)
+    (trace,) = run["traces"]
+    assert (trace["rank"], trace["events"], trace["problem"]) == (3, 1, None)
+    assert trace["distributedInfo"]["world_size"] == 1024
+
+
 def test_a_file_of_any_name_is_known_by_what_it_holds(tmp_path, capsys):
     path = write(tmp_path / "odd.json", event())
     (run,) = reported(capsys, path)
