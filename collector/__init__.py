@@ -1,7 +1,7 @@
 """MemBoard's collector: records memory, host and timing data inside PyTorch training.
 
-    import collector
-    with collector.record("runs/exp1", model=model, optimizer=optimizer) as rec:
+    import memboard as mb
+    with mb.record("runs/exp1", model=model, optimizer=optimizer) as rec:
         for batch in loader:
             ...
             rec.step()
@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collector.config.layers import load
-    from collector.config.options import (
+    from memboard.collector.config.layers import load
+    from memboard.collector.config.options import (
         ActivationsOptions,
         FlopsOptions,
         FunctionsOptions,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         SpansOptions,
         TorchProfilerOptions,
     )
-    from collector.config.schedule import Action, Schedule
-    from collector.config.sections import (
+    from memboard.collector.config.schedule import Action, Schedule
+    from memboard.collector.config.sections import (
         ActivationsConfig,
         FlopsConfig,
         FunctionsConfig,
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
         SpansConfig,
         TorchProfilerConfig,
     )
-    from collector.config.settings import RecordConfig
-    from collector.errors import ConfigError, MemBoardError, SpanError
-    from collector.functions.functions import profiled
-    from collector.recorder import Recorder
-    from collector.start import active, record
-    from collector.steps.spans.calls import instant, log, span
+    from memboard.collector.config.settings import RecordConfig
+    from memboard.collector.errors import ConfigError, MemBoardError, SpanError
+    from memboard.collector.functions.functions import profiled
+    from memboard.collector.recorder import Recorder
+    from memboard.collector.start import active, record
+    from memboard.collector.steps.spans.calls import instant, log, span
 
 __all__ = [
     "Action",
@@ -93,43 +93,43 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Action": "collector.config.schedule",
-    "ActivationsConfig": "collector.config.sections",
-    "ActivationsOptions": "collector.config.options",
-    "ConfigError": "collector.errors",
-    "FlopsConfig": "collector.config.sections",
-    "FlopsOptions": "collector.config.options",
-    "FunctionsConfig": "collector.config.sections",
-    "FunctionsOptions": "collector.config.options",
-    "HistoryConfig": "collector.config.sections",
-    "HistoryOptions": "collector.config.options",
-    "HooksConfig": "collector.config.sections",
-    "HooksOptions": "collector.config.options",
-    "MemBoardError": "collector.errors",
-    "ModulesConfig": "collector.config.sections",
-    "ModulesOptions": "collector.config.options",
-    "OomConfig": "collector.config.sections",
-    "OomOptions": "collector.config.options",
-    "RecordConfig": "collector.config.settings",
-    "RecordOptions": "collector.config.options",
-    "Recorder": "collector.recorder",
-    "RemoteConfig": "collector.config.sections",
-    "RemoteOptions": "collector.config.options",
-    "Schedule": "collector.config.schedule",
-    "ScheduleConfig": "collector.config.sections",
-    "ScheduleOptions": "collector.config.options",
-    "SpanError": "collector.errors",
-    "SpansConfig": "collector.config.sections",
-    "SpansOptions": "collector.config.options",
-    "TorchProfilerConfig": "collector.config.sections",
-    "TorchProfilerOptions": "collector.config.options",
-    "active": "collector.start",
-    "instant": "collector.steps.spans.calls",
-    "load": "collector.config.layers",
-    "log": "collector.steps.spans.calls",
-    "profiled": "collector.functions.functions",
-    "record": "collector.start",
-    "span": "collector.steps.spans.calls",
+    "Action": "memboard.collector.config.schedule",
+    "ActivationsConfig": "memboard.collector.config.sections",
+    "ActivationsOptions": "memboard.collector.config.options",
+    "ConfigError": "memboard.collector.errors",
+    "FlopsConfig": "memboard.collector.config.sections",
+    "FlopsOptions": "memboard.collector.config.options",
+    "FunctionsConfig": "memboard.collector.config.sections",
+    "FunctionsOptions": "memboard.collector.config.options",
+    "HistoryConfig": "memboard.collector.config.sections",
+    "HistoryOptions": "memboard.collector.config.options",
+    "HooksConfig": "memboard.collector.config.sections",
+    "HooksOptions": "memboard.collector.config.options",
+    "MemBoardError": "memboard.collector.errors",
+    "ModulesConfig": "memboard.collector.config.sections",
+    "ModulesOptions": "memboard.collector.config.options",
+    "OomConfig": "memboard.collector.config.sections",
+    "OomOptions": "memboard.collector.config.options",
+    "RecordConfig": "memboard.collector.config.settings",
+    "RecordOptions": "memboard.collector.config.options",
+    "Recorder": "memboard.collector.recorder",
+    "RemoteConfig": "memboard.collector.config.sections",
+    "RemoteOptions": "memboard.collector.config.options",
+    "Schedule": "memboard.collector.config.schedule",
+    "ScheduleConfig": "memboard.collector.config.sections",
+    "ScheduleOptions": "memboard.collector.config.options",
+    "SpanError": "memboard.collector.errors",
+    "SpansConfig": "memboard.collector.config.sections",
+    "SpansOptions": "memboard.collector.config.options",
+    "TorchProfilerConfig": "memboard.collector.config.sections",
+    "TorchProfilerOptions": "memboard.collector.config.options",
+    "active": "memboard.collector.start",
+    "instant": "memboard.collector.steps.spans.calls",
+    "load": "memboard.collector.config.layers",
+    "log": "memboard.collector.steps.spans.calls",
+    "profiled": "memboard.collector.functions.functions",
+    "record": "memboard.collector.start",
+    "span": "memboard.collector.steps.spans.calls",
 }
 
 

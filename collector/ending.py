@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.core import lifecycle
-from collector.core.plain import own_text
-from collector.steps.spans import span
+from memboard.collector.core import lifecycle
+from memboard.collector.core.plain import own_text
+from memboard.collector.steps.spans import span
 
 if TYPE_CHECKING:
-    from collector.format.records import How
-    from collector.session import Session
+    from memboard.collector.format.records import How
+    from memboard.collector.session import Session
 
 _MAX_MESSAGE: Final = 1000
 
@@ -43,7 +43,7 @@ def end_recording(session: Session, error: BaseException | None) -> None:
 
 def _report(session: Session, error: BaseException) -> None:
     """Leave what explains the exception."""
-    from collector.oom.message import is_out_of_memory
+    from memboard.collector.oom.message import is_out_of_memory
 
     if session.oom is not None:
         session.oom.ended(error)
@@ -56,8 +56,8 @@ def _report(session: Session, error: BaseException) -> None:
 
 def _cut(session: Session, fatal: BaseException | None) -> None:
     """End what is under way, by the exception where one ends the recording."""
-    from collector.functions.functions import tell_unmatched
-    from collector.functions.windows import MAX_FUNCTIONS
+    from memboard.collector.functions.functions import tell_unmatched
+    from memboard.collector.functions.windows import MAX_FUNCTIONS
 
     with session.guard("close"):
         session.cycles.close(fatal)
@@ -82,7 +82,7 @@ def _leave(session: Session) -> None:
 
 def _stop(session: Session, how: How, message: str, phase: str) -> None:
     """End the files, and the mirror's copies of them."""
-    from collector.afterwards import detached
+    from memboard.collector.afterwards import detached
 
     engine = session.engine
     engine.stop(how, message, phase)

@@ -11,43 +11,43 @@ import contextlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from collector.afterwards.dumps import Dumps, resume
-from collector.clock.comparing import ClockComparing
-from collector.clock.process_clock import PROCESS_CLOCK, now_ns
-from collector.core import lifecycle
-from collector.core.rank import identify, is_distributed, new_attempt
-from collector.core.source import TORCH_ERRORS
-from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
-from collector.mirror.mirror import REMOTE, Mirror
-from collector.sources import STEP, TIMED
-from collector.sources.device.accelerator import DeviceIdentity, find_device
-from collector.sources.host.rss import BOUNDARY, open_sizes
-from collector.sources.sampling import Sampler, open_sources
-from collector.steps.cycles import Cycles
-from collector.steps.progress import TRAIN
-from collector.steps.timing import Timing
-from collector.writing.header import (
+from memboard.collector.afterwards.dumps import Dumps, resume
+from memboard.collector.clock.comparing import ClockComparing
+from memboard.collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from memboard.collector.core import lifecycle
+from memboard.collector.core.rank import identify, is_distributed, new_attempt
+from memboard.collector.core.source import TORCH_ERRORS
+from memboard.collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
+from memboard.collector.mirror.mirror import REMOTE, Mirror
+from memboard.collector.sources import STEP, TIMED
+from memboard.collector.sources.device.accelerator import DeviceIdentity, find_device
+from memboard.collector.sources.host.rss import BOUNDARY, open_sizes
+from memboard.collector.sources.sampling import Sampler, open_sources
+from memboard.collector.steps.cycles import Cycles
+from memboard.collector.steps.progress import TRAIN
+from memboard.collector.steps.timing import Timing
+from memboard.collector.writing.header import (
     device_fields,
     host_memory,
     make_header,
 )
-from collector.writing.segments import SegmentPlan
-from collector.writing.tables import Schemas
-from collector.writing.writer import Writer, WriterPlan
+from memboard.collector.writing.segments import SegmentPlan
+from memboard.collector.writing.tables import Schemas
+from memboard.collector.writing.writer import Writer, WriterPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from collector.config import RecordConfig
-    from collector.config.templates import Kind as RemoteKind
-    from collector.core.rank import Identity
-    from collector.core.source import Row, Source, SourceInfo
-    from collector.core.warn_once import WarnOnce
-    from collector.format.columns import Column
-    from collector.format.records import Header, How
-    from collector.sources.sampling import Live
-    from collector.steps.progress import Progress
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.config.templates import Kind as RemoteKind
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.source import Row, Source, SourceInfo
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.columns import Column
+    from memboard.collector.format.records import Header, How
+    from memboard.collector.sources.sampling import Live
+    from memboard.collector.steps.progress import Progress
 
 QUEUE_ROWS: Final = 8192
 """Rows that may wait for a slow disk; what does not fit is dropped and counted."""
@@ -193,7 +193,7 @@ class Engine:
         names = (column.name for column in self._columns)
         return dict(zip(names, self._last_row, strict=True))
 
-    # For kinds: see `collector.core.calls.Sink`.
+    # For kinds: see `memboard.collector.core.calls.Sink`.
 
     def put_row(
         self,

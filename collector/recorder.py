@@ -29,17 +29,17 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from collector.core import lifecycle
-from collector.core.compiling import traced_as
-from collector.core.guard import guarded, say
-from collector.core.plain import MAX_TEXT, described, number_of
-from collector.errors import ConfigError
-from collector.session import NEVER_OPENED, Session
-from collector.steps import loader
-from collector.steps.progress import PhaseBlock
-from collector.steps.spans import calls
-from collector.steps.spans.calls import known_options, make_span
-from collector.steps.spans.span import USER, NoSpan, Span, nothing
+from memboard.collector.core import lifecycle
+from memboard.collector.core.compiling import traced_as
+from memboard.collector.core.guard import guarded, say
+from memboard.collector.core.plain import MAX_TEXT, described, number_of
+from memboard.collector.errors import ConfigError
+from memboard.collector.session import NEVER_OPENED, Session
+from memboard.collector.steps import loader
+from memboard.collector.steps.progress import PhaseBlock
+from memboard.collector.steps.spans import calls
+from memboard.collector.steps.spans.calls import known_options, make_span
+from memboard.collector.steps.spans.span import USER, NoSpan, Span, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.config import RecordConfig
-    from collector.steps.spans.calls import States
-    from collector.torch_profiler.kept import SavedTrace
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.steps.spans.calls import States
+    from memboard.collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
 
@@ -200,13 +200,13 @@ class Recorder:
 
         Args:
             name: shown with its times; spans of one name are summed up too.
-            category: groups spans; those of `collector.format.columns.STEP_PARTS`
+            category: groups spans; those of `memboard.collector.format.columns.STEP_PARTS`
                 (`communication` ...) count as that part of the step's time.
             states: in which steps of the schedule it is kept by itself (skip, warmup,
                 active, active_and_save); None: as `spans.states` says.
             args: plain values shown with it.
             memory: also snap memory at its start and end, on the schedule, as for a
-                function decorated with `collector.profiled`.
+                function decorated with `mb.profiled`.
         """
         if not self._session.is_live:
             return _NO_SPAN
@@ -352,7 +352,7 @@ class Recorder:
         return self._session is not NEVER_OPENED
 
     def _attach_mesh(self, mesh: Any) -> None:
-        from collector.core.rank import mesh_coordinates
+        from memboard.collector.core.rank import mesh_coordinates
 
         try:
             coordinates = mesh_coordinates(mesh)

@@ -14,28 +14,28 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core import fork, lifecycle
-from collector.core.guard import Guard, guarded, say
-from collector.core.plain import described, own_text, text_of, whole_number
-from collector.core.warn_once import WarnOnce
-from collector.ending import end_recording
+from memboard.collector.core import fork, lifecycle
+from memboard.collector.core.guard import Guard, guarded, say
+from memboard.collector.core.plain import described, own_text, text_of, whole_number
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.ending import end_recording
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from collector.config import RecordConfig
-    from collector.engine import Engine
-    from collector.functions.windows import Windows
-    from collector.history.kind import OnDemand
-    from collector.oom.handler import OomHandler
-    from collector.recorder import Recorder
-    from collector.steps.attached import Attached
-    from collector.steps.cycles import Cycles
-    from collector.steps.progress import Progress
-    from collector.steps.spans.log import SpanLog
-    from collector.steps.spans.span import SpanOptions
-    from collector.steps.timing import Timing
-    from collector.torch_profiler import Tracing
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.engine import Engine
+    from memboard.collector.functions.windows import Windows
+    from memboard.collector.history.kind import OnDemand
+    from memboard.collector.oom.handler import OomHandler
+    from memboard.collector.recorder import Recorder
+    from memboard.collector.steps.attached import Attached
+    from memboard.collector.steps.cycles import Cycles
+    from memboard.collector.steps.progress import Progress
+    from memboard.collector.steps.spans.log import SpanLog
+    from memboard.collector.steps.spans.span import SpanOptions
+    from memboard.collector.steps.timing import Timing
+    from memboard.collector.torch_profiler import Tracing
 
 
 def _tell(
@@ -74,15 +74,15 @@ class Session:
 
     def open(self, run_dir: Path, config: RecordConfig, mesh: dict[str, int]) -> None:
         """Make all parts. Raises where recording cannot start; nothing is left then."""
-        # Here and not above, so that `import collector` and a recorder that is switched
+        # Here and not above, so that `import memboard as mb` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
-        from collector.engine import Engine
-        from collector.functions import open_windows
-        from collector.functions.functions import tell_missing
-        from collector.oom.handler import OomHandler
-        from collector.steps.attached import Attached
-        from collector.steps.progress import Progress
-        from collector.torch_profiler import open_torch_profiler
+        from memboard.collector.engine import Engine
+        from memboard.collector.functions import open_windows
+        from memboard.collector.functions.functions import tell_missing
+        from memboard.collector.oom.handler import OomHandler
+        from memboard.collector.steps.attached import Attached
+        from memboard.collector.steps.progress import Progress
+        from memboard.collector.torch_profiler import open_torch_profiler
 
         self.run_dir, self.config = run_dir, config
         progress = self.progress = Progress()
@@ -275,7 +275,7 @@ class Session:
     def take_snapshot(self, label: str) -> bool:
         """Capture the allocator now; whether there was anything to capture."""
         if self._on_demand is None:
-            from collector.history.kind import OnDemand
+            from memboard.collector.history.kind import OnDemand
 
             self._on_demand = OnDemand(self)
         return self._on_demand.take(label)

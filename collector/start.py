@@ -8,16 +8,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from collector.config import load_with_imports
-from collector.config.settings import check_code
-from collector.core import lifecycle
-from collector.core.guard import guarded
-from collector.core.rank import identify, mesh_coordinates
-from collector.core.run_dir import run_dir_of
-from collector.core.warn_once import warn
-from collector.errors import ConfigError
-from collector.recorder import Recorder, inert_recorder
-from collector.steps.attached import Attached
+from memboard.collector.config import load_with_imports
+from memboard.collector.config.settings import check_code
+from memboard.collector.core import lifecycle
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.rank import identify, mesh_coordinates
+from memboard.collector.core.run_dir import run_dir_of
+from memboard.collector.core.warn_once import warn
+from memboard.collector.errors import ConfigError
+from memboard.collector.recorder import Recorder, inert_recorder
+from memboard.collector.steps.attached import Attached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from collector.config import RecordConfig
-    from collector.config.imports.result import Imported
-    from collector.config.layers import Layer
-    from collector.config.options import RecordOptions
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.config.imports.result import Imported
+    from memboard.collector.config.layers import Layer
+    from memboard.collector.config.options import RecordOptions
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:
@@ -57,7 +57,7 @@ def record(
         model: the module being trained, or a list; may be attached later.
         optimizer: its optimizer, or a list; may be attached later.
         config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
-            `collector.config`. MemProfiler's settings are understood too.
+            `memboard.collector.config`. MemProfiler's settings are understood too.
         mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
         **keywords: single settings (`RecordOptions`); they win over `config` and the
             environment. A section takes its struct, a mapping, or true or false:
@@ -95,7 +95,7 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
     """Whether the module to be tracked is there, where the model is known already."""
     if model is None or not (settings.modules.enabled and settings.modules.root):
         return
-    from collector.modules.tree import find_root
+    from memboard.collector.modules.tree import find_root
 
     attached = Attached()
     attached.add(model, None)
@@ -105,14 +105,14 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
 def _check_remote(settings: RecordConfig) -> None:
     """Import what the mirror needs here: a thread's import could outlive a fork."""
     if settings.remote.url:
-        from collector.mirror.store import check_protocol
+        from memboard.collector.mirror.store import check_protocol
 
         check_protocol(settings.remote.url)
 
 
 def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
     """Once per job: what the keys of another tool's settings became."""
-    from collector.config.imports.memprofiler import summary
+    from memboard.collector.config.imports.memprofiler import summary
 
     if identify(settings).rank == 0:
         for layer in imported:

@@ -15,11 +15,12 @@ import argparse
 import time
 from pathlib import Path
 
-import memboard as mb
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
+
+import memboard as mb
 
 WIDTH = 256
 SAMPLE_ELEMENTS = WIDTH * WIDTH

@@ -14,13 +14,14 @@ import argparse
 import os
 from pathlib import Path
 
-import memboard as mb
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
+
+import memboard as mb
 
 CONFIG = Path(__file__).with_suffix(".yaml")
 

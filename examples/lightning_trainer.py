@@ -16,11 +16,10 @@ from pathlib import Path
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.loggers import CSVLogger
+from memboard.integrations.lightning import MemBoardCallback
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
-
-from collector.integrations.lightning import MemBoardCallback
 
 WIDTH = 256
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import memboard as mb
 import torch
 from torch import nn
 from torch.nn import functional
+
+import memboard as mb
 
 HIDDEN = 512
 BATCH = 4096

@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import memboard as mb  # line 1
 import torch
 from torch import nn
 from torch.nn import functional
+
+import memboard as mb  # line 1
 
 
 def train(run_dir: Path, *, num_steps: int, device: torch.device) -> float:

@@ -17,13 +17,14 @@ import argparse
 import os
 from pathlib import Path
 
-import memboard as mb
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
+
+import memboard as mb
 
 VOCABULARY = 1000
 HIDDEN = 128

@@ -17,7 +17,7 @@ _logger = logging.getLogger("memboard")
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
-        from tb_plugin.cli import main as run
+        from memboard.tb_plugin.cli import main as run
     except ImportError:
         sentence = hidden_by()
         if not sentence:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins.base_plugin import TBLoader
 
-from tb_plugin import PLUGIN_NAME
+from memboard.tb_plugin import PLUGIN_NAME
 
 if TYPE_CHECKING:
     import argparse
@@ -104,7 +104,7 @@ class Loader(TBLoader):  # type: ignore[misc]
             " check the installation: pip install --force-reinstall memboard"
         ):
             try:
-                from tb_plugin.plugin import MemBoardPlugin
+                from memboard.tb_plugin.plugin import MemBoardPlugin
 
                 plugin = MemBoardPlugin(context)
                 if getattr(context.flags, "memboard_read_ahead", "false") == "true":
@@ -126,8 +126,8 @@ def _harmless(failed: str) -> Iterator[None]:
 
 def _hidden() -> Any:
     """The tab that says what hides our package; None: nothing does."""
-    from tb_plugin.command import hidden_by
-    from tb_plugin.hidden import HiddenPlugin
+    from memboard.tb_plugin.command import hidden_by
+    from memboard.tb_plugin.hidden import HiddenPlugin
 
     sentence = hidden_by()
     if not sentence:

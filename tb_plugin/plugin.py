@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins import base_plugin
 
-from tb_plugin import PLUGIN_NAME
-from tb_plugin.contract.respond import guarded
-from tb_plugin.contract.routes import ROUTES
-from tb_plugin.index.logdirs import logdirs_of
-from tb_plugin.server.access import EVERYWHERE, Hosts
-from tb_plugin.server.assets import Assets, LocalPerfetto
+from memboard.tb_plugin import PLUGIN_NAME
+from memboard.tb_plugin.contract.respond import guarded
+from memboard.tb_plugin.contract.routes import ROUTES
+from memboard.tb_plugin.index.logdirs import logdirs_of
+from memboard.tb_plugin.server.access import EVERYWHERE, Hosts
+from memboard.tb_plugin.server.assets import Assets, LocalPerfetto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.index.logdirs import Given
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.index.logdirs import Given
+    from memboard.tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")
 
@@ -105,8 +105,8 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return self._made
 
     def _make(self) -> State:
-        from tb_plugin.server.drop import Drops
-        from tb_plugin.server.state import State
+        from memboard.tb_plugin.server.drop import Drops
+        from memboard.tb_plugin.server.state import State
 
         drops = Drops(allowed=self._may_drop)
         given = () if self._given is None else self._given.runs()
@@ -117,7 +117,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def read_ahead(self) -> None:
         """Read what is shown first in the background, a moment from now."""
-        from tb_plugin.server.read_ahead import ReadAhead
+        from memboard.tb_plugin.server.read_ahead import ReadAhead
 
         if self._given is None:
             ReadAhead(self.state).start()
@@ -132,7 +132,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return self.state().answer(name, request)
 
     def _documentation(self, request: Request) -> Response:
-        from tb_plugin.server.documentation import documentation
+        from memboard.tb_plugin.server.documentation import documentation
 
         return documentation(request)
 

@@ -17,14 +17,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from collector.format.capture import CAPTURE, decode_part, encode_body, split_body
-from collector.format.columns import AXES, STEP_TABLE, Column
-from collector.format.digest import DIGEST, TableRollup, encode_digest
-from collector.format.encoding.framing import frame_record, frame_version
-from collector.format.encoding.numeric import ABSENT
-from collector.format.encoding.payload import pack
-from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import (
+from memboard.collector.format.capture import (
+    CAPTURE,
+    decode_part,
+    encode_body,
+    split_body,
+)
+from memboard.collector.format.columns import AXES, STEP_TABLE, Column
+from memboard.collector.format.digest import DIGEST, TableRollup, encode_digest
+from memboard.collector.format.encoding.framing import frame_record, frame_version
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.encoding.payload import pack
+from memboard.collector.format.names import RANK_FILES_DIR, rank_file_name
+from memboard.collector.format.records import (
     CHUNK,
     Capture,
     CaptureEntry,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_plugin.analysis.oom.case import NAMES
+from memboard.tb_plugin.analysis.oom.case import NAMES
 
 
 def errors_in(answer: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ Prints a table; exits 1 where modules or rooms import in circles, where the coll
 imports the plugin, or where a part of a page cannot be found by the page's name. Imports
 are those of run time: at the top of modules and inside functions, without those under
 TYPE_CHECKING (`from package import module` counts as the module). A room is a package's
-own folder or module, such as `collector.steps`; floors are the longest chain of imports.
+own folder or module, such as `memboard.collector.steps`; floors are the longest chain of imports.
 
 Measured about the goals that are missed (November 2026):
 

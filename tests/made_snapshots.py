@@ -10,13 +10,13 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from tb_plugin.formats.snapshots.snapshot_file import read_tables
+from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.records import CaptureTable
 
 GIB = 2**30
 

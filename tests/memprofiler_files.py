@@ -9,10 +9,10 @@ from pathlib import Path
 
 import yaml
 
-from tb_plugin.formats.found_files import Candidate
-from tb_plugin.formats.memprofiler.imports import Imports
-from tb_plugin.formats.memprofiler.listing import DumpListing
-from tb_plugin.formats.memprofiler.names import parse_file_name
+from memboard.tb_plugin.formats.found_files import Candidate
+from memboard.tb_plugin.formats.memprofiler.imports import Imports
+from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
+from memboard.tb_plugin.formats.memprofiler.names import parse_file_name
 from tests import programs
 
 RULE = "-" * 80

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collector.format import oom
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import tables_of
 
 if TYPE_CHECKING:
     from tests.builders import RankBuilder

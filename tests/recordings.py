@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.format.capture import CAPTURE, decode_capture, decode_part
-from collector.format.digest import DIGEST, decode_digest
-from collector.format.encoding.framing import Damage, Framed, read_frames
-from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from collector.format.records import (
+from memboard.collector.format.capture import CAPTURE, decode_capture, decode_part
+from memboard.collector.format.digest import DIGEST, decode_digest
+from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from memboard.collector.format.records import (
     CHUNK,
     Capture,
     ChunkRef,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from collector.format.capture import CapturePart
-    from collector.format.records import CaptureEntry
+    from memboard.collector.format.capture import CapturePart
+    from memboard.collector.format.records import CaptureEntry
 
     Part = tuple[CapturePart, memoryview]
 

@@ -62,14 +62,14 @@ cat "$said"
 rm "$said"
 
 say "Bundle: generated types, rebuild, stamp, budget"
-python -m tb_plugin.contract.typescript --check
+python -m memboard.tb_plugin.contract.typescript --check
 rebuilt=$(mktemp -d)
 cp -r tb_plugin/static "$rebuilt/committed"
 (cd frontend && npm run --silent build && npm run --silent budget)
 diff -r "$rebuilt/committed" tb_plugin/static \
   || { echo "tb_plugin/static is stale: commit what 'npm run build' made"; exit 1; }
 rm -rf "$rebuilt"
-python -m tb_plugin.contract.bundle --check
+python -m memboard.tb_plugin.contract.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included; tests/gpu on the virtual GPU"
 for one in "${installing[@]}"; do wait "$one"; done # fails where an installation did

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.format.capture import encode_body
-from collector.format.columns import AXES, STEP_TABLE, Column
-from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, Close, Note, Schema
-from collector.writing.rank_file import RankFile
-from collector.writing.segments import SegmentPlan
+from memboard.collector.format.capture import encode_body
+from memboard.collector.format.columns import AXES, STEP_TABLE, Column
+from memboard.collector.format.names import RANK_FILES_DIR, rank_file_name
+from memboard.collector.format.records import Capture, Close, Note, Schema
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.segments import SegmentPlan
 from tests.builders import START_NS, make_header
 
 if TYPE_CHECKING:

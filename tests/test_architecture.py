@@ -20,26 +20,30 @@ OURS = ("collector", "tb_plugin")
 # longest prefix decides. A trailing dot admits submodules only.
 ANYTHING = frozenset({"*"})
 ALLOWED: dict[str, frozenset[str]] = {
-    "collector.format": frozenset({"numpy", "msgspec", "google_crc32c"}),
-    "collector.sources": frozenset(
+    "memboard.collector.format": frozenset({"numpy", "msgspec", "google_crc32c"}),
+    "memboard.collector.sources": frozenset(
         {
             "torch",
             "psutil",
             "pynvml",
-            "collector.core",
-            "collector.format",
-            "collector.config",
+            "memboard.collector.core",
+            "memboard.collector.format",
+            "memboard.collector.config",
         }
     ),
-    "collector.integrations": frozenset(
+    "memboard.integrations": frozenset(
         {"lightning", "pytorch_lightning", "transformers", "composer", "collector"}
     ),
-    "collector.simulate": frozenset({"numpy", "collector"}),
+    "memboard.collector.simulate": frozenset({"numpy", "collector"}),
     # It works beside any program, before torch is imported: torch's files are read.
-    "collector.virtual": frozenset(
-        {"elftools", "collector.core.private_folder", "collector.virtual"}
+    "memboard.collector.virtual": frozenset(
+        {
+            "elftools",
+            "memboard.collector.core.private_folder",
+            "memboard.collector.virtual",
+        }
     ),
-    "collector.cli": ANYTHING,
+    "memboard.collector.cli": ANYTHING,
     "collector": frozenset(
         {
             "torch",
@@ -52,35 +56,37 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector",
         }
     ),
-    "tb_plugin.api": frozenset({"msgspec", "numpy"}),
+    "memboard.tb_plugin.api": frozenset({"msgspec", "numpy"}),
     # The words of module memory are those of the disk contract, and so are the text of
     # a snapshot's plain values, the tags of its allocations, and the unit of sizes.
-    "tb_plugin.analysis": frozenset(
+    "memboard.tb_plugin.analysis": frozenset(
         {
             "msgspec",
             "numpy",
-            "tb_plugin.api",
-            "collector.format.columns",
-            "collector.format.memory",
-            "collector.format.errors",
-            "collector.format.own",
-            "collector.format.sizes",
-            "collector.format.snapshots.plain_text",
-            "collector.format.snapshots.tags",
+            "memboard.tb_plugin.api",
+            "memboard.collector.format.columns",
+            "memboard.collector.format.memory",
+            "memboard.collector.format.errors",
+            "memboard.collector.format.own",
+            "memboard.collector.format.sizes",
+            "memboard.collector.format.snapshots.plain_text",
+            "memboard.collector.format.snapshots.tags",
         }
     ),
     # The console command: it says why, where the package below cannot be imported.
-    "tb_plugin.command": frozenset({"tb_plugin"}),
+    "memboard.tb_plugin.command": frozenset({"tb_plugin"}),
     # What reads, and what prints what recorded programs need.
-    "tb_plugin.cli": ANYTHING,
+    "memboard.tb_plugin.cli": ANYTHING,
     # The package `memboard` of the wheel: the collector by another name.
     "tb_plugin.named": frozenset({"collector", "tb_plugin"}),
-    "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
+    "memboard.tb_plugin.loader": frozenset(
+        {"tensorboard.plugins.base_plugin", "tb_plugin"}
+    ),
     # Errors of file systems are sorted alike where files are written and read.
-    "tb_plugin.storage": frozenset(
+    "memboard.tb_plugin.storage": frozenset(
         {
             *("fsspec", "google_crc32c", "tb_plugin"),
-            *("collector.format", "collector.mirror.refusals"),
+            *("memboard.collector.format", "memboard.collector.mirror.refusals"),
         }
     ),
     "tb_plugin": frozenset(
@@ -93,11 +99,11 @@ ALLOWED: dict[str, frozenset[str]] = {
             "yaml",
             "fsspec",
             "google_crc32c",
-            "collector.format",
+            "memboard.collector.format",
             # Folders of this user's alone are made in one way.
-            "collector.core.private_folder",
+            "memboard.collector.core.private_folder",
             # What a machine, or a container, lets its processes have.
-            "collector.core.control_group",
+            "memboard.collector.core.control_group",
             "tb_plugin",
         }
     ),
@@ -182,16 +188,20 @@ def test_a_module_imports_only_what_its_layer_may(path):
 def test_the_collector_does_not_know_its_command_line_or_the_plugin():
     for path in python_files():
         module = module_name(path)
-        if is_below(module, "collector") and not is_below(module, "collector.cli"):
+        if is_below(module, "collector") and not is_below(
+            module, "memboard.collector.cli"
+        ):
             for imported in imports_of(path):
                 assert not is_below(imported, "tb_plugin"), f"{module} -> {imported}"
-                assert not is_below(imported, "collector.cli"), f"{module}: cli"
+                assert not is_below(imported, "memboard.collector.cli"), (
+                    f"{module}: cli"
+                )
 
 
 def test_caches_and_temporary_folders_are_made_in_one_place():
     own = re.compile(r"mkdtemp|TemporaryDirectory|XDG_CACHE_HOME")
     found = {module_name(p) for p in python_files() if own.search(p.read_text())}
-    assert found == {"collector.core.private_folder"}
+    assert found == {"memboard.collector.core.private_folder"}
 
 
 def test_no_module_is_a_drawer_for_everything():
@@ -273,34 +283,34 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_importing_the_collector_loads_nothing_heavy():
-    loaded = modules_after("import collector")
+    loaded = modules_after("import memboard as mb")
     heavy = {"torch", "numpy", "tensorboard", "psutil", "yaml", "google.protobuf"}
     assert loaded & heavy == set()
     assert "collector" in loaded
 
 
 def test_the_plugins_entry_point_loads_only_tensorboards_base_plugin():
-    loaded = modules_after("import tb_plugin.loader")
+    loaded = modules_after("import memboard.tb_plugin.loader")
     heavy = {"torch", "numpy", "psutil", "werkzeug", "google.protobuf", "msgspec"}
     assert loaded & heavy == set()
     assert "tensorboard.plugins.base_plugin" in loaded
 
 
 def test_loading_the_plugin_leaves_what_reads_data_for_later():
-    loaded = modules_after("import tb_plugin.plugin")
+    loaded = modules_after("import memboard.tb_plugin.plugin")
     ours = {m for m in loaded if m.startswith(("tb_plugin", "collector"))}
     assert ours == {
         "tb_plugin",
-        "tb_plugin.index",
-        "tb_plugin.index.logdirs",
-        "tb_plugin.plugin",
-        "tb_plugin.server",
-        "tb_plugin.server.access",
-        "tb_plugin.server.assets",
-        "tb_plugin.contract",
-        "tb_plugin.contract.errors",
-        "tb_plugin.contract.respond",
-        "tb_plugin.contract.routes",
+        "memboard.tb_plugin.index",
+        "memboard.tb_plugin.index.logdirs",
+        "memboard.tb_plugin.plugin",
+        "memboard.tb_plugin.server",
+        "memboard.tb_plugin.server.access",
+        "memboard.tb_plugin.server.assets",
+        "memboard.tb_plugin.contract",
+        "memboard.tb_plugin.contract.errors",
+        "memboard.tb_plugin.contract.respond",
+        "memboard.tb_plugin.contract.routes",
     }
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 
@@ -308,8 +318,8 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
 def test_the_list_of_runs_leaves_histories_errors_and_traces_for_later():
     """Every first page waits for these imports."""
     loaded = modules_after(
-        "import tb_plugin.server.state;"
-        " from tb_plugin.contract.routes import declared;"
+        "import memboard.tb_plugin.server.state;"
+        " from memboard.tb_plugin.contract.routes import declared;"
         " declared('runs')"
     )
     ours = {m for m in loaded if m.startswith("tb_plugin.")}
@@ -323,9 +333,9 @@ def test_the_list_of_runs_leaves_histories_errors_and_traces_for_later():
 def test_the_loaded_plugin_never_pulls_torch_or_psutil():
     loaded = modules_after(
         "import pkgutil; from importlib import import_module;"
-        " import tb_plugin.plugin, tb_plugin.server.state;"
-        " import tb_plugin.pages as views;"
+        " import memboard.tb_plugin.plugin, memboard.tb_plugin.server.state;"
+        " import memboard.tb_plugin.pages as views;"
         " [import_module(one.name)"
-        " for one in pkgutil.walk_packages(views.__path__, 'tb_plugin.pages.')]"
+        " for one in pkgutil.walk_packages(views.__path__, 'memboard.tb_plugin.pages.')]"
     )
-    assert loaded & {"torch", "psutil", "collector.sources"} == set()
+    assert loaded & {"torch", "psutil", "memboard.collector.sources"} == set()

@@ -13,13 +13,13 @@ import pytest
 import yaml
 from markdown.extensions.toc import slugify
 
-from tb_plugin.analysis.oom.case import NAMES as VERDICTS
-from tb_plugin.api.findings import Finding
-from tb_plugin.cli import DOCUMENTED, VERBS, main, parser_of, verbs_of
-from tb_plugin.cli.report.command import Report
-from tb_plugin.cli.report.reading import RunReport, Snapshot
-from tb_plugin.docs import FOLDER, NAMES, PAGES, source_of, text_of, title_of
-from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
+from memboard.tb_plugin.analysis.oom.case import NAMES as VERDICTS
+from memboard.tb_plugin.api.findings import Finding
+from memboard.tb_plugin.cli import DOCUMENTED, VERBS, main, parser_of, verbs_of
+from memboard.tb_plugin.cli.report.command import Report
+from memboard.tb_plugin.cli.report.reading import RunReport, Snapshot
+from memboard.tb_plugin.docs import FOLDER, NAMES, PAGES, source_of, text_of, title_of
+from memboard.tb_plugin.formats.snapshots.files.names import likelihood, parse_names
 from tests.simulate import OOM_CAUSES
 
 ROOT = Path(__file__).parent.parent

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_plugin.cli import main
-from tb_plugin.docs import NAMES
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.docs import NAMES
 from tests import programs
 from tests.conftest import with_patience
 from tests.test_docs import TEXTS, blocks_of
@@ -103,7 +103,7 @@ def commands(folder: Path) -> Path:
         "torchrun": "-m torch.distributed.run",
         "python": "",
         "tensorboard": f"{folder / 'served.py'} tensorboard.main",
-        "memboard": f"{folder / 'served.py'} tb_plugin.cli",
+        "memboard": f"{folder / 'served.py'} memboard.tb_plugin.cli",
     }
     for name, module in modules.items():
         script = folder / name

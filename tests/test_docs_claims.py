@@ -24,17 +24,17 @@ from pathlib import Path
 import pytest
 from tensorboard.plugins.core.core_plugin import CorePluginLoader
 
-from collector.config import RecordConfig, settings, variable
-from collector.config.schedule import Action, schedule_of
-from collector.core.rank import identify
-from collector.format.columns import PARTS, STEP_PARTS
-from collector.recorder import Recorder
-from collector.steps.progress import Progress
-from collector.torch_profiler.moments import Moments, identity_values
-from collector.virtual.devices import parse_device
-from tb_plugin.cli import VERBS, main, parser_of, verbs_of
-from tb_plugin.cli.prediction.answer import EXIT_CODES
-from tb_plugin.loader import Loader
+from memboard.collector.config import RecordConfig, settings, variable
+from memboard.collector.config.schedule import Action, schedule_of
+from memboard.collector.core.rank import identify
+from memboard.collector.format.columns import PARTS, STEP_PARTS
+from memboard.collector.recorder import Recorder
+from memboard.collector.steps.progress import Progress
+from memboard.collector.torch_profiler.moments import Moments, identity_values
+from memboard.collector.virtual.devices import parse_device
+from memboard.tb_plugin.cli import VERBS, main, parser_of, verbs_of
+from memboard.tb_plugin.cli.prediction.answer import EXIT_CODES
+from memboard.tb_plugin.loader import Loader
 from tests import programs
 from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of, rows_of
 
@@ -246,7 +246,6 @@ def test_identifiers_in_the_text_stand_in_the_code():
 
 
 def test_names_of_the_package_exist():
-    import collector
 
     for name in {"active", *re.findall(r"\bmb\.(\w+)", EVERYTHING)}:
         assert getattr(collector, name), name

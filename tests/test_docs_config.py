@@ -15,10 +15,10 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
-from collector.config import RecordConfig, load, sections, settings, variable
-from collector.config.imports.memprofiler import KEYS
-from collector.config.sections import fields_of
-from collector.config.table import (
+from memboard.collector.config import RecordConfig, load, sections, settings, variable
+from memboard.collector.config.imports.memprofiler import KEYS
+from memboard.collector.config.sections import fields_of
+from memboard.collector.config.table import (
     BEGIN,
     END,
     main,
@@ -27,8 +27,8 @@ from collector.config.table import (
     replaced,
     typed,
 )
-from collector.errors import ConfigError
-from collector.sources import TIMED
+from memboard.collector.errors import ConfigError
+from memboard.collector.sources import TIMED
 from tests.test_docs import EVERYTHING, INLINE, TEXTS, blocks_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_the_documented_table_is_current():
     text = SETTINGS.read_text(encoding="utf-8")
     assert BEGIN in text, f"settings.md lacks the lines {BEGIN} and {END}"
     assert replaced(text) == text, (
-        "run: python -m collector.config.table --write tb_plugin/docs/settings.md"
+        "run: python -m memboard.collector.config.table --write tb_plugin/docs/settings.md"
     )
 
 
@@ -76,7 +76,7 @@ def test_the_table_has_a_row_for_every_key():
 
 def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
     printed = subprocess.run(
-        [sys.executable, "-m", "collector.config.table", "--markdown"],
+        [sys.executable, "-m", "memboard.collector.config.table", "--markdown"],
         capture_output=True,
         text=True,
         check=True,
@@ -253,5 +253,5 @@ def test_type_checkers_refuse_a_wrong_setting(tmp_path):
 def test_the_mappings_for_type_checkers_are_current():
     path = ROOT / "collector/config/options.py"
     assert path.read_text() == typed(), (
-        "run: python -m collector.config.table --options > collector/config/options.py"
+        "run: python -m memboard.collector.config.table --options > collector/config/options.py"
     )

@@ -1,6 +1,6 @@
 """A comment beside a claim of the documentation names what proves it.
 
-`up to 8,192<!-- collector.engine.QUEUE_ROWS --> rows`: the number is that constant. So is a
+`up to 8,192<!-- memboard.collector.engine.QUEUE_ROWS --> rows`: the number is that constant. So is a
 name in backticks that of a constant text, and a count that of a collection's entries;
 `2 s<!-- flush_seconds -->` is the default of a setting,
 `frontend/src/a.ts:B` a constant of the page. `<!-- tests/a.py:test_b -->`: that
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from collector.config import RecordConfig, settings
+from memboard.collector.config import RecordConfig, settings
 from tests.patience.sitecustomize import LIMITS
 from tests.test_docs import SOURCES
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.config import RecordConfig, load
-from collector.config.table import defaults
+from memboard.collector.config import RecordConfig, load
+from memboard.collector.config.table import defaults
 from tests import programs
 from tests.recordings import Recording, read_run
 
@@ -172,7 +172,9 @@ def test_profiled_functions_are_collected_on_every_rank(fsdp_on_cpu, tmp_path):
 
 def test_the_yaml_is_every_setting_with_its_default_and_meaning():
     path = EXAMPLES / "fsdp2.yaml"
-    assert path.read_text() == defaults(), "python -m collector.config.table --yaml"
+    assert path.read_text() == defaults(), (
+        "python -m memboard.collector.config.table --yaml"
+    )
     assert load(path) == RecordConfig()
 
 

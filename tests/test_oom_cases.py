@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.allocator.replay import Replay, oddities_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
+from memboard.tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.oom_cases.cases import KINDS, make
 from tests.oom_cases.truth import said_cause
 from tests.perf.oom_independent import judged_case

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_plugin.analysis.trace.build import EMPTY_TRACE, place
-from tb_plugin.analysis.trace.details import DeviceWork, Launches, MemoryEvents
-from tb_plugin.analysis.trace.trace import (
+from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE, place
+from memboard.tb_plugin.analysis.trace.details import DeviceWork, Launches, MemoryEvents
+from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
     Instants,

@@ -72,7 +72,7 @@ def step_to_disk(logdir: Path) -> set[str]:
     """One `rec.step()` and the write behind it, everything at its default."""
     import torch
 
-    from collector import record
+    from memboard import record
 
     walk = Walk("collector")
     model = torch.nn.Linear(64, 64)

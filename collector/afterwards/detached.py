@@ -15,13 +15,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import RANK_FILES_DIR, RUN_INDEX
+from memboard.collector.format.names import RANK_FILES_DIR, RUN_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.core.warn_once import WarnOnce
-    from collector.mirror.mirror import Mirror
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.mirror.mirror import Mirror
 
 _NICE: Final = 10
 """Whatever else runs on the host goes first."""
@@ -75,11 +75,11 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
 def start_merge(run_dir: Path, remote: Mirror, warn_once: WarnOnce) -> None:
     """Have `memboard merge` wait for the other ranks, and merge what is there then."""
     merged = run_dir / MERGED_NAME
-    command = ["tb_plugin.cli", "merge", str(run_dir), "--force"]
+    command = ["memboard.tb_plugin.cli", "merge", str(run_dir), "--force"]
     command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
     upload = remote.task_for("merged", merged)
     if upload:
-        command.insert(0, "collector.mirror.finishing")
+        command.insert(0, "memboard.collector.mirror.finishing")
     try:
         log = run_dir.joinpath(*RANK_FILES_DIR, "merge.log")
         log.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def start_index(run_dir: Path, remote: Mirror, world_size: int) -> None:
     url = remote.url_of("events", index)
     task = remote.task_for_later()
     if world_size >= _MIN_INDEXED and url is not None and task:
-        start("tb_plugin.cli.index", [url], index.with_name("index.log"), task)
+        start("memboard.tb_plugin.cli.index", [url], index.with_name("index.log"), task)
 
 
 def finish(module: str, task: bytes, seconds: float) -> None:

@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
-from collector.afterwards import detached
-from collector.core.warn_once import warn
-from collector.core.whole_file import write_whole
-from collector.format.names import DUMPS_DIR, RANK_FILES_DIR, parse_rank_file_name
+from memboard.collector.afterwards import detached
+from memboard.collector.core.warn_once import warn
+from memboard.collector.core.whole_file import write_whole
+from memboard.collector.format.names import (
+    DUMPS_DIR,
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.config import RecordConfig
+    from memboard.collector.config import RecordConfig
 
 SUFFIX: Final = ".dumps.json"
 """Behind the name that the rank's file has without its ending."""
@@ -138,7 +142,7 @@ def start_writing(run_dir: Path, rank: int, task: bytes = b"") -> None:
         OSError: it cannot be started.
     """
     log = log_of(run_dir, rank)
-    detached.start("tb_plugin.cli.dumps", [str(run_dir), str(rank)], log, task)
+    detached.start("memboard.tb_plugin.cli.dumps", [str(run_dir), str(rank)], log, task)
 
 
 def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:

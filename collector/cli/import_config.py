@@ -4,7 +4,7 @@ FILE is a YAML file with, somewhere in it, a `memprofiler_cfg`, a `profiler` of 
 (or its Trainer's `prof_*` and `torch_prof_*`) or its `callbacks` for memory and speed, or a
 PyTorchProfiler of Lightning's with its `class_path`; or a program in Python that calls
 Composer's. The settings go to the file named by -o, with a comment on each key, or else to
-standard output with the list of keys on standard error. `collector.record(config=FILE)`
+standard output with the list of keys on standard error. `mb.record(config=FILE)`
 takes a `memprofiler_cfg` as it is, too.
 """
 
@@ -14,16 +14,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli.failure import Failure, no_such_file
-from collector.errors import ConfigError
+from memboard.collector.cli.failure import Failure, no_such_file
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from collector.config.documents import Document
-    from collector.config.imports.result import Imported
-    from collector.config.values import Found
+    from memboard.collector.config.documents import Document
+    from memboard.collector.config.imports.result import Imported
+    from memboard.collector.config.values import Found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
-    """What the file sets, checked as `collector.record` checks it."""
-    from collector.config.imports.callbacks import callbacks_of
-    from collector.config.imports.memprofiler import imported
-    from collector.config.imports.profilers import profilers_of
-    from collector.config.layers import from_document, load, nested
+    """What the file sets, checked as `mb.record` checks it."""
+    from memboard.collector.config.imports.callbacks import callbacks_of
+    from memboard.collector.config.imports.memprofiler import imported
+    from memboard.collector.config.imports.profilers import profilers_of
+    from memboard.collector.config.layers import from_document, load, nested
 
     if not path.exists():
         raise no_such_file(path)
@@ -96,13 +96,13 @@ def _refused(what: str, path: Path) -> Failure:
         remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
         " profiler or callbacks (its YAML, or the program that calls them) or a"
         " PyTorchProfiler of Lightning's; settings in MemBoard's own words go to"
-        " collector.record(config=...) as they are",
+        " mb.record(config=...) as they are",
     )
 
 
 def _document(path: Path) -> Document:
-    from collector.config.documents import Document, read
-    from collector.config.imports.python_source import arguments_of
+    from memboard.collector.config.documents import Document, read
+    from memboard.collector.config.imports.python_source import arguments_of
 
     if path.suffix != ".py":
         return read(path)
@@ -112,8 +112,8 @@ def _document(path: Path) -> Document:
 
 def _text(leaves: Mapping[str, Found], found: Sequence[Imported], path: Path) -> str:
     """The YAML, with the key that each setting comes from."""
-    from collector.config.layers import nested
-    from collector.config.table import as_yaml
+    from memboard.collector.config.layers import nested
+    from memboard.collector.config.table import as_yaml
 
     plain = nested(
         {
@@ -133,7 +133,7 @@ def _text(leaves: Mapping[str, Found], found: Sequence[Imported], path: Path) ->
                     comments[leaf] = f"{before}; {said}" if before else said
     heading = (
         f"MemBoard's settings, made from {path.name} by `memboard import-config`."
-        " All others have their defaults; `python -m collector.config.table --markdown`"
+        " All others have their defaults; `python -m memboard.collector.config.table --markdown`"
         " lists them."
     )
     return as_yaml(plain, comments, heading)

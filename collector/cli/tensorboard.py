@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
-from collector.core.bound_process import bound
-from collector.format.names import PLUGIN_NAME
+from memboard.collector.cli.failure import Failure
+from memboard.collector.core.bound_process import bound
+from memboard.collector.format.names import PLUGIN_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

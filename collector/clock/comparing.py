@@ -20,18 +20,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.clock.distributed import RoundTrips, best_of
-from collector.clock.process_clock import PROCESS_CLOCK
-from collector.config.schedule import Action
-from collector.core.guard import Block
+from memboard.collector.clock.distributed import RoundTrips, best_of
+from memboard.collector.clock.process_clock import PROCESS_CLOCK
+from memboard.collector.config.schedule import Action
+from memboard.collector.core.guard import Block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.clock.process_clock import ProcessClock
-    from collector.config.sections import ClockMethod
-    from collector.core.warn_once import WarnOnce
-    from collector.steps.cycles import Cut, Cycles
+    from memboard.collector.clock.process_clock import ProcessClock
+    from memboard.collector.config.sections import ClockMethod
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.steps.cycles import Cut, Cycles
 
     Note = Callable[[str, dict[str, Any]], None]
 

@@ -20,12 +20,12 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core.rank import is_distributed
+from memboard.collector.core.rank import is_distributed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from collector.clock.process_clock import ProcessClock
+    from memboard.collector.clock.process_clock import ProcessClock
 
 SECONDS: Final = 30.0
 """The longest that a rank waits for another one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from collector.format.records import ClockAnchor
+from memboard.collector.format.records import ClockAnchor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 `settings` declares each of them, once; `layers` merges the four places one can stand in,
 key by key, the first that has it wins:
 
-1. keywords: `collector.record("runs/a", flush_seconds=5)`
+1. keywords: `mb.record("runs/a", flush_seconds=5)`
 2. environment variables: `MEMBOARD_FLUSH_SECONDS=5`
 3. the file, mapping or `RecordConfig` given as `config`, or several of them, a later one
    before an earlier one; where none is given, the files that `MEMBOARD_CONFIG` names,
@@ -20,8 +20,8 @@ Where a list is due, one text is a list of one, and a variable holds its entries
 commas between (`MEMBOARD_FUNCTIONS_DEFAULT=training_step,eval`; a lone comma is none).
 """
 
-from collector.config.layers import load, load_with_imports, variable
-from collector.config.settings import RecordConfig, sections, settings
+from memboard.collector.config.layers import load, load_with_imports, variable
+from memboard.collector.config.settings import RecordConfig, sections, settings
 
 __all__ = [
     "RecordConfig",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.config.values import describe
-from collector.errors import ConfigError
+from memboard.collector.config.values import describe
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from collector.errors import ConfigError, nearest
+from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from collector.config.documents import Document, read
-from collector.config.imports.memprofiler import imported
-from collector.config.imports.profiler_keys import HINTS
-from collector.config.rules import check_needs, check_rules
-from collector.config.settings import RecordConfig, sections, settings
-from collector.config.values import Found, Options, checked, describe, one_of
-from collector.core.plain import MAX_KEY, forgiving, text_of
-from collector.core.private_folder import CACHE_VARIABLE
-from collector.core.warn_once import WarnOnce
-from collector.errors import ConfigError, nearest
+from memboard.collector.config.documents import Document, read
+from memboard.collector.config.imports.memprofiler import imported
+from memboard.collector.config.imports.profiler_keys import HINTS
+from memboard.collector.config.rules import check_needs, check_rules
+from memboard.collector.config.settings import RecordConfig, sections, settings
+from memboard.collector.config.values import Found, Options, checked, describe, one_of
+from memboard.collector.core.plain import MAX_KEY, forgiving, text_of
+from memboard.collector.core.private_folder import CACHE_VARIABLE
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Unpack
 
-    from collector.config.imports.result import Imported
-    from collector.config.options import RecordOptions
+    from memboard.collector.config.imports.result import Imported
+    from memboard.collector.config.options import RecordOptions
 
     Layer: TypeAlias = str | Path | Mapping[str, Any] | RecordConfig
 
@@ -359,5 +359,5 @@ def _refuse(key: str, place: str, known: list[str]) -> None:
     what = f"{hint}." if hint else nearest(key, known)
     raise ConfigError(
         f"unknown key '{text_of(key, MAX_KEY)}' in {place}: {what} Rename it or remove"
-        " it; `python -m collector.config.table --markdown` lists every key."
+        " it; `python -m memboard.collector.config.table --markdown` lists every key."
     )

@@ -1,6 +1,6 @@
 """The settings as mappings, for type checkers: a wrong key or value is refused.
 
-Written by `python -m collector.config.table --options`.
+Written by `python -m memboard.collector.config.table --options`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from collector.config.sections import (
+    from memboard.collector.config.sections import (
         ActivationsConfig,
         FlopsConfig,
         FunctionsConfig,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SpansConfig,
         TorchProfilerConfig,
     )
-    from collector.config.values import Code
+    from memboard.collector.config.values import Code
 
 
 class FunctionsOptions(TypedDict, total=False):
@@ -149,7 +149,7 @@ class RemoteOptions(TypedDict, total=False):
 
 
 class RecordOptions(TypedDict, total=False):
-    """The keywords of `collector.record`."""
+    """The keywords of `mb.record`."""
 
     enabled: bool
     rank: int | None

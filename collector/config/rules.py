@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.config.templates import IDENTITY, MOMENT, check_remote, checked_names
-from collector.config.values import one_of
-from collector.errors import ConfigError
-from collector.format.sizes import agreeing
+from memboard.collector.config.templates import (
+    IDENTITY,
+    MOMENT,
+    check_remote,
+    checked_names,
+)
+from memboard.collector.config.values import one_of
+from memboard.collector.errors import ConfigError
+from memboard.collector.format.sizes import agreeing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.config.values import Found
+    from memboard.collector.config.values import Found
 
 TEMPLATES: Final = ("folder", "filename", "stacks_filename", "memory_filename")
 ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:")
@@ -71,7 +76,7 @@ def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> Non
         raise ConfigError(
             f"'activations.functions' in {place('activations.functions')} must be two,"
             f" one that packs and one that unpacks, got {len(functions)}. Add the other"
-            " (collector.config.values.unchanged does nothing), or remove it."
+            " (memboard.collector.config.values.unchanged does nothing), or remove it."
         )
 
 

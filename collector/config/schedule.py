@@ -1,6 +1,6 @@
 """The schedule of steps and calls: pure arithmetic on positions, no clock, no state.
 
-    schedule = collector.Schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=1)
+    schedule = mb.Schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=1)
     "".join(schedule.action(step).value for step in range(8))  # "..wAS..."
 
 A position is how far something is, from 0: the number of a training step, of a call, of
@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from collector.config.keywords import InitKeywords
-from collector.config.values import resolve
-from collector.core.plain import described, whole_number
-from collector.errors import ConfigError
+from memboard.collector.config.keywords import InitKeywords
+from memboard.collector.config.values import resolve
+from memboard.collector.core.plain import described, whole_number
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config.sections import ScheduleConfig
+    from memboard.collector.config.sections import ScheduleConfig
 
 
 class Action(Enum):

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from collector.config.keywords import StructKeywords
-from collector.config.values import Code, Names, Options, Setting, checked, describe
-from collector.errors import ConfigError
+from memboard.collector.config.keywords import StructKeywords
+from memboard.collector.config.values import (
+    Code,
+    Names,
+    Options,
+    Setting,
+    checked,
+    describe,
+)
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +54,7 @@ class Section(msgspec.Struct, metaclass=StructKeywords, frozen=True, kw_only=Tru
                 raise ConfigError(
                     f"'{name}' in {place} must be a {hint.__name__}, got"
                     f" {describe(value)}. Write {name}=collector.{hint.__name__}(...),"
-                    " or use collector.load, which takes the short forms."
+                    " or use mb.load, which takes the short forms."
                 )
 
 

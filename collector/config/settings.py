@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from collector.config.rules import check_rules
-from collector.config.sections import (
+from memboard.collector.config.rules import check_rules
+from memboard.collector.config.sections import (
     ActivationsConfig,
     ClockMethod,
     Dump,
@@ -34,7 +34,7 @@ from collector.config.sections import (
     TorchProfilerConfig,
     fields_of,
 )
-from collector.config.values import Options, Setting, code_name, resolve
+from memboard.collector.config.values import Options, Setting, code_name, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ MAX_RANK: Final = 9_999_999
 
 
 class RecordConfig(Section, frozen=True, kw_only=True):
-    """Every setting of `collector.record`."""
+    """Every setting of `mb.record`."""
 
     enabled: bool = True
     """False: nothing is opened, patched, sampled or written; every call passes through."""
@@ -93,7 +93,7 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     half as often, swap at one sample in 10. The first rank of each host samples it."""
 
     functions: FunctionsConfig = FunctionsConfig()
-    """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
+    """Functions around which memory is collected (`mb.profiled`, `rec.span`)."""
 
     schedule: ScheduleConfig = ScheduleConfig()
     """Which of their calls are collected, and which steps by all that is costly."""

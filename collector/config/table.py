@@ -1,6 +1,6 @@
 """The settings as text: a Markdown table, a YAML file, and mappings for type checkers.
 
-`python -m collector.config.table --markdown | --write FILE | --yaml | --options`. The
+`python -m memboard.collector.config.table --markdown | --write FILE | --yaml | --options`. The
 page tb_plugin/docs/settings.md has the table between two markers, examples/fsdp2.yaml is
 the YAML file of the defaults, collector/config/options.py the mappings; tests fail when
 they are out of date.
@@ -15,21 +15,21 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.layers import variable
-from collector.config.sections import fields_of
-from collector.config.settings import (
+from memboard.collector.config.layers import variable
+from memboard.collector.config.sections import fields_of
+from memboard.collector.config.settings import (
     RecordConfig,
     meanings,
     sections,
     settings,
 )
-from collector.config.values import can_be_imported, written
-from collector.errors import ConfigError
+from memboard.collector.config.values import can_be_imported, written
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.config.values import Setting
+    from memboard.collector.config.values import Setting
 
 BEGIN: Final = "<!-- config:begin -->"
 END: Final = "<!-- config:end -->"
@@ -183,7 +183,7 @@ def defaults() -> str:
 _TYPED: Final = """\
 \"""The settings as mappings, for type checkers: a wrong key or value is refused.
 
-Written by `python -m collector.config.table --options`.
+Written by `python -m memboard.collector.config.table --options`.
 \"""
 
 from __future__ import annotations
@@ -194,10 +194,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from collector.config.sections import (
+    from memboard.collector.config.sections import (
 {imports}
     )
-    from collector.config.values import Code
+    from memboard.collector.config.values import Code
 """
 
 
@@ -222,7 +222,7 @@ def typed() -> str:
         short += " | str | Literal[False]" * ("url" in fields)
         keywords.append(f"    {name}: {kind} | {options}{short} | None")
     text += ["", "class RecordOptions(TypedDict, total=False):"]
-    text += ['    """The keywords of `collector.record`."""\n', *keywords, ""]
+    text += ['    """The keywords of `mb.record`."""\n', *keywords, ""]
     return "\n".join(text)
 
 
@@ -250,7 +250,8 @@ def _typed_line(name: str, setting: Setting) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or write it into a file."""
     parser = argparse.ArgumentParser(
-        prog="python -m collector.config.table", description="Lists every setting."
+        prog="python -m memboard.collector.config.table",
+        description="Lists every setting.",
     )
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--markdown", action="store_true", help="print the table")

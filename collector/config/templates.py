@@ -11,7 +11,7 @@ import re
 from string import Formatter
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from collector.errors import ConfigError, nearest
+from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

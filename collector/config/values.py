@@ -28,19 +28,19 @@ from typing import (
 
 import msgspec
 
-from collector.core.guard import Block
-from collector.core.plain import described, forgiving
-from collector.errors import ConfigError, nearest_of
+from memboard.collector.core.guard import Block
+from memboard.collector.core.plain import described, forgiving
+from memboard.collector.errors import ConfigError, nearest_of
 
 Names: TypeAlias = tuple[str, ...]
 
 Code: TypeAlias = str | Callable[..., Any]
 """A dotted name or the callable itself."""
 
-UNCHANGED: Final = "collector.config.values.unchanged"
+UNCHANGED: Final = "memboard.collector.config.values.unchanged"
 """The dotted name of `unchanged`."""
 
-ZERO_ATTRIBUTES: Final = "collector.config.values.zero_attributes"
+ZERO_ATTRIBUTES: Final = "memboard.collector.config.values.zero_attributes"
 """The dotted name of `zero_attributes`."""
 
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")

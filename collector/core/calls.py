@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from collector.config.templates import Kind as RemoteKind
-    from collector.core.source import SourceInfo
-    from collector.format.columns import Column
-    from collector.format.records import Capture, CaptureTable
+    from memboard.collector.config.templates import Kind as RemoteKind
+    from memboard.collector.core.source import SourceInfo
+    from memboard.collector.format.columns import Column
+    from memboard.collector.format.records import Capture, CaptureTable
 
 Value = TypeVar("Value")
 

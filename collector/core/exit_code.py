@@ -20,8 +20,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.patches import Patches
-from collector.core.plain import text_of
+from memboard.collector.core.patches import Patches
+from memboard.collector.core.plain import text_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Final, Protocol
 
-from collector.core.plain import forgiving
+from memboard.collector.core.plain import forgiving
 
 
 class Forked(Protocol):

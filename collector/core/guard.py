@@ -9,7 +9,7 @@
 What is raised is said once, with what to do, and the program goes on. What ends a program
 passes: `PROGRAM_ENDS`.
 
-It is also where torch.compile stops: see `collector.core.compiling`.
+It is also where torch.compile stops: see `memboard.collector.core.compiling`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import inspect
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from collector.core.compiling import traced_as, untraced
-from collector.core.plain import PROGRAM_ENDS, forgiving
-from collector.core.source import Unavailable
-from collector.core.warn_once import remedy_of
+from memboard.collector.core.compiling import traced_as, untraced
+from memboard.collector.core.plain import PROGRAM_ENDS, forgiving
+from memboard.collector.core.source import Unavailable
+from memboard.collector.core.warn_once import remedy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.core.source import SourceInfo
-    from collector.core.warn_once import WarnOnce
+    from memboard.collector.core.source import SourceInfo
+    from memboard.collector.core.warn_once import WarnOnce
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

@@ -6,7 +6,7 @@
 - In a forked child (a dataloader worker), every recorder of the parent is dead: its
   calls return at once, nothing is written. The child may start one of its own.
 
-The newest live recorder is the active one: `collector.span` and `collector.active` mean
+The newest live recorder is the active one: `mb.span` and `mb.active` mean
 it.
 """
 
@@ -16,16 +16,16 @@ import atexit
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core import exit_code
-from collector.core.plain import own_text
+from memboard.collector.core import exit_code
+from memboard.collector.core.plain import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.format.records import How
-    from collector.oom.handler import OomHandler
-    from collector.running import session as running
-    from collector.session import Session
+    from memboard.collector.format.records import How
+    from memboard.collector.oom.handler import OomHandler
+    from memboard.collector.running import session as running
+    from memboard.collector.session import Session
 
 _MAX_MESSAGE: Final = 500
 

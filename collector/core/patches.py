@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.plain import weakly
+from memboard.collector.core.plain import weakly
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,14 +26,14 @@ from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core.plain import text_of
-from collector.core.source import TORCH_ERRORS
-from collector.errors import ConfigError
+from memboard.collector.core.plain import text_of
+from memboard.collector.core.source import TORCH_ERRORS
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.config import RecordConfig
+    from memboard.collector.config import RecordConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

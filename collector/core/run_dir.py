@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from collector.errors import ConfigError
+from memboard.collector.errors import ConfigError
 
 
 def run_dir_of(logdir: str | Path) -> Path:

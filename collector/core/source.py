@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.format.columns import Column
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.format.columns import Column
+    from memboard.collector.sources.device.accelerator import Device
 
     Row: TypeAlias = Sequence[int | float | None]
 

@@ -6,7 +6,7 @@ import errno
 import logging
 from typing import Final
 
-from collector.core.plain import forgiving
+from memboard.collector.core.plain import forgiving
 
 logger: Final = logging.getLogger("memboard")
 

@@ -24,13 +24,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from collector.format.encoding.numeric import (
+from memboard.collector.format.encoding.numeric import (
     MAX_ROWS,
     block_num_rows,
     decode_block,
     encode_block,
 )
-from collector.format.encoding.payload import (
+from memboard.collector.format.encoding.payload import (
     Count,
     Text,
     cut,
@@ -38,16 +38,16 @@ from collector.format.encoding.payload import (
     pack,
     unpack,
 )
-from collector.format.errors import CorruptError
-from collector.format.records import Capture, CaptureEntry, Record
-from collector.format.sizes import counted
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.records import Capture, CaptureEntry, Record
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from collector.format.columns import Dtype
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.columns import Dtype
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import CaptureTable
 
 CAPTURE: Final = "capture"
 """The kind these records are tagged with."""

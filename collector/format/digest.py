@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from collector.format.encoding.numeric import (
+from memboard.collector.format.encoding.numeric import (
     ABSENT,
     block_num_rows,
     decode_block,
     encode_block,
 )
-from collector.format.encoding.payload import (
+from memboard.collector.format.encoding.payload import (
     Count,
     cut,
     from_json,
@@ -31,17 +31,28 @@ from collector.format.encoding.payload import (
     to_json,
     unpack,
 )
-from collector.format.errors import CorruptError
-from collector.format.records import CaptureEntry, ChunkRef, Note, Record, Schema
-from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, rollup_names
-from collector.format.sizes import counted
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.records import (
+    CaptureEntry,
+    ChunkRef,
+    Note,
+    Record,
+    Schema,
+)
+from memboard.collector.format.rollup import (
+    COARSE_BUCKETS,
+    FINE_BUCKETS,
+    Rollup,
+    rollup_names,
+)
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.columns import Dtype
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import IntArray
+    from memboard.collector.format.columns import Dtype
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import IntArray
 
 DIGEST: Final = "digest"
 """The kind these records are tagged with."""

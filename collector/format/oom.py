@@ -5,7 +5,7 @@ counts from 1, links:
 
 1. this capture, small and on the disk within a second;
 2. a capture of kind `history` whose `label` and `context` are the report's origin and
-   whose meta holds `report`: the allocator as it was, see `collector.format.snapshots`.
+   whose meta holds `report`: the allocator as it was, see `memboard.collector.format.snapshots`.
    It is missing where the process did not live to write it, or where none could be taken;
 3. a note of kind `oom` (data: message, values, report). The text of the exception is
    known only when it passes somebody who looks, so the note may come later.
@@ -36,7 +36,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.records import CaptureTable
 
 KIND: Final = "oom"
 """The kind of these captures."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 import msgspec
 from msgspec import Meta
 
-from collector.format.sizes import bytes_text, counted
+from memboard.collector.format.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ _WORST_FIRST: Final[tuple[Fit, ...]] = (
     "too close to call",
     "fits",
 )
-# As in `collector.format.encoding.payload`, which imports numpy: too early for some programs.
+# As in `memboard.collector.format.encoding.payload`, which imports numpy: too early for some programs.
 _Size = Annotated[int, Meta(ge=0, le=2**62)]
 _Text = Annotated[str, Meta(max_length=10_000)]
 _Few = Meta(max_length=1000)

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 import msgspec
 from msgspec import Meta
 
-from collector.format.columns import AXES, Column
-from collector.format.encoding.numeric import decode_block, encode_block
-from collector.format.encoding.payload import Count, Int, Text, unpack
-from collector.format.errors import CorruptError, VersionError
-from collector.format.names import FORMAT_VERSION
-from collector.format.sizes import counted
+from memboard.collector.format.columns import AXES, Column
+from memboard.collector.format.encoding.numeric import decode_block, encode_block
+from memboard.collector.format.encoding.payload import Count, Int, Text, unpack
+from memboard.collector.format.errors import CorruptError, VersionError
+from memboard.collector.format.names import FORMAT_VERSION
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from collector.format.columns import Dtype
-    from collector.format.encoding.numeric import Values
+    from memboard.collector.format.columns import Dtype
+    from memboard.collector.format.encoding.numeric import Values
 
     IntArray: TypeAlias = npt.NDArray[np.int64]
     FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -160,13 +160,13 @@ class ChunkRef(NamedTuple):
 
 
 CaptureKind: TypeAlias = Literal[
-    "modules",  # the memory of modules through one window: see collector.modules
-    "hooks",  # what hooks said of every module: see collector.functions.hooks_kind
-    "activations",  # saved tensors by module and dtype: see collector.functions
-    "history",  # allocator snapshot and history: see collector.history
-    "oom",  # report of an out-of-memory error or another end: see collector.format.oom
-    "trace",  # a trace of torch's profiler: see collector.torch_profiler.digest.report
-    "spans",  # some spans, instants and counters: see collector.steps.spans.captures
+    "modules",  # the memory of modules through one window: see memboard.collector.modules
+    "hooks",  # what hooks said of every module: see memboard.collector.functions.hooks_kind
+    "activations",  # saved tensors by module and dtype: see memboard.collector.functions
+    "history",  # allocator snapshot and history: see memboard.collector.history
+    "oom",  # report of an out-of-memory error or another end: see memboard.collector.format.oom
+    "trace",  # a trace of torch's profiler: see memboard.collector.torch_profiler.digest.report
+    "spans",  # some spans, instants and counters: see memboard.collector.steps.spans.captures
 ]
 
 CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]"
@@ -223,14 +223,14 @@ NoteKind: TypeAlias = Literal[
     "phase",  # phase
     "mark",  # label
     "dropped",  # table, num_rows (so far, all in all), reason
-    "clock",  # monotonic_ns, wall_ahead_ns (of time_ns); of a comparison see collector.clock
+    "clock",  # monotonic_ns, wall_ahead_ns (of time_ns); of a comparison see memboard.collector.clock
     "clock_jump",  # jumped_ns, wall_ahead_ns: somebody set the host's wall clock
     "oom",  # message, values, report (number or None): an out-of-memory error
     "oom_message",  # message, report: its text, where that came later
     "mesh",  # coordinates by dimension name, known only later
     "signal",  # signal: its name; it came, whatever became of it
     "loading",  # num_workers: of a DataLoader that training waited for; one note a number
-    "prediction",  # what decides whether a virtual run fits: see collector.format.prediction
+    "prediction",  # what decides whether a virtual run fits: see memboard.collector.format.prediction
 ]
 
 

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.encoding.numeric import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.encoding.numeric import Values
+    from memboard.collector.format.encoding.numeric import Values
 
 FINE_BUCKETS: Final = 1024
 """Headline columns: about one bucket per pixel of a wide screen."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collector.config import RecordConfig
-    from collector.core.warn_once import WarnOnce
-    from collector.engine import Engine
-    from collector.functions.windows import Windows
-    from collector.steps.progress import Progress
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.engine import Engine
+    from memboard.collector.functions.windows import Windows
+    from memboard.collector.steps.progress import Progress
 
 
 def open_windows(
@@ -24,11 +24,11 @@ def open_windows(
     Raises:
         ConfigError: the schedule cannot be.
     """
-    from collector.config.schedule import schedule_of
-    from collector.core.calls import Gate
-    from collector.functions.kinds import make_slots
-    from collector.functions.windows import Windows
-    from collector.steps.positions import Positions
+    from memboard.collector.config.schedule import schedule_of
+    from memboard.collector.core.calls import Gate
+    from memboard.collector.functions.kinds import make_slots
+    from memboard.collector.functions.windows import Windows
+    from memboard.collector.steps.positions import Positions
 
     gate = Gate(engine)
     positions = Positions(

@@ -19,26 +19,26 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from collector.clock.process_clock import now_ns
-from collector.config.values import resolve
-from collector.core.calls import WHOLE_STEP, Later, LaterNumber, LaterTables
-from collector.core.source import SourceInfo
-from collector.format.columns import AXES, Column
-from collector.format.memory import CATEGORIES
-from collector.format.records import Capture
-from collector.functions.forward_log import OUTSIDE
-from collector.functions.saved_tensors import SavedTensors
-from collector.functions.user_hooks import switch_off
-from collector.hooks.saved_tensors import forget_ended
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.config.values import resolve
+from memboard.collector.core.calls import WHOLE_STEP, Later, LaterNumber, LaterTables
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.format.columns import AXES, Column
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.records import Capture
+from memboard.collector.functions.forward_log import OUTSIDE
+from memboard.collector.functions.saved_tensors import SavedTensors
+from memboard.collector.functions.user_hooks import switch_off
+from memboard.collector.hooks.saved_tensors import forget_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from collector.config.sections import ActivationsConfig
-    from collector.core.calls import Call, Sink
-    from collector.format.records import CaptureTable, IntArray
-    from collector.functions.module_watch import ModuleWatch
-    from collector.functions.saved_log import Tally
+    from memboard.collector.config.sections import ActivationsConfig
+    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.format.records import CaptureTable, IntArray
+    from memboard.collector.functions.module_watch import ModuleWatch
+    from memboard.collector.functions.saved_log import Tally
 
 INFO: Final = SourceInfo(
     name="activations", cost="4 us per saved tensor in collected calls, nothing else"

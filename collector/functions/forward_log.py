@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.format.memory import NPP_ATTRS, RSS_ATTRS
-from collector.sources.host.rss import resident_bytes
+from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
+from memboard.collector.sources.host.rss import resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

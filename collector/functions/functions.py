@@ -1,9 +1,9 @@
-"""`collector.profiled`: a function whose calls are collected on the schedule.
+"""`mb.profiled`: a function whose calls are collected on the schedule.
 
-    @collector.profiled                 # methods, coroutines and generators too
+    @mb.profiled                 # methods, coroutines and generators too
     def training_step(self, batch): ...
 
-    @collector.profiled("forward pass") # under a name of your own
+    @mb.profiled("forward pass") # under a name of your own
 
 Without a live recorder the call goes straight through: one look at an empty list.
 
@@ -22,22 +22,22 @@ import difflib
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from collector.core.calls import WHOLE_STEP
-from collector.core.guard import guarded
-from collector.core.plain import text_of
-from collector.core.source import SourceInfo
-from collector.functions.kinds import ALL, names
-from collector.hooks.wrapping import wrapped
-from collector.steps.spans.calls import active_sink
-from collector.steps.spans.span import tell
+from memboard.collector.core.calls import WHOLE_STEP
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.plain import text_of
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.functions.kinds import ALL, names
+from memboard.collector.hooks.wrapping import wrapped
+from memboard.collector.steps.spans.calls import active_sink
+from memboard.collector.steps.spans.span import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from collector.config.sections import FunctionsConfig
-    from collector.core.warn_once import WarnOnce
-    from collector.session import Session
+    from memboard.collector.config.sections import FunctionsConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.session import Session
 
     Note = Callable[[SourceInfo, str, str, str], None]
     """Says that something is recorded, or why it is not."""
@@ -160,7 +160,7 @@ def tell_unmatched(
         own = name.rpartition(".")[2]
         near = difflib.get_close_matches(own, called, n=1, cutoff=0.6)
         remedy = f"Did you mean '{near[0]}'? " if near else ""
-        remedy += "Decorate the function with collector.profiled, or use a span with"
+        remedy += "Decorate the function with mb.profiled, or use a span with"
         remedy += " memory=True; calls inside of compiled code are not seen."
         if called:
             remedy += f" Called were: {', '.join(called[:_MAX_NAMED])}."

@@ -23,35 +23,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.clock.process_clock import now_ns
-from collector.core.calls import LaterNumber, LaterTables
-from collector.core.source import SourceInfo, Unavailable
-from collector.format.memory import NPP_ATTRS, RSS_ATTRS
-from collector.format.records import Capture
-from collector.functions.forward_log import (
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.core.calls import LaterNumber, LaterTables
+from memboard.collector.core.source import SourceInfo, Unavailable
+from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
+from memboard.collector.format.records import Capture
+from memboard.collector.functions.forward_log import (
     ROOT,
     ForwardColumns,
     ForwardLog,
     ForwardValues,
     root_value,
 )
-from collector.functions.user_hooks import (
+from memboard.collector.functions.user_hooks import (
     Attributes,
     ResetHooks,
     UserHooks,
     number_of,
 )
-from collector.sources.host.rss import BOUNDARY
+from memboard.collector.sources.host.rss import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from collector.config.sections import HooksConfig
-    from collector.core.calls import Call, Sink
-    from collector.format.records import CaptureTable, FloatArray
-    from collector.functions.forward_log import Entry
-    from collector.functions.module_watch import ModuleWatch
-    from collector.sources.host.rss import PsutilSource, StatmSource
+    from memboard.collector.config.sections import HooksConfig
+    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.format.records import CaptureTable, FloatArray
+    from memboard.collector.functions.forward_log import Entry
+    from memboard.collector.functions.module_watch import ModuleWatch
+    from memboard.collector.sources.host.rss import PsutilSource, StatmSource
 
 INFO: Final = SourceInfo(
     name="hooks", cost="10 us per module and forward in collected calls, nothing else"

@@ -10,18 +10,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.guard import Block, Breaker, guarded
-from collector.core.source import SourceInfo, Unavailable
+from memboard.collector.core.guard import Block, Breaker, guarded
+from memboard.collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from collector.config import RecordConfig
-    from collector.core.calls import Call, Kind, Sink
-    from collector.core.warn_once import WarnOnce
-    from collector.functions.module_watch import ModuleWatch
-    from collector.sources.device.accelerator import Device
-    from collector.sources.host.rss import PsutilSource, StatmSource
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.calls import Call, Kind, Sink
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.functions.module_watch import ModuleWatch
+    from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.sources.host.rss import PsutilSource, StatmSource
 
 ALL: Final = "*"
 """In a list of functions: every one."""
@@ -216,7 +216,7 @@ class _Openers:
         self._watch: ModuleWatch | None = None
 
     def functions(self) -> Kind:
-        from collector.functions.snaps import SnapsKind
+        from memboard.collector.functions.snaps import SnapsKind
 
         named = self._config.functions
         return SnapsKind(
@@ -229,7 +229,7 @@ class _Openers:
         )
 
     def hooks(self) -> Kind:
-        from collector.functions.hooks_kind import HooksKind
+        from memboard.collector.functions.hooks_kind import HooksKind
 
         counted = self._saved_bytes if "activations" in self.slots else None
         return HooksKind(
@@ -237,22 +237,22 @@ class _Openers:
         )
 
     def activations(self) -> Kind:
-        from collector.functions.activations import ActivationsKind
+        from memboard.collector.functions.activations import ActivationsKind
 
         return ActivationsKind(self._config.activations, self._sink, self._watched())
 
     def modules(self) -> Kind:
-        from collector.modules.kind import ModulesKind
+        from memboard.collector.modules.kind import ModulesKind
 
         return ModulesKind(self._config.modules, self._sink)
 
     def history(self) -> Kind:
-        from collector.history.kind import open_kind
+        from memboard.collector.history.kind import open_kind
 
         return open_kind(self._config, self._sink)
 
     def _watched(self) -> ModuleWatch:
-        from collector.functions.module_watch import ModuleWatch
+        from memboard.collector.functions.module_watch import ModuleWatch
 
         if self._watch is None:
             self._watch = ModuleWatch()

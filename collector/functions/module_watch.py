@@ -11,15 +11,15 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.compiling import compiles_anything, is_compiled
-from collector.format.sizes import agreeing, counted
-from collector.functions.forward_log import FOLD_AT, WatchedThread
-from collector.hooks.modules import ModuleHooks
+from memboard.collector.core.compiling import compiles_anything, is_compiled
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.collector.functions.forward_log import FOLD_AT, WatchedThread
+from memboard.collector.hooks.modules import ModuleHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.functions.forward_log import ForwardLog
+    from memboard.collector.functions.forward_log import ForwardLog
 
 _UNCOMPILED: Final = "Profile some steps without torch.compile to see modules."
 
@@ -161,9 +161,7 @@ class ModuleWatch:
         self.not_seen = self.remedy = ""
         if model is None:
             self.not_seen = "no model is attached"
-            self.remedy = (
-                "Give it to collector.record(model=...) or rec.attach(model=...)."
-            )
+            self.remedy = "Give it to mb.record(model=...) or rec.attach(model=...)."
             return
         found = list(model.named_modules())
         self.paths = tuple(path for path, _ in found)

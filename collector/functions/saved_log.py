@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
 
-from collector.modules.tensors import plain_tensors
+from memboard.collector.modules.tensors import plain_tensors
 
 if TYPE_CHECKING:
     import weakref

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from collector.core.guard import guarded
-from collector.core.plain import PROGRAM_ENDS
-from collector.functions.forward_log import OUTSIDE
-from collector.functions.saved_log import (
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.plain import PROGRAM_ENDS
+from memboard.collector.functions.forward_log import OUTSIDE
+from memboard.collector.functions.saved_log import (
     RECOMPUTED,
     WIDTH,
     Tally,
@@ -20,14 +20,14 @@ from collector.functions.saved_log import (
     is_recomputed,
     storages_of,
 )
-from collector.hooks.saved_tensors import Place
-from collector.modules.ledger import graph_task
+from memboard.collector.hooks.saved_tensors import Place
+from memboard.collector.modules.ledger import graph_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from collector.functions.module_watch import ModuleWatch
-    from collector.functions.saved_log import StorageRef
+    from memboard.collector.functions.module_watch import ModuleWatch
+    from memboard.collector.functions.saved_log import StorageRef
 
     Functions = tuple[Callable[[Any], Any], Callable[[Any], Any]]
     Pack = Callable[[torch.Tensor], torch.Tensor]

@@ -10,20 +10,20 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.clock.process_clock import now_ns
-from collector.core.calls import WHOLE_STEP
-from collector.core.source import SourceInfo
-from collector.format.columns import AXES, Column
-from collector.sources.host.rss import BOUNDARY
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.core.calls import WHOLE_STEP
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.format.columns import AXES, Column
+from memboard.collector.sources.host.rss import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from collector.core.calls import Call, Sink
-    from collector.format.columns import Kind, Unit
-    from collector.sources.device.accelerator import Device
-    from collector.sources.device.peaks import FullScope, PeakLedger
-    from collector.sources.host.rss import PsutilSource, StatmSource
+    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.format.columns import Kind, Unit
+    from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.sources.device.peaks import FullScope, PeakLedger
+    from memboard.collector.sources.host.rss import PsutilSource, StatmSource
 
 INFO: Final = SourceInfo(
     name="functions", cost="150 us per collected call on a GPU, 20 us without"

@@ -7,16 +7,16 @@ import numbers
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.values import code_name, resolve
-from collector.core.guard import guarded
-from collector.core.source import SourceInfo
-from collector.core.warn_once import warn
+from memboard.collector.config.values import code_name, resolve
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.core.warn_once import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from collector.config.values import Code
-    from collector.core.calls import Sink
+    from memboard.collector.config.values import Code
+    from memboard.collector.core.calls import Sink
 
 
 class Attributes:

@@ -25,19 +25,19 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.schedule import Action
-from collector.core.calls import WHOLE_STEP, Call
-from collector.steps.progress import TRAIN
+from memboard.collector.config.schedule import Action
+from memboard.collector.core.calls import WHOLE_STEP, Call
+from memboard.collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.core.calls import Gate
-    from collector.functions.kinds import Slot
-    from collector.history.tensor_walk import Known
-    from collector.steps.cycles import Cycles
-    from collector.steps.positions import Positions
-    from collector.steps.progress import Progress
+    from memboard.collector.core.calls import Gate
+    from memboard.collector.functions.kinds import Slot
+    from memboard.collector.history.tensor_walk import Known
+    from memboard.collector.steps.cycles import Cycles
+    from memboard.collector.steps.positions import Positions
+    from memboard.collector.steps.progress import Progress
 
 MAX_FUNCTIONS: Final = 64
 """Each function costs a table per phase; names made up in a loop must not for ever."""

@@ -12,8 +12,8 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core.source import Unavailable
-from collector.sources.device.accelerator import find_device
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

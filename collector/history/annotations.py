@@ -16,15 +16,15 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.plain import forgiving
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots.tags import annotation_text
-from collector.hooks import torch_calls
+from memboard.collector.core.plain import forgiving
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots.tags import annotation_text
+from memboard.collector.hooks import torch_calls
 
 if TYPE_CHECKING:
-    from collector.history.recording import Recording
-    from collector.history.tensor_walk import Members
-    from collector.history.tensors import Parts, TensorMap
+    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.tensor_walk import Members
+    from memboard.collector.history.tensors import Parts, TensorMap
 
 _STAY: Final = frozenset(
     map(CATEGORIES.index, ("param", "buffer", "optimizer", "sharded_param"))

@@ -11,20 +11,20 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.clock.process_clock import now_ns
-from collector.core.calls import LaterTables
-from collector.format.capture import size_of
-from collector.format.records import Capture
-from collector.format.snapshots.encode import tables_of
-from collector.history.tensors import TABLE
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.core.calls import LaterTables
+from memboard.collector.format.capture import size_of
+from memboard.collector.format.records import Capture
+from memboard.collector.format.snapshots.encode import tables_of
+from memboard.collector.history.tensors import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from collector.core.calls import Sink
-    from collector.format.records import CaptureTable
-    from collector.history.recording import Recording
-    from collector.history.tensors import Tensors
+    from memboard.collector.core.calls import Sink
+    from memboard.collector.format.records import CaptureTable
+    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.tensors import Tensors
 
 KIND: Final = "history"
 
@@ -37,7 +37,7 @@ ROW_BYTES: Final = 96
 """Approximate size of an event or block in the tables."""
 
 MAX_EVENTS: Final = 2_000_000
-"""Of one capture: what its tables may hold; see `collector.format.capture`."""
+"""Of one capture: what its tables may hold; see `memboard.collector.format.capture`."""
 
 
 class Keeper:

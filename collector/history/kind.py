@@ -19,23 +19,23 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.source import SourceInfo, Unavailable
-from collector.format.snapshots.tags import is_tag, tag_text
-from collector.history.allocator import find_allocator
-from collector.history.annotations import TensorAnnotations
-from collector.history.captures import KIND, Keeper
-from collector.history.recording import shared
-from collector.history.tensors import TensorMap
+from memboard.collector.core.source import SourceInfo, Unavailable
+from memboard.collector.format.snapshots.tags import is_tag, tag_text
+from memboard.collector.history.allocator import find_allocator
+from memboard.collector.history.annotations import TensorAnnotations
+from memboard.collector.history.captures import KIND, Keeper
+from memboard.collector.history.recording import shared
+from memboard.collector.history.tensors import TensorMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.config.sections import HistoryConfig
-    from collector.core.calls import Call, Sink
-    from collector.history.recording import Recording
-    from collector.history.tensor_walk import Known
-    from collector.session import Session
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.config.sections import HistoryConfig
+    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.tensor_walk import Known
+    from memboard.collector.session import Session
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"

@@ -18,14 +18,14 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core.fork import ProcessLock, watch
-from collector.core.patches import Patches
-from collector.core.source import TORCH_ERRORS
+from memboard.collector.core.fork import ProcessLock, watch
+from memboard.collector.core.patches import Patches
+from memboard.collector.core.source import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from collector.history.allocator import Allocator
+    from memboard.collector.history.allocator import Allocator
 
 
 _STACKS: Final = ("python", "all")

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 from torch.nn.parameter import is_lazy
 
-from collector.core.plain import forgiving
-from collector.format.memory import CATEGORIES
-from collector.modules.fsdp_units import (
+from memboard.collector.core.plain import forgiving
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.modules.fsdp_units import (
     find_units,
     gathered_buffers,
     reduced_buffers,
     unsharded,
     unsharded_grads,
 )
-from collector.modules.tensors import PLAIN, plain_tensors, tensors_in
-from collector.modules.tree import ModuleTree
+from memboard.collector.modules.tensors import PLAIN, plain_tensors, tensors_in
+from memboard.collector.modules.tree import ModuleTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.modules.fsdp_units import Unit
+    from memboard.collector.modules.fsdp_units import Unit
 
     Known = Iterable[tuple[torch.UntypedStorage, int, str]]
     """A storage, its category and its name."""

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from collector.core.plain import forgiving, weakly
+from memboard.collector.core.plain import forgiving, weakly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.format.records import CaptureTable
-    from collector.history.tensor_walk import Known, Members
+    from memboard.collector.format.records import CaptureTable
+    from memboard.collector.history.tensor_walk import Known, Members
 
 TABLE: Final = "tensors"
 """The table's name in a capture of kind `history`."""
@@ -135,5 +135,5 @@ class TensorMap:
 def _import_walk() -> Any:
     """The walk, which needs torch: where that is there, before memory runs out."""
     if "torch" in sys.modules:
-        return import_module("collector.history.tensor_walk")
+        return import_module("memboard.collector.history.tensor_walk")
     return None

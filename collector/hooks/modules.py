@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from torch.compiler import is_compiling
 
-from collector.core.guard import guarded
-from collector.core.plain import PROGRAM_ENDS
-from collector.hooks import torch_calls
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.plain import PROGRAM_ENDS
+from memboard.collector.hooks import torch_calls
 
 if TYPE_CHECKING:
     from torch import nn

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from collector.core.source import Unavailable
-from collector.hooks import torch_calls
-from collector.hooks.torch_calls import SAVED_HOOKS_OFF, SAVED_HOOKS_ON
+from memboard.collector.core.source import Unavailable
+from memboard.collector.hooks import torch_calls
+from memboard.collector.hooks.torch_calls import SAVED_HOOKS_OFF, SAVED_HOOKS_ON
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import inspect
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from collector.core.compiling import traced_as
+from memboard.collector.core.compiling import traced_as
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator

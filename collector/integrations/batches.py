@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from collector.core.plain import forgiving
+from memboard.collector.core.plain import forgiving
 
 TOKEN_KEYS: Final = ("input_ids", "tokens", "token_ids")
 """Under these names a batch's entry is a tensor of tokens."""

@@ -24,11 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.config.templates import MOMENT
-from collector.core.guard import Block
-from collector.integrations.batches import sizes_of
-from collector.integrations.events import canonical
-from collector.integrations.session import Recording, guarded
+from memboard.collector.config.templates import MOMENT
+from memboard.collector.core.guard import Block
+from memboard.collector.integrations.batches import sizes_of
+from memboard.collector.integrations.events import canonical
+from memboard.collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,14 +13,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.patches import Patches
-from collector.steps.spans.log import STATES
+from memboard.collector.core.patches import Patches
+from memboard.collector.steps.spans.log import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.recorder import Recorder
-    from collector.steps.spans.span import Span
+    from memboard.collector.recorder import Recorder
+    from memboard.collector.steps.spans.span import Span
 
 EVENT: Final = "event"
 CALLBACK: Final = "callback"

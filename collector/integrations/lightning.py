@@ -23,9 +23,9 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.integrations.batches import sizes_of
-from collector.integrations.events import CALLBACK, EVENT
-from collector.integrations.session import Recording, guarded
+from memboard.collector.integrations.batches import sizes_of
+from memboard.collector.integrations.events import CALLBACK, EVENT
+from memboard.collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     Callback = object

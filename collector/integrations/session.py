@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config import load_with_imports
-from collector.config.settings import check_code
-from collector.core import guard
-from collector.core.warn_once import WarnOnce
-from collector.integrations.events import TrainerSpans
-from collector.recorder import inert_recorder
-from collector.start import record
+from memboard.collector.config import load_with_imports
+from memboard.collector.config.settings import check_code
+from memboard.collector.core import guard
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.integrations.events import TrainerSpans
+from memboard.collector.recorder import inert_recorder
+from memboard.collector.start import record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.recorder import Recorder
+    from memboard.collector.recorder import Recorder
 
 _NONE: Final = inert_recorder()
 
@@ -104,8 +104,8 @@ class Recording:
 
         Args:
             logdir: the run's own directory; None: the trainer's own, see each module.
-            config: see `collector.record`.
-            **keywords: single settings; see `collector.record`.
+            config: see `mb.record`.
+            **keywords: single settings; see `mb.record`.
 
         Raises:
             ConfigError: a setting cannot be right.

@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.integrations.session import Recording, guarded
+from memboard.collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,16 +6,16 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from collector.config.sections import RemoteConfig
-from collector.core.warn_once import WarnOnce
-from collector.mirror.jobs import decode_task
-from collector.mirror.mirror import Mirror
+from memboard.collector.config.sections import RemoteConfig
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.mirror.jobs import decode_task
+from memboard.collector.mirror.mirror import Mirror
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.config.templates import Kind
+    from memboard.collector.config.templates import Kind
 
 
 def upload(data: bytes, made: Sequence[tuple[Kind, Path]] = ()) -> None:

@@ -9,21 +9,25 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.format.encoding.framing import Framed, find_last_frame, read_frames
-from collector.format.names import (
+from memboard.collector.format.encoding.framing import (
+    Framed,
+    find_last_frame,
+    read_frames,
+)
+from memboard.collector.format.names import (
     PLUGIN_NAME,
     RANK_FILES_DIR,
     SCALARS_DIR,
     parse_rank_file_name,
     rank_file_stem,
 )
-from collector.format.records import CLOSE
-from collector.mirror.jobs import SUFFIX
+from memboard.collector.format.records import CLOSE
+from memboard.collector.mirror.jobs import SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.core.rank import Identity
+    from memboard.collector.core.rank import Identity
 
 QUIET_SECONDS: Final = 60.0
 """A recording without an end, whose writer may be alive, is left alone until it is this

@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from collector.afterwards import detached
-from collector.config.templates import filled, key_of, setting_of
-from collector.core.source import SourceInfo
-from collector.core.warn_once import warn
-from collector.format.names import RANK_FILES_DIR
-from collector.mirror import jobs
-from collector.mirror.jobs import Job, Task, shown
-from collector.mirror.leftovers import find_leftovers, find_lists
-from collector.mirror.uploads import Uploads, is_shutting_down
+from memboard.collector.afterwards import detached
+from memboard.collector.config.templates import filled, key_of, setting_of
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.core.warn_once import warn
+from memboard.collector.format.names import RANK_FILES_DIR
+from memboard.collector.mirror import jobs
+from memboard.collector.mirror.jobs import Job, Task, shown
+from memboard.collector.mirror.leftovers import find_leftovers, find_lists
+from memboard.collector.mirror.uploads import Uploads, is_shutting_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from collector.config.sections import RemoteConfig
-    from collector.config.templates import Kind
-    from collector.core.rank import Identity
-    from collector.core.warn_once import WarnOnce
+    from memboard.collector.config.sections import RemoteConfig
+    from memboard.collector.config.templates import Kind
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.warn_once import WarnOnce
 
 REMOTE: Final = SourceInfo(
     name="remote", cost="uploads on threads of their own; some microseconds per file"
@@ -171,7 +171,7 @@ class Mirror:
     def task_for(self, kind: Kind, path: Path) -> bytes:
         """For a file that another process makes after `close`: the task to upload it.
 
-        It is the standard input of `python -m collector.mirror.finishing MODULE ...`,
+        It is the standard input of `python -m memboard.collector.mirror.finishing MODULE ...`,
         which runs the module first. Empty where the file stays here.
         """
         place = self._place(kind, path, None)
@@ -322,7 +322,7 @@ class Mirror:
         if not task:
             return False
         try:
-            detached.finish("collector.mirror.finishing", task, seconds)
+            detached.finish("memboard.collector.mirror.finishing", task, seconds)
         except (OSError, subprocess.SubprocessError) as error:
             warn(
                 "the last uploads failed: %s", f"{type(error).__name__}: {error}"[:500]

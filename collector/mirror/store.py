@@ -10,9 +10,9 @@ import base64
 import hashlib
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from collector.errors import ConfigError
-from collector.format.sizes import counted
-from collector.mirror.refusals import EXTRAS
+from memboard.collector.errors import ConfigError
+from memboard.collector.format.sizes import counted
+from memboard.collector.mirror.refusals import EXTRAS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

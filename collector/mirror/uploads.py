@@ -14,20 +14,20 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from collector.config.templates import OF_TRACES, setting_of
-from collector.core.guard import Block
-from collector.core.warn_once import logger
-from collector.format.names import parse_rank_file_name, rank_file_name
-from collector.mirror.jobs import Job
-from collector.mirror.refusals import refusal_of
-from collector.mirror.store import NotVerifiedError, Store
+from memboard.collector.config.templates import OF_TRACES, setting_of
+from memboard.collector.core.guard import Block
+from memboard.collector.core.warn_once import logger
+from memboard.collector.format.names import parse_rank_file_name, rank_file_name
+from memboard.collector.mirror.jobs import Job
+from memboard.collector.mirror.refusals import refusal_of
+from memboard.collector.mirror.store import NotVerifiedError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.config.sections import RemoteConfig
-    from collector.core.warn_once import WarnOnce
+    from memboard.collector.config.sections import RemoteConfig
+    from memboard.collector.core.warn_once import WarnOnce
 
     Chore: TypeAlias = Callable[[], None]
 

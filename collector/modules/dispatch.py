@@ -13,14 +13,14 @@ import torch
 from torch.utils import _python_dispatch as modes
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from collector.core.plain import PROGRAM_ENDS
-from collector.modules.tensors import tensors_in
+from memboard.collector.core.plain import PROGRAM_ENDS
+from memboard.collector.modules.tensors import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.modules.ledger import Ledger
-    from collector.modules.stack import Link
+    from memboard.collector.modules.ledger import Ledger
+    from memboard.collector.modules.stack import Link
 
 _Tensor: Final = torch.Tensor
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from collector.core.patches import Patches
-from collector.modules.fsdp_units import (
+from memboard.collector.core.patches import Patches
+from memboard.collector.modules.fsdp_units import (
     Unit,
     find_units,
     gathered_buffers,
@@ -28,17 +28,17 @@ from collector.modules.fsdp_units import (
     unsharded,
     unsharded_grads,
 )
-from collector.modules.ledger import graph_task
-from collector.modules.log import CATEGORY, STATE
+from memboard.collector.modules.ledger import graph_task
+from memboard.collector.modules.log import CATEGORY, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.modules.dispatch import StorageWatch
-    from collector.modules.ledger import Ledger
-    from collector.modules.log import EventLog
-    from collector.modules.stack import ModuleStack
-    from collector.modules.tree import ModuleTree
+    from memboard.collector.modules.dispatch import StorageWatch
+    from memboard.collector.modules.ledger import Ledger
+    from memboard.collector.modules.log import EventLog
+    from memboard.collector.modules.stack import ModuleStack
+    from memboard.collector.modules.tree import ModuleTree
 
 _SHARDED_PARAM: Final = CATEGORY["sharded_param"]
 _UNSHARDED_PARAM: Final = CATEGORY["unsharded_param"]

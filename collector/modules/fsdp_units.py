@@ -13,7 +13,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.modules.tree import ModuleTree
+    from memboard.collector.modules.tree import ModuleTree
 
 
 class Unit:

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from collector.clock.process_clock import now_ns
-from collector.core.compiling import compiles_anything, is_compiled
-from collector.core.plain import weakly
-from collector.core.source import SourceInfo, Unavailable
-from collector.core.warn_once import warn
-from collector.errors import ConfigError
-from collector.format.records import Capture
-from collector.modules.log import (
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.core.compiling import compiles_anything, is_compiled
+from memboard.collector.core.plain import weakly
+from memboard.collector.core.source import SourceInfo, Unavailable
+from memboard.collector.core.warn_once import warn
+from memboard.collector.errors import ConfigError
+from memboard.collector.format.records import Capture
+from memboard.collector.modules.log import (
     BOUNDARY_WIDTH,
     EVENT_WIDTH,
     boundary_columns,
     event_columns,
 )
-from collector.modules.session import Session, rounding_bytes
-from collector.modules.tensors import tensors_in
-from collector.modules.tree import find_root
+from memboard.collector.modules.session import Session, rounding_bytes
+from memboard.collector.modules.tensors import tensors_in
+from memboard.collector.modules.tree import find_root
 
 if TYPE_CHECKING:
     from array import array
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from collector.config.sections import ModulesConfig
-    from collector.core.calls import Call, Sink
-    from collector.format.records import IntArray
+    from memboard.collector.config.sections import ModulesConfig
+    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.format.records import IntArray
 
 INFO: Final = SourceInfo(
     name="modules", cost="about 6 us per operator, in collected calls only"
@@ -146,8 +146,7 @@ class ModulesKind:
             " from memory by category"
         )
         remedy = (
-            "Give it to collector.record(optimizer=...), or call"
-            " rec.attach(optimizer=...)."
+            "Give it to mb.record(optimizer=...), or call rec.attach(optimizer=...)."
         )
         info = SourceInfo(name="modules.optimizer", cost="")
         self._sink.note_kind(info, "absent", reason, remedy)
@@ -178,7 +177,7 @@ class ModulesKind:
         if model is None:
             raise Unavailable(
                 "no model is known",
-                "Give it to collector.record(model=...), or call rec.attach(model).",
+                "Give it to mb.record(model=...), or call rec.attach(model).",
             )
         root = self._root(model)
         compiled = any(map(is_compiled, model.modules()))

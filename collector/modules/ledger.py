@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from collector.modules.log import (
+from memboard.collector.modules.log import (
     CATEGORY,
     CATEGORY_MASK,
     DEVICE_SHIFT,
@@ -28,7 +28,7 @@ from collector.modules.log import (
     owner_of,
     place,
 )
-from collector.modules.tensors import PLAIN, plain_tensors
+from memboard.collector.modules.tensors import PLAIN, plain_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.memory import CATEGORIES, STATES
 
 if TYPE_CHECKING:
-    from collector.format.records import IntArray
+    from memboard.collector.format.records import IntArray
 
 CATEGORY: Final = {name: index for index, name in enumerate(CATEGORIES)}
 STATE: Final = {name: index for index, name in enumerate(STATES)}

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from torch.nn.parameter import is_lazy
 
-from collector.modules.log import CATEGORY, STATE
-from collector.modules.tensors import tensors_in
+from memboard.collector.modules.log import CATEGORY, STATE
+from memboard.collector.modules.tensors import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import torch
 
-    from collector.modules.fsdp import ShardingWatch
-    from collector.modules.ledger import Ledger
-    from collector.modules.log import EventLog
-    from collector.modules.stack import Link, ModuleStack
-    from collector.modules.tree import ModuleTree
+    from memboard.collector.modules.fsdp import ShardingWatch
+    from memboard.collector.modules.ledger import Ledger
+    from memboard.collector.modules.log import EventLog
+    from memboard.collector.modules.stack import Link, ModuleStack
+    from memboard.collector.modules.tree import ModuleTree
 
 _PARAM: Final = CATEGORY["param"]
 _BUFFER: Final = CATEGORY["buffer"]

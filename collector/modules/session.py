@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from collector.core.source import Unavailable
-from collector.format.sizes import counted
-from collector.hooks import torch_calls
-from collector.modules.dispatch import StorageWatch, remove
-from collector.modules.fsdp import ShardingWatch
-from collector.modules.ledger import Ledger
-from collector.modules.log import CATEGORY, EventLog
-from collector.modules.parameters import (
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.sizes import counted
+from memboard.collector.hooks import torch_calls
+from memboard.collector.modules.dispatch import StorageWatch, remove
+from memboard.collector.modules.fsdp import ShardingWatch
+from memboard.collector.modules.ledger import Ledger
+from memboard.collector.modules.log import CATEGORY, EventLog
+from memboard.collector.modules.parameters import (
     ActivationGradients,
     OptimizerWatch,
     ParameterWatch,
 )
-from collector.modules.stack import ModuleStack
-from collector.modules.tensors import tensors_in
-from collector.modules.tree import ModuleTree
+from memboard.collector.modules.stack import ModuleStack
+from memboard.collector.modules.tensors import tensors_in
+from memboard.collector.modules.tree import ModuleTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

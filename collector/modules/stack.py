@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch.autograd import Variable
 
-from collector.core.plain import PROGRAM_ENDS
-from collector.hooks.modules import ModuleHooks
-from collector.modules.ledger import graph_task
-from collector.modules.log import CATEGORY, OWNER_SHIFT, STATE
-from collector.modules.tensors import followed
+from memboard.collector.core.plain import PROGRAM_ENDS
+from memboard.collector.hooks.modules import ModuleHooks
+from memboard.collector.modules.ledger import graph_task
+from memboard.collector.modules.log import CATEGORY, OWNER_SHIFT, STATE
+from memboard.collector.modules.tensors import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.modules.ledger import Ledger
-    from collector.modules.log import EventLog
-    from collector.modules.tree import ModuleTree
+    from memboard.collector.modules.ledger import Ledger
+    from memboard.collector.modules.log import EventLog
+    from memboard.collector.modules.tree import ModuleTree
 
 _ACTIVATION: Final = CATEGORY["activation"]
 _TEMP: Final = CATEGORY["temp"]

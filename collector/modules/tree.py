@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from collector.core.compiling import uncompiled
-from collector.errors import ConfigError
+from memboard.collector.core.compiling import uncompiled
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

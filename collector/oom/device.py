@@ -15,23 +15,23 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core import lifecycle
-from collector.core.fork import ProcessLock
-from collector.core.guard import guarded
-from collector.core.source import SourceInfo, Unavailable
-from collector.core.warn_once import warn
-from collector.history.allocator import find_allocator
-from collector.history.recording import shared
-from collector.oom import facts
-from collector.oom.history import OomHistory
-from collector.sources.device.accelerator import find_device
+from memboard.collector.core import lifecycle
+from memboard.collector.core.fork import ProcessLock
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.source import SourceInfo, Unavailable
+from memboard.collector.core.warn_once import warn
+from memboard.collector.history.allocator import find_allocator
+from memboard.collector.history.recording import shared
+from memboard.collector.oom import facts
+from memboard.collector.oom.history import OomHistory
+from memboard.collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config import RecordConfig
-    from collector.core.guard import Guard
-    from collector.engine import Engine
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.guard import Guard
+    from memboard.collector.engine import Engine
 
     Observer: TypeAlias = Callable[[int, int, int, int], None]
     """Given the device, the bytes asked of it, what torch may use of it, what is free."""

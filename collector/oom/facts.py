@@ -12,20 +12,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core import guard
-from collector.core.exit_code import main_frame
-from collector.core.source import TORCH_ERRORS
-from collector.format.oom import HOST, LAST_STEP, MAX_FRAMES, MAX_HOLDERS, MEMORY
-from collector.writing import header
+from memboard.collector.core import guard
+from memboard.collector.core.exit_code import main_frame
+from memboard.collector.core.source import TORCH_ERRORS
+from memboard.collector.format.oom import (
+    HOST,
+    LAST_STEP,
+    MAX_FRAMES,
+    MAX_HOLDERS,
+    MEMORY,
+)
+from memboard.collector.writing import header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType, TracebackType
 
-    from collector.format.oom import Frame
-    from collector.history.tensors import Tensors
-    from collector.oom.device import TorchSide
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.format.oom import Frame
+    from memboard.collector.history.tensors import Tensors
+    from memboard.collector.oom.device import TorchSide
+    from memboard.collector.sources.device.accelerator import Device
 
 _STATISTICS: Final = {
     "allocated_bytes": ("allocated_bytes", "current"),

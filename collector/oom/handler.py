@@ -19,19 +19,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.guard import Guard
-from collector.core.source import SourceInfo
-from collector.format import oom
-from collector.format.sizes import sizes_in
-from collector.oom import facts, report
-from collector.oom.device import WatchedDevice
-from collector.oom.exit_hooks import exit_hooks
-from collector.oom.message import in_words, is_of_device, is_out_of_memory, text_of
+from memboard.collector.core.guard import Guard
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.format import oom
+from memboard.collector.format.sizes import sizes_in
+from memboard.collector.oom import facts, report
+from memboard.collector.oom.device import WatchedDevice
+from memboard.collector.oom.exit_hooks import exit_hooks
+from memboard.collector.oom.message import (
+    in_words,
+    is_of_device,
+    is_out_of_memory,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.session import Session
+    from memboard.collector.session import Session
 
 INFO: Final = SourceInfo(
     name="oom",
@@ -83,7 +88,7 @@ class OomHandler:
             why_not = exit_hooks.hold_signal(self)
             if why_not:
                 info = SourceInfo(name="oom.on_sigterm", cost="")
-                remedy = "Call collector.record on the main thread."
+                remedy = "Call mb.record on the main thread."
                 self._engine.note_kind(info, "absent", why_not, remedy)
         with self._guard("start"):
             self._device.start()

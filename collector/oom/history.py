@@ -14,19 +14,19 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.source import TORCH_ERRORS, SourceInfo
-from collector.format.sizes import counted
-from collector.format.snapshots.tags import is_tag, tag_text
-from collector.history.captures import Keeper
-from collector.virtual.present import virtual_device
+from memboard.collector.core.source import TORCH_ERRORS, SourceInfo
+from memboard.collector.format.sizes import counted
+from memboard.collector.format.snapshots.tags import is_tag, tag_text
+from memboard.collector.history.captures import Keeper
+from memboard.collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config import RecordConfig
-    from collector.core.calls import Sink
-    from collector.history.recording import Recording
-    from collector.history.tensors import Tensors
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.calls import Sink
+    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.tensors import Tensors
 
 STACK_SECONDS: Final = 2e-6
 """Time to record a Python stack; torch's documentation."""

@@ -1,4 +1,4 @@
-"""Out-of-memory errors by their type and text; see `collector.format.sizes` too.
+"""Out-of-memory errors by their type and text; see `memboard.collector.format.sizes` too.
 
 A message is a text of anybody's: nothing here fails or takes long.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from collector.core.plain import own_text
-from collector.format.sizes import MAX_TEXT, UNITS
+from memboard.collector.core.plain import own_text
+from memboard.collector.format.sizes import MAX_TEXT, UNITS
 
 _KIND: Final = re.compile(r"(CUDA|HIP|XPU|MPS|NPU)\b")
 _TYPES: Final = {"HIP": "cuda"}

@@ -13,26 +13,26 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.clock.process_clock import now_ns
-from collector.core.guard import Block
-from collector.format import oom
-from collector.format.records import Capture
-from collector.format.sizes import sizes_in
-from collector.history.tensors import TensorMap
-from collector.oom import facts
-from collector.oom.history import NO_HISTORY
-from collector.oom.message import device_type_in, is_of_device, text_of
-from collector.steps.spans.span import under_way
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.core.guard import Block
+from memboard.collector.format import oom
+from memboard.collector.format.records import Capture
+from memboard.collector.format.sizes import sizes_in
+from memboard.collector.history.tensors import TensorMap
+from memboard.collector.oom import facts
+from memboard.collector.oom.history import NO_HISTORY
+from memboard.collector.oom.message import device_type_in, is_of_device, text_of
+from memboard.collector.steps.spans.span import under_way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.core.guard import Guard
-    from collector.format.oom import Frame, Origin
-    from collector.history.tensors import Tensors
-    from collector.oom.device import WatchedDevice
-    from collector.session import Session
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.core.guard import Guard
+    from memboard.collector.format.oom import Frame, Origin
+    from memboard.collector.history.tensors import Tensors
+    from memboard.collector.oom.device import WatchedDevice
+    from memboard.collector.session import Session
+    from memboard.collector.sources.device.accelerator import Device
 
 REPORT_SECONDS: Final = 0.8
 """Longest wait of an error for its report to be on the disk."""

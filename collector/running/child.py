@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from collector.core.guard import Block
-from collector.format.prediction import Prediction
-from collector.oom.message import is_out_of_memory, text_of
-from collector.running import program as running
-from collector.running.device_peaks import DevicePeaks
-from collector.running.imports import after_import
-from collector.running.own_runtimes import OwnRuntimes
-from collector.running.places import Places
-from collector.running.plan import Outcome, Plan
-from collector.running.program import Program
-from collector.running.session import Settings
-from collector.running.stopping import StoppingSession
+from memboard.collector.core.guard import Block
+from memboard.collector.format.prediction import Prediction
+from memboard.collector.oom.message import is_out_of_memory, text_of
+from memboard.collector.running import program as running
+from memboard.collector.running.device_peaks import DevicePeaks
+from memboard.collector.running.imports import after_import
+from memboard.collector.running.own_runtimes import OwnRuntimes
+from memboard.collector.running.places import Places
+from memboard.collector.running.plan import Outcome, Plan
+from memboard.collector.running.program import Program
+from memboard.collector.running.session import Settings
+from memboard.collector.running.stopping import StoppingSession
 
 _MAX_TEXT: Final = 500
 _C10D: Final = "torch.distributed.distributed_c10d"
@@ -83,10 +83,10 @@ class Child:
 
     def _prepare_ranks(self) -> None:
         """Of a job of several ranks: what does not travel through a virtual device."""
-        from collector.running.lone import rank
-        from collector.running.lone.calls import Absences, Files
-        from collector.running.lone.objects import InStore, Objects
-        from collector.running.lone.store import Stores
+        from memboard.collector.running.lone import rank
+        from memboard.collector.running.lone.calls import Absences, Files
+        from memboard.collector.running.lone.objects import InStore, Objects
+        from memboard.collector.running.lone.store import Stores
 
         c10d: Any = sys.modules[_C10D]
         tell_sizes(c10d)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.prediction import DeviceFigures
+from memboard.collector.format.prediction import DeviceFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.running.plan import Place
-from collector.running.value_uses import is_only_shown
+from memboard.collector.running.plan import Place
+from memboard.collector.running.value_uses import is_only_shown
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -11,9 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from collector.core.whole_file import write_whole
-from collector.format.prediction import DeviceFigures, Ended, Estimate, Prediction
-from collector.format.sizes import counted
+from memboard.collector.core.whole_file import write_whole
+from memboard.collector.format.prediction import (
+    DeviceFigures,
+    Ended,
+    Estimate,
+    Prediction,
+)
+from memboard.collector.format.sizes import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

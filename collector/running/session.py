@@ -6,7 +6,7 @@ that imports no torch for a while, or never, has its host recorded alone.
 
 Each iteration of the optimizers is a step, and what they train is attached when the first
 one steps. A program that records itself goes before: ours ends, without a trace where it
-has no step yet. One that steps our recorder (`collector.active()`) counts its steps itself.
+has no step yet. One that steps our recorder (`mb.active()`) counts its steps itself.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from collector.core import lifecycle
-from collector.core.compiling import untraced
-from collector.core.guard import Block
-from collector.core.warn_once import WarnOnce
-from collector.errors import ConfigError
-from collector.format.sizes import counted
-from collector.running.imports import after_import
-from collector.running.iterations import Iterations
-from collector.start import record
+from memboard.collector.core import lifecycle
+from memboard.collector.core.compiling import untraced
+from memboard.collector.core.guard import Block
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.errors import ConfigError
+from memboard.collector.format.sizes import counted
+from memboard.collector.running.imports import after_import
+from memboard.collector.running.iterations import Iterations
+from memboard.collector.start import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from collector.recorder import Recorder
+    from memboard.collector.recorder import Recorder
 
 WITHOUT_TORCH_SECONDS: Final = 5.0
 """Time for a program to import torch, before its host alone is recorded."""
@@ -55,7 +55,7 @@ class Settings:
     config: Sequence[Path] | None = None
     """Files of settings; None: those that the environment names."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Single settings, as `collector.record` takes them; they win over all others."""
+    """Single settings, as `mb.record` takes them; they win over all others."""
 
 
 class Session:

@@ -11,16 +11,16 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from collector.core import lifecycle
-from collector.format.prediction import NOTE
-from collector.running.session import Session
+from memboard.collector.core import lifecycle
+from memboard.collector.format.prediction import NOTE
+from memboard.collector.running.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.format.prediction import Prediction
-    from collector.running.session import Settings
+    from memboard.collector.format.prediction import Prediction
+    from memboard.collector.running.session import Settings
 
 CAPTURE: Final = "the end of the prediction"
 """The label of the capture."""

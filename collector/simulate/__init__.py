@@ -15,7 +15,7 @@ processes write it. Every file says that it is simulated and which faults were p
 
 from __future__ import annotations
 
-from collector.simulate.run import WrittenRun, available_processes, write_run
-from collector.simulate.series import Metrics, SimulatedRun
+from memboard.collector.simulate.run import WrittenRun, available_processes, write_run
+from memboard.collector.simulate.series import Metrics, SimulatedRun
 
 __all__ = ["Metrics", "SimulatedRun", "WrittenRun", "available_processes", "write_run"]

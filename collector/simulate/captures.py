@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, STATES
-from collector.format.records import Capture
-from collector.simulate.device import ALLOC, BLOCK_BYTES, MAP
-from collector.simulate.program import PHASES, ROOT
-from collector.simulate.replay import Replay
+from memboard.collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.records import Capture
+from memboard.collector.simulate.device import ALLOC, BLOCK_BYTES, MAP
+from memboard.collector.simulate.program import PHASES, ROOT
+from memboard.collector.simulate.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.format.records import CaptureTable
-    from collector.simulate.device import Device
-    from collector.simulate.program import Training
-    from collector.simulate.series import RankSeries, Scenario
+    from memboard.collector.format.records import CaptureTable
+    from memboard.collector.simulate.device import Device
+    from memboard.collector.simulate.program import Training
+    from memboard.collector.simulate.series import RankSeries, Scenario
 
 NUM_TRACKED: Final = 64
 """Ranks whose modules and spans are kept, spread over the run; those with a fault besides."""
@@ -126,7 +126,7 @@ def cycle_starts(num_steps: int) -> tuple[int, ...]:
 def span_captures(
     scenario: Scenario, series: RankSeries, pid: int
 ) -> Iterator[Capture]:
-    """Two cycles of a few steps; tables as `collector.steps.spans.captures` says."""
+    """Two cycles of a few steps; tables as `memboard.collector.steps.spans.captures` says."""
     for cycle, start in enumerate(cycle_starts(scenario.run.num_steps), 1):
         last = start + len(CYCLE) - 1
         if last >= series.num_rows:

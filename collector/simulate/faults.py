@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from collector.simulate.device import GIB, MIB, OutOfMemory
-from collector.simulate.memory import (
+from memboard.collector.simulate.device import GIB, MIB, OutOfMemory
+from memboard.collector.simulate.memory import (
     LIMIT_BYTES,
     Keeps,
     allocate_kept,
@@ -20,8 +20,8 @@ from collector.simulate.memory import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.simulate.memory import Ints, Profile
-    from collector.simulate.program import Training
+    from memboard.collector.simulate.memory import Ints, Profile
+    from memboard.collector.simulate.program import Training
 
 RANKS_PER_HOST: Final = 8
 IMBALANCE_BYTES: Final = 9 * GIB

@@ -10,14 +10,14 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format import oom
-from collector.format.memory import CATEGORIES
-from collector.format.records import Capture, Note
-from collector.format.snapshots import tables_of
-from collector.format.snapshots.tags import tag_text
-from collector.history.tensors import TABLE, Tensors
-from collector.oom.facts import holders_of
-from collector.simulate.device import (
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.records import Capture, Note
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots.tags import tag_text
+from memboard.collector.history.tensors import TABLE, Tensors
+from memboard.collector.oom.facts import holders_of
+from memboard.collector.simulate.device import (
     ALLOC,
     FREE,
     MAP,
@@ -26,15 +26,15 @@ from collector.simulate.device import (
     Device,
     OutOfMemory,
 )
-from collector.simulate.faults import RANKS_PER_HOST, host_name
-from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
-from collector.simulate.program import SITES
-from collector.simulate.replay import Replay
+from memboard.collector.simulate.faults import RANKS_PER_HOST, host_name
+from memboard.collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
+from memboard.collector.simulate.program import SITES
+from memboard.collector.simulate.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.simulate.series import RankSeries, Scenario
+    from memboard.collector.simulate.series import RankSeries, Scenario
 
 NUM_HISTORIES: Final = 6
 """Ranks whose allocator is captured, spread over the run; those with a fault besides."""

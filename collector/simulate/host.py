@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.format import columns as catalogue
-from collector.format.encoding.numeric import ABSENT
-from collector.simulate.device import GIB, MIB
-from collector.simulate.faults import RANKS_PER_HOST, WORKER_BYTES
-from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
+from memboard.collector.format import columns as catalogue
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.simulate.device import GIB, MIB
+from memboard.collector.simulate.faults import RANKS_PER_HOST, WORKER_BYTES
+from memboard.collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.columns import Column
-    from collector.simulate.memory import Ints
-    from collector.simulate.series import Floats, RankSeries
+    from memboard.collector.format.columns import Column
+    from memboard.collector.simulate.memory import Ints
+    from memboard.collector.simulate.series import Floats, RankSeries
 
 HOST_MEMORY_BYTES: Final = 2 << 40
 NUM_WORKERS: Final = 8

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.simulate.device import (
+from memboard.collector.simulate.device import (
     GIB,
     LARGE,
     MIB,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.simulate.program import Training
+    from memboard.collector.simulate.program import Training
 
     Ints = npt.NDArray[np.int64]
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.simulate.device import Device
+from memboard.collector.simulate.device import Device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.format.oom import Frame
-    from collector.simulate.device import Block
+    from memboard.collector.format.oom import Frame
+    from memboard.collector.simulate.device import Block
 
 BF16_BYTES: Final = 2
 FP32_BYTES: Final = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from collector.simulate.memory import allocate_kept, device_at
-from collector.simulate.program import Training
+from memboard.collector.simulate.memory import allocate_kept, device_at
+from memboard.collector.simulate.program import Training
 
 if TYPE_CHECKING:
-    from collector.simulate.series import RankSeries, Scenario
+    from memboard.collector.simulate.series import RankSeries, Scenario
 
 training_of = cache(Training)
 """Training of a job of so many ranks: made once in a process."""

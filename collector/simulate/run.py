@@ -11,38 +11,49 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core.bound_process import end_with
-from collector.format import columns as catalogue
-from collector.format.capture import encode_body
-from collector.format.columns import AXES, STEP_TABLE
-from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, ClockAnchor, Close, Header, Note, Schema
-from collector.simulate.captures import NUM_TRACKED, module_captures, span_captures
-from collector.simulate.faults import RANKS_PER_HOST, host_name
-from collector.simulate.histories import (
+from memboard.collector.core.bound_process import end_with
+from memboard.collector.format import columns as catalogue
+from memboard.collector.format.capture import encode_body
+from memboard.collector.format.columns import AXES, STEP_TABLE
+from memboard.collector.format.names import RANK_FILES_DIR, rank_file_name
+from memboard.collector.format.records import (
+    Capture,
+    ClockAnchor,
+    Close,
+    Header,
+    Note,
+    Schema,
+)
+from memboard.collector.simulate.captures import (
+    NUM_TRACKED,
+    module_captures,
+    span_captures,
+)
+from memboard.collector.simulate.faults import RANKS_PER_HOST, host_name
+from memboard.collector.simulate.histories import (
     NUM_HISTORIES,
     SETTINGS,
     history_captures,
     last_words,
 )
-from collector.simulate.host import HOST_MEMORY_BYTES, TIMED_TABLES, timed_rows
-from collector.simulate.memory import DEVICE_TOTAL_BYTES
-from collector.simulate.series import (
+from memboard.collector.simulate.host import HOST_MEMORY_BYTES, TIMED_TABLES, timed_rows
+from memboard.collector.simulate.memory import DEVICE_TOTAL_BYTES
+from memboard.collector.simulate.series import (
     DEVICE_PEAK_FLOPS,
     STARTED_NS,
     STEPS_PER_EPOCH,
     rank_series,
     scenario_of,
 )
-from collector.writing.rank_file import RankFile
-from collector.writing.scalars import ScalarsFile
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.scalars import ScalarsFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from collector.format.columns import Column
-    from collector.simulate.series import RankSeries, Scenario, SimulatedRun
+    from memboard.collector.format.columns import Column
+    from memboard.collector.simulate.series import RankSeries, Scenario, SimulatedRun
 
     _Table: TypeAlias = tuple[Schema, list[tuple[Any, ...]]]
     """A schema and its rows, the axes first."""

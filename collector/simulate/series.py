@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from collector.format.columns import STEP_PARTS
-from collector.simulate.device import MIB
-from collector.simulate.faults import STRAGGLER_FACTOR, Fault, plan_faults
-from collector.simulate.memory import (
+from memboard.collector.format.columns import STEP_PARTS
+from memboard.collector.simulate.device import MIB
+from memboard.collector.simulate.faults import STRAGGLER_FACTOR, Fault, plan_faults
+from memboard.collector.simulate.memory import (
     Keeps,
     Profile,
     batch_lengths,
     memory_columns,
     profile_of,
 )
-from collector.simulate.program import PHASES, Training
+from memboard.collector.simulate.program import PHASES, Training
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from collector.sources.device.driver import FREE, PINNED_SOURCE
-from collector.sources.device.sensors import SENSORS
-from collector.sources.device.used import DEVICE
-from collector.sources.host import machine, process
-from collector.sources.host.garbage import GARBAGE_SOURCE
-from collector.sources.host.rss import RSS_SOURCE
-from collector.sources.host.workers import WORKERS_SOURCE
+from memboard.collector.sources.device.driver import FREE, PINNED_SOURCE
+from memboard.collector.sources.device.sensors import SENSORS
+from memboard.collector.sources.device.used import DEVICE
+from memboard.collector.sources.host import machine, process
+from memboard.collector.sources.host.garbage import GARBAGE_SOURCE
+from memboard.collector.sources.host.rss import RSS_SOURCE
+from memboard.collector.sources.host.workers import WORKERS_SOURCE
 
 STEP: Final = (GARBAGE_SOURCE, DEVICE, RSS_SOURCE)
 """Sampled by `rec.step()`. The collector first: the statistics of the device are so many

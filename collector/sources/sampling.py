@@ -17,18 +17,18 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from collector.core.guard import Block, Breaker, guarded
-from collector.core.plain import forgiving
-from collector.core.source import Unavailable
-from collector.format.sizes import counted
+from memboard.collector.core.guard import Block, Breaker, guarded
+from memboard.collector.core.plain import forgiving
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.core.source import Reader, Row, Source, SourceInfo
-    from collector.core.warn_once import WarnOnce
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.source import Reader, Row, Source, SourceInfo
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.sources.device.accelerator import Device
 
     Note = Callable[[SourceInfo, str, str, str], object]
 

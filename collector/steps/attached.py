@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.guard import guarded
-from collector.core.plain import weakly
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.plain import weakly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,30 +12,30 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core.compiling import (
+from memboard.collector.core.compiling import (
     COMPILED_CALL,
     compiles_anything,
     is_wrapper,
     untraced,
 )
-from collector.core.guard import guarded
-from collector.core.patches import Patches
-from collector.core.source import SourceInfo
-from collector.hooks import torch_calls
-from collector.hooks.torch_calls import COMMUNICATION
-from collector.steps.forward_inputs import ForwardInputs
-from collector.steps.parts import INDEX, StepParts
-from collector.steps.progress import TRAIN
-from collector.steps.spans.log import ALL_STATES, clock_ns
-from collector.steps.spans.span import SPAN, Span, SpanOptions
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.patches import Patches
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.hooks import torch_calls
+from memboard.collector.hooks.torch_calls import COMMUNICATION
+from memboard.collector.steps.forward_inputs import ForwardInputs
+from memboard.collector.steps.parts import INDEX, StepParts
+from memboard.collector.steps.progress import TRAIN
+from memboard.collector.steps.spans.log import ALL_STATES, clock_ns
+from memboard.collector.steps.spans.span import SPAN, Span, SpanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.core.warn_once import WarnOnce
-    from collector.session import Session
-    from collector.steps.spans.log import SpanLog
-    from collector.steps.spans.span import Entered
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.session import Session
+    from memboard.collector.steps.spans.log import SpanLog
+    from memboard.collector.steps.spans.span import Entered
 
     Note: TypeAlias = Callable[[SourceInfo, str, str, str], None]
     """Of a source: its status (recorded, off, absent), the reason, the remedy."""
@@ -123,7 +123,7 @@ class Automatic:
         if sees:
             self._note(_FORWARD, "recorded", "", "")
         elif forwards is None:
-            remedy = "Give it to collector.record(model=...) or rec.attach(model=...)."
+            remedy = "Give it to mb.record(model=...) or rec.attach(model=...)."
             self._note(_FORWARD, "absent", "no model is attached", remedy)
         else:
             reason = "the model takes no hooks, or is part of what torch.compile made"
@@ -240,7 +240,7 @@ class Forwards:
         if inside or not callable(getattr(model, "register_forward_hook", None)):
             return None  # compiled code may hold it, and would be compiled anew
         # Here and not above: it needs torch.
-        from collector.hooks.modules import ModuleHooks
+        from memboard.collector.hooks.modules import ModuleHooks
 
         hooks = ModuleHooks(self)
         hooks.add(id(model), model)

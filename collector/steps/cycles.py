@@ -21,17 +21,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from collector.config.schedule import Action, schedule_of
-from collector.core.guard import guarded
-from collector.steps.positions import AMOUNTS, Positions, place_of_call
-from collector.steps.progress import TRAIN
+from memboard.collector.config.schedule import Action, schedule_of
+from memboard.collector.core.guard import guarded
+from memboard.collector.steps.positions import AMOUNTS, Positions, place_of_call
+from memboard.collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from collector.config.sections import ScheduleConfig
-    from collector.core.warn_once import WarnOnce
-    from collector.steps.progress import Progress
+    from memboard.collector.config.sections import ScheduleConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.steps.progress import Progress
 
 Cut: TypeAlias = Literal["epoch", "phase", "schedule", "close", "exception"]
 """Why a cycle ends before its last step: another epoch or phase begins, the schedule goes
@@ -81,7 +81,7 @@ class Cycles:
         """`needed`: whether anybody asks; where not, `action` stays SKIP for nothing.
 
         Raises:
-            ConfigError: the schedule cannot be; see `collector.config.schedule.schedule_of`.
+            ConfigError: the schedule cannot be; see `memboard.collector.config.schedule.schedule_of`.
         """
         self.action = Action.SKIP
         """Of the training step under way. Read on any thread."""

@@ -10,8 +10,8 @@ import weakref
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.plain import forgiving
-from collector.format.memory import CATEGORIES
+from memboard.collector.core.plain import forgiving
+from memboard.collector.format.memory import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class ForwardInputs:
     def note(self, model: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A model's forward begins with these. Never raises."""
         # Here and not above: it needs torch.
-        from collector.modules.tensors import plain_tensors, tensors_in
+        from memboard.collector.modules.tensors import plain_tensors, tensors_in
 
         found: list[tuple[weakref.ref[Any], str]] = []
         named = chain(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from collector.core.guard import guarded
+from memboard.collector.core.guard import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from collector.session import Session
+    from memboard.collector.session import Session
 
 Batch = TypeVar("Batch")
 

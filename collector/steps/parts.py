@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from collector.format.columns import STEP_PARTS
+from memboard.collector.format.columns import STEP_PARTS
 
 INDEX: Final = {part: index for index, part in enumerate(STEP_PARTS)}
 """Index of each part, by name."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.config.schedule import Action
-from collector.core.guard import guarded
+from memboard.collector.config.schedule import Action
+from memboard.collector.core.guard import guarded
 
 if TYPE_CHECKING:
-    from collector.config.schedule import Schedule
-    from collector.core.warn_once import WarnOnce
-    from collector.steps.progress import Progress
+    from memboard.collector.config.schedule import Schedule
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.steps.progress import Progress
 
 AMOUNTS: Final = ("sample", "token")
 """Units of which a step has as many as it says when it is over."""

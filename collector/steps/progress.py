@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.core.compiling import untraced
-from collector.core.plain import text_of
+from memboard.collector.core.compiling import untraced
+from memboard.collector.core.plain import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ class Progress:
         self.phase = self.train
         self.epoch: int | None = None
         self.moment: Callable[[], Mapping[str, object]] | None = None
-        """What the training itself counts, by `collector.config.templates.MOMENT`'s names;
+        """What the training itself counts, by `memboard.collector.config.templates.MOMENT`'s names;
         goes before what is counted here."""
         self._left: tuple[int, type, str] | None = None
         """The exception that left a phase's block, and that phase. Not the object, which

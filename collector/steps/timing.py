@@ -7,13 +7,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.guard import guarded, say
-from collector.core.source import SourceInfo
-from collector.format.columns import FLOPS, PARTS
-from collector.hooks import torch_calls
-from collector.steps.automatic import Automatic
-from collector.steps.progress import TRAIN
-from collector.steps.spans.log import (
+from memboard.collector.core.guard import guarded, say
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.format.columns import FLOPS, PARTS
+from memboard.collector.hooks import torch_calls
+from memboard.collector.steps.automatic import Automatic
+from memboard.collector.steps.progress import TRAIN
+from memboard.collector.steps.spans.log import (
     KEPT,
     STEPS,
     SUMMED,
@@ -21,23 +21,23 @@ from collector.steps.spans.log import (
     clock_ns,
     states_mask,
 )
-from collector.steps.spans.span import TorchProfiler
-from collector.steps.spans.torch_ranges import TorchRanges
+from memboard.collector.steps.spans.span import TorchProfiler
+from memboard.collector.steps.spans.torch_ranges import TorchRanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config import RecordConfig
-    from collector.config.sections import FlopsConfig
-    from collector.core.warn_once import WarnOnce
-    from collector.format.columns import Column
-    from collector.format.records import Capture, ClockAnchor
-    from collector.session import Session
-    from collector.sources.device.accelerator import Device
-    from collector.steps.automatic import Note
-    from collector.steps.cycles import Cycles
-    from collector.steps.progress import Progress
-    from collector.steps.spans.span import SpanOptions
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.config.sections import FlopsConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.columns import Column
+    from memboard.collector.format.records import Capture, ClockAnchor
+    from memboard.collector.session import Session
+    from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.steps.automatic import Note
+    from memboard.collector.steps.cycles import Cycles
+    from memboard.collector.steps.progress import Progress
+    from memboard.collector.steps.spans.span import SpanOptions
 
 STEP: Final = "step"
 
@@ -97,7 +97,7 @@ class Timing:
         self._captures: Any = None
         if spans.enabled:
             # Here and not above: it needs numpy, and a recorder that is off does not.
-            from collector.steps.spans.captures import SpanCaptures
+            from memboard.collector.steps.spans.captures import SpanCaptures
 
             self._captures = SpanCaptures(self.log, self.to_wall_ns, put)
             note(_SPANS, "recorded", "", "")

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from collector.core.guard import Breaker
-from collector.core.source import SourceInfo, Unavailable
+from memboard.collector.core.guard import Breaker
+from memboard.collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from collector.session import Session
-    from collector.torch_profiler.exporting import Exporter
-    from collector.torch_profiler.kept import SavedTrace
-    from collector.torch_profiler.source import TorchProfiler
+    from memboard.collector.session import Session
+    from memboard.collector.torch_profiler.exporting import Exporter
+    from memboard.collector.torch_profiler.kept import SavedTrace
+    from memboard.collector.torch_profiler.source import TorchProfiler
 
 INFO: Final = SourceInfo(
     name="torch_profiler",
@@ -83,10 +83,10 @@ def open_torch_profiler(session: Session) -> Tracing | None:
 def _opened(session: Session, breaker: Breaker) -> Tracing:
     if find_spec("torch") is None:
         raise Unavailable("torch is not installed", "Install torch.")
-    from collector.torch_profiler.exporting import Exporter
-    from collector.torch_profiler.others import turn
-    from collector.torch_profiler.session import wanted_of
-    from collector.torch_profiler.source import TorchProfiler
+    from memboard.collector.torch_profiler.exporting import Exporter
+    from memboard.collector.torch_profiler.others import turn
+    from memboard.collector.torch_profiler.session import wanted_of
+    from memboard.collector.torch_profiler.source import TorchProfiler
 
     engine, settings = session.engine, session.config.torch_profiler
     exporter = Exporter(

@@ -23,27 +23,27 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from collector.clock.thread_progress import ThreadProgress
-from collector.core.guard import Block
-from collector.core.source import SourceInfo
-from collector.core.warn_once import remedy_for
-from collector.format.capture import TRACE_ENDED
-from collector.torch_profiler.digest.digest import digest_of
-from collector.torch_profiler.digest.report import NOT_YET, Saved, capture_of
-from collector.torch_profiler.lost import LostTraces
-from collector.torch_profiler.saving import OverBudgetError, TraceFiles
+from memboard.collector.clock.thread_progress import ThreadProgress
+from memboard.collector.core.guard import Block
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.core.warn_once import remedy_for
+from memboard.collector.format.capture import TRACE_ENDED
+from memboard.collector.torch_profiler.digest.digest import digest_of
+from memboard.collector.torch_profiler.digest.report import NOT_YET, Saved, capture_of
+from memboard.collector.torch_profiler.lost import LostTraces
+from memboard.collector.torch_profiler.saving import OverBudgetError, TraceFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from collector.config.sections import TorchProfilerConfig
-    from collector.core.calls import Sink
-    from collector.core.rank import Identity
-    from collector.core.warn_once import WarnOnce
-    from collector.mirror.mirror import Mirror
-    from collector.torch_profiler.digest.digest import Digest
-    from collector.torch_profiler.source import Trace
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.core.calls import Sink
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.mirror.mirror import Mirror
+    from memboard.collector.torch_profiler.digest.digest import Digest
+    from memboard.collector.torch_profiler.source import Trace
 
 _NAME: Final = "torch_profiler"
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.templates import key_of
-from collector.core.whole_file import PART, begun
-from collector.format.sizes import counted
+from memboard.collector.config.templates import key_of
+from memboard.collector.core.whole_file import PART, begun
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.config.templates import Kind
-    from collector.mirror.mirror import Mirror
+    from memboard.collector.config.templates import Kind
+    from memboard.collector.mirror.mirror import Mirror
 
 
 class SavedTrace(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.core.warn_once import warn
-from collector.format.capture import TRACE_LOST
-from collector.torch_profiler.digest.report import capture_of
+from memboard.collector.core.warn_once import warn
+from memboard.collector.format.capture import TRACE_LOST
+from memboard.collector.torch_profiler.digest.report import capture_of
 
 if TYPE_CHECKING:
-    from collector.core.calls import Sink
-    from collector.torch_profiler.source import Trace
+    from memboard.collector.core.calls import Sink
+    from memboard.collector.torch_profiler.source import Trace
 
 MAX_SAID: Final = 20
 """Lines in the log; what is more is named in one at the end."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from collector.config.templates import MOMENT
-from collector.core.plain import forgiving
+from memboard.collector.config.templates import MOMENT
+from memboard.collector.core.plain import forgiving
 
 if TYPE_CHECKING:
-    from collector.core.rank import Identity
-    from collector.steps.progress import Progress
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.steps.progress import Progress
 
 
 class Moments:

@@ -6,27 +6,32 @@ import errno
 import shutil
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.values import resolve
-from collector.core.guard import Block
-from collector.core.warn_once import remedy_for
-from collector.format.sizes import counted
-from collector.torch_profiler.digest.report import Saved
-from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
-from collector.torch_profiler.kept import Kept
-from collector.torch_profiler.moments import identity_values
+from memboard.collector.config.values import resolve
+from memboard.collector.core.guard import Block
+from memboard.collector.core.warn_once import remedy_for
+from memboard.collector.format.sizes import counted
+from memboard.collector.torch_profiler.digest.report import Saved
+from memboard.collector.torch_profiler.files import (
+    free_name,
+    place_of,
+    write_text,
+    write_trace,
+)
+from memboard.collector.torch_profiler.kept import Kept
+from memboard.collector.torch_profiler.moments import identity_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.config.sections import TorchProfilerConfig
-    from collector.config.templates import Kind
-    from collector.core.calls import Sink
-    from collector.core.rank import Identity
-    from collector.core.warn_once import WarnOnce
-    from collector.mirror.mirror import Mirror
-    from collector.torch_profiler.digest.digest import Digest
-    from collector.torch_profiler.source import Trace
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.config.templates import Kind
+    from memboard.collector.core.calls import Sink
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.mirror.mirror import Mirror
+    from memboard.collector.torch_profiler.digest.digest import Digest
+    from memboard.collector.torch_profiler.source import Trace
 
 _NAME: Final = "torch_profiler"
 

@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.plain import forgiving
-from collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
+from memboard.collector.core.plain import forgiving
+from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
 
 if TYPE_CHECKING:
-    from collector.config.sections import TorchProfilerConfig
-    from collector.torch_profiler.others import Others
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.torch_profiler.others import Others
 
 _NAMES: Final = {
     "cpu": "CPU",
@@ -140,7 +140,7 @@ class Session:
 
     def _look_for_mode(self) -> None:
         """Our dispatch mode is on around whole steps: at an end of one it is seen."""
-        from collector.modules.dispatch import is_watching
+        from memboard.collector.modules.dispatch import is_watching
 
         if self.is_recording and not self.tracks_modules:
             with forgiving:

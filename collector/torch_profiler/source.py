@@ -19,23 +19,23 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.schedule import Action
-from collector.core.guard import Block
-from collector.core.plain import forgiving
-from collector.torch_profiler.moments import Moments
-from collector.torch_profiler.others import Others, runs_here, turn
-from collector.torch_profiler.session import Session
+from memboard.collector.config.schedule import Action
+from memboard.collector.core.guard import Block
+from memboard.collector.core.plain import forgiving
+from memboard.collector.torch_profiler.moments import Moments
+from memboard.collector.torch_profiler.others import Others, runs_here, turn
+from memboard.collector.torch_profiler.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config.sections import TorchProfilerConfig
-    from collector.core.guard import Breaker
-    from collector.core.warn_once import WarnOnce
-    from collector.steps.cycles import Cut, Cycles
-    from collector.steps.progress import Progress
-    from collector.torch_profiler.exporting import Exporter
-    from collector.torch_profiler.session import Wanted
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.core.guard import Breaker
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.steps.cycles import Cut, Cycles
+    from memboard.collector.steps.progress import Progress
+    from memboard.collector.torch_profiler.exporting import Exporter
+    from memboard.collector.torch_profiler.session import Wanted
 
 NAME: Final = "torch_profiler"
 

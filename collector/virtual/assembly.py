@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from collector.virtual.answers import outputs_of
+from memboard.collector.virtual.answers import outputs_of
 
 if TYPE_CHECKING:
-    from collector.virtual.answers import Output
-    from collector.virtual.symbols import Wanted
+    from memboard.collector.virtual.answers import Output
+    from memboard.collector.virtual.symbols import Wanted
 
 _REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
 """Registers of the first six arguments on x86-64 Linux; others are on the stack."""

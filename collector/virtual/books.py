@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.virtual.answers import outputs_of
+from memboard.collector.virtual.answers import outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

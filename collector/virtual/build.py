@@ -15,21 +15,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.core.private_folder import (
+from memboard.collector.core.private_folder import (
     NotPrivateError,
     cache_home,
     is_own,
     private_folder,
 )
-from collector.virtual.answers import TABLES
-from collector.virtual.assembly import assembly_of, version_script
-from collector.virtual.unavailable import VirtualGpuUnavailable
+from memboard.collector.virtual.answers import TABLES
+from memboard.collector.virtual.assembly import assembly_of, version_script
+from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.virtual.symbols import Wanted
-    from collector.virtual.torch_build import TorchBuild
+    from memboard.collector.virtual.symbols import Wanted
+    from memboard.collector.virtual.torch_build import TorchBuild
 
 _logger = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ def _build(torch: TorchBuild, folder: Path) -> None:
     try:
         import elftools  # noqa: F401
 
-        from collector.virtual import symbols
+        from memboard.collector.virtual import symbols
     except ImportError:
         raise VirtualGpuUnavailable(
             "the virtual GPU reads torch's libraries with pyelftools, which is missing: "

@@ -10,18 +10,18 @@ import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from collector.core.private_folder import own_files
-from collector.virtual.build import CORE, books_folder, cache_folder, stubs_for
-from collector.virtual.present import BOOKS, SPEC
-from collector.virtual.torch_build import torch_of
-from collector.virtual.unavailable import VirtualGpuUnavailable
+from memboard.collector.core.private_folder import own_files
+from memboard.collector.virtual.build import CORE, books_folder, cache_folder, stubs_for
+from memboard.collector.virtual.present import BOOKS, SPEC
+from memboard.collector.virtual.torch_build import torch_of
+from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from collector.virtual.devices import Device
-    from collector.virtual.torch_build import TorchBuild
+    from memboard.collector.virtual.devices import Device
+    from memboard.collector.virtual.torch_build import TorchBuild
 
 __all__ = ["VirtualGpuUnavailable", "environment"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from collector.virtual.unavailable import VirtualGpuUnavailable
+from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 
 _ASK = "import importlib.util as u, json; s = u.find_spec('torch'); print(json.dumps(s and s.origin))"
 

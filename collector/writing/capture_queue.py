@@ -13,17 +13,17 @@ from collections import Counter, deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from collector.core.guard import Block
-from collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
-from collector.format.records import OVER_BUDGET
-from collector.writing.append import DeletedError
+from memboard.collector.core.guard import Block
+from memboard.collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
+from memboard.collector.format.records import OVER_BUDGET
+from memboard.collector.writing.append import DeletedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.core.warn_once import WarnOnce
-    from collector.format.records import Capture
-    from collector.writing.rank_file import RankFile
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.records import Capture
+    from memboard.collector.writing.rank_file import RankFile
 
 _MAX_WAITING: Final = 1024
 _MANY_BYTES: Final = 1 << 24

@@ -9,18 +9,18 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.control_group import find_group
-from collector.format.records import Header
-from collector.virtual.present import virtual_device
+from memboard.collector.core.control_group import find_group
+from memboard.collector.format.records import Header
+from memboard.collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from collector.config import RecordConfig
-    from collector.core.rank import Identity
-    from collector.format.records import ClockAnchor
-    from collector.sources.device.accelerator import DeviceIdentity
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.format.records import ClockAnchor
+    from memboard.collector.sources.device.accelerator import DeviceIdentity
 
 _ALLOCATOR_VARIABLES: Final = (
     "PYTORCH_ALLOC_CONF",

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collector.format.records import Note
+    from memboard.collector.format.records import Note
 
 _REPEATED: Final = {"source": 256, "epoch": 512, "phase": 512, "mark": 512, "span": 256}
 _REPEATED_OTHERS: Final = 64

@@ -12,34 +12,34 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from collector.clock.process_clock import PROCESS_CLOCK, now_ns
-from collector.core.guard import Retry
-from collector.core.plain import forgiving
-from collector.core.rank import new_attempt
-from collector.core.warn_once import remedy_for, warn
-from collector.format.columns import STEP_TABLE
-from collector.format.names import (
+from memboard.collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from memboard.collector.core.guard import Retry
+from memboard.collector.core.plain import forgiving
+from memboard.collector.core.rank import new_attempt
+from memboard.collector.core.warn_once import remedy_for, warn
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.names import (
     RANK_FILES_DIR,
     parse_rank_file_name,
     rank_file_name,
     rank_file_stem,
 )
-from collector.format.records import OVER_BUDGET, Close, Note, Schema
-from collector.writing.append import DeletedError
-from collector.writing.capture_queue import TOO_SLOW
-from collector.writing.rank_file import RankFile
-from collector.writing.scalars import Scalars, tags_of
+from memboard.collector.format.records import OVER_BUDGET, Close, Note, Schema
+from memboard.collector.writing.append import DeletedError
+from memboard.collector.writing.capture_queue import TOO_SLOW
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.scalars import Scalars, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.core.rank import Identity
-    from collector.core.warn_once import WarnOnce
-    from collector.format.records import Header, How
-    from collector.writing.capture_queue import CaptureQueue
-    from collector.writing.row_queue import RowQueue
-    from collector.writing.segments import SegmentPlan
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.records import Header, How
+    from memboard.collector.writing.capture_queue import CaptureQueue
+    from memboard.collector.writing.row_queue import RowQueue
+    from memboard.collector.writing.segments import SegmentPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from collector.format.capture import CAPTURE, decode_part, split_body
-from collector.format.columns import STEP_TABLE
-from collector.format.digest import DIGEST, encode_digest
-from collector.format.encoding.framing import frame_record, frame_version
-from collector.format.encoding.payload import pack
-from collector.format.records import (
+from memboard.collector.format.capture import CAPTURE, decode_part, split_body
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.digest import DIGEST, encode_digest
+from memboard.collector.format.encoding.framing import frame_record, frame_version
+from memboard.collector.format.encoding.payload import pack
+from memboard.collector.format.records import (
     CHUNK,
     NOTE,
     Segment,
@@ -24,15 +24,15 @@ from collector.format.records import (
     decode_chunk_ref,
     kind_of,
 )
-from collector.format.rollup import DigestPace
-from collector.writing.note_queue import NoteQueue
-from collector.writing.segments import SegmentedFile
-from collector.writing.tables import Table
+from memboard.collector.format.rollup import DigestPace
+from memboard.collector.writing.note_queue import NoteQueue
+from memboard.collector.writing.segments import SegmentedFile
+from memboard.collector.writing.tables import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.format.records import (
+    from memboard.collector.format.records import (
         Capture,
         CaptureEntry,
         ChunkRef,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         Schema,
         TextRecord,
     )
-    from collector.writing.segments import SegmentPlan
-    from collector.writing.tables import Row
+    from memboard.collector.writing.segments import SegmentPlan
+    from memboard.collector.writing.tables import Row
 
 _REST: Final = 1 << 20
 _REST_SHARE: Final = 8

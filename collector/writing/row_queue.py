@@ -7,14 +7,14 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from collector.clock.process_clock import now_ns
-from collector.format.records import Note, Schema
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.format.records import Note, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from collector.writing.tables import Row
+    from memboard.collector.writing.tables import Row
 
 _STUCK_SECONDS: Final = 5.0
 _NOTES_ROOM: Final = 2

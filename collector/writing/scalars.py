@@ -16,31 +16,31 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from collector.core.guard import Retry
-from collector.core.warn_once import remedy_for
-from collector.format.encoding.event import (
+from memboard.collector.core.guard import Retry
+from memboard.collector.core.warn_once import remedy_for
+from memboard.collector.format.encoding.event import (
     DATA_CLASS_SCALAR,
     Description,
     scalar_event,
 )
-from collector.format.encoding.framing import (
+from memboard.collector.format.encoding.framing import (
     TAG_PREFIX,
     frame,
     frame_record,
     frame_version,
 )
-from collector.format.encoding.payload import pack
-from collector.format.names import PLUGIN_NAME, SCALARS_DIR
-from collector.format.records import HEADER
-from collector.steps.progress import TRAIN
-from collector.writing.append import AppendFile, DeletedError, is_locked
+from memboard.collector.format.encoding.payload import pack
+from memboard.collector.format.names import PLUGIN_NAME, SCALARS_DIR
+from memboard.collector.format.records import HEADER
+from memboard.collector.steps.progress import TRAIN
+from memboard.collector.writing.append import AppendFile, DeletedError, is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from collector.format.records import Header, Schema
-    from collector.writing.tables import Row
+    from memboard.collector.format.records import Header, Schema
+    from memboard.collector.writing.tables import Row
 
 _GIB: Final = 2**30
 _GB: Final = 10**9

@@ -1,7 +1,7 @@
 """A rank's file as numbered files: all but the newest are finished and never change.
 
 Stores that cannot append take them as they are, and nothing is uploaded twice. Offsets
-are logical, as if all lay end to end in one file (see `collector.format.records`).
+are logical, as if all lay end to end in one file (see `memboard.collector.format.records`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.writing.append import AppendFile, DeletedError
+from memboard.collector.writing.append import AppendFile, DeletedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

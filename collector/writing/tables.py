@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.digest import TableRollup
-from collector.format.encoding.numeric import ABSENT
-from collector.format.records import Schema, encode_chunk
+from memboard.collector.format.digest import TableRollup
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.records import Schema, encode_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.core.warn_once import WarnOnce
-    from collector.format.columns import Column, Dtype
-    from collector.format.encoding.numeric import Values
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.columns import Column, Dtype
+    from memboard.collector.format.encoding.numeric import Values
 
 Row: TypeAlias = "Sequence[int | float | None]"
 """Values in schema order, the axes (time_ns, step) first."""

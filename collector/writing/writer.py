@@ -18,20 +18,20 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from collector.clock.thread_progress import ThreadProgress
-from collector.core.guard import Block, Retry
-from collector.core.warn_once import warn
-from collector.format.sizes import counted
-from collector.writing.capture_queue import CaptureQueue
-from collector.writing.output import End, Output, WriterPlan
-from collector.writing.row_queue import RowQueue
+from memboard.collector.clock.thread_progress import ThreadProgress
+from memboard.collector.core.guard import Block, Retry
+from memboard.collector.core.warn_once import warn
+from memboard.collector.format.sizes import counted
+from memboard.collector.writing.capture_queue import CaptureQueue
+from memboard.collector.writing.output import End, Output, WriterPlan
+from memboard.collector.writing.row_queue import RowQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.core.rank import Identity
-    from collector.core.warn_once import WarnOnce
-    from collector.format.records import Capture, How
+    from memboard.collector.core.rank import Identity
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.format.records import Capture, How
 
 __all__ = ["Writer", "WriterPlan"]
 

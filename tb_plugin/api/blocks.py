@@ -12,9 +12,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column, U16Column
-from tb_plugin.api.histories import HistoryMarks
-from tb_plugin.api.modules import CategoryGroup
+from memboard.tb_plugin.api.base import (
+    Columns,
+    F64Column,
+    I32Column,
+    U8Column,
+    U16Column,
+)
+from memboard.tb_plugin.api.histories import HistoryMarks
+from memboard.tb_plugin.api.modules import CategoryGroup
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
 """Order of layers: categories one upon the other; the colours' groups likewise; or all

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
     I32Column,
@@ -14,8 +14,8 @@ from tb_plugin.api.base import (
     RunSummary,
     Unit,
 )
-from tb_plugin.api.overview import Recorded
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.tables import TableRows
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
 """Kinds of data collected around a function's calls."""

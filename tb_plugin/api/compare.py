@@ -6,17 +6,17 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
     I32Column,
     RunSummary,
     U8Column,
 )
-from tb_plugin.api.blocks import AllocationMoment
-from tb_plugin.api.calls import HistoryReference
-from tb_plugin.api.histories import HistoryState
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.blocks import AllocationMoment
+from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.api.histories import HistoryState
+from memboard.tb_plugin.api.tables import TableRows
 
 CompareBy: TypeAlias = Literal["category", "module", "line", "size", "stack"]
 """line: of the user's own code; size: powers of two."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from tb_plugin.api.base import Columns, I32Column, Problem, RunSummary
-from tb_plugin.api.findings import Finding
-from tb_plugin.api.tables import TableRows
-from tb_plugin.api.timeline import HeatmapResponse
+from memboard.tb_plugin.api.base import Columns, I32Column, Problem, RunSummary
+from memboard.tb_plugin.api.findings import Finding
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.timeline import HeatmapResponse
 
 DistributedPart: TypeAlias = Literal[
     "step", "computation", "overlap", "communication", "other"

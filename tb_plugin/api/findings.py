@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Problem, RunSummary
+from memboard.tb_plugin.api.base import Problem, RunSummary
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 """error: it ended a training; warning: it costs memory or time; info: nothing is wrong."""

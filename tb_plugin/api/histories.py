@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
     I32Column,
@@ -19,8 +19,8 @@ from tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from tb_plugin.api.calls import HistoryReference
-from tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.api.overview import Recorded
 
 HistoryOrigin: TypeAlias = Literal[
     "call", "by_hand", "oom", "exception", "signal", "file"

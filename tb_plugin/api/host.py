@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, RunSummary, Unit, XKind
-from tb_plugin.api.timeline import AbsentSeries, Mark
+from memboard.tb_plugin.api.base import Columns, F64Column, RunSummary, Unit, XKind
+from memboard.tb_plugin.api.timeline import AbsentSeries, Mark
 
 
 class HostLine(Columns, frozen=True):

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tb_plugin.api.base import RunSummary
-from tb_plugin.api.profile import ProfileChoice
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.base import RunSummary
+from memboard.tb_plugin.api.profile import ProfileChoice
+from memboard.tb_plugin.api.tables import TableRows
 
 
 class KernelsResponse(Struct, frozen=True):

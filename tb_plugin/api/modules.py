@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     NO_F64,
     NO_I32,
     NO_U8,
@@ -17,7 +17,7 @@ from tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import Recorded
 
 ModuleState: TypeAlias = Literal[
     "before_pre_forward",

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, RunSummary
-from tb_plugin.api.modules import CategoryGroup
-from tb_plugin.api.profile import ProfileChoice
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.base import Columns, F64Column, RunSummary
+from memboard.tb_plugin.api.modules import CategoryGroup
+from memboard.tb_plugin.api.profile import ProfileChoice
+from memboard.tb_plugin.api.tables import TableRows
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     CapacityKind,
     Columns,
     F64Column,
@@ -16,7 +16,7 @@ from tb_plugin.api.base import (
     U8Column,
     Unit,
 )
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.tables import TableRows
 
 
 class Attempt(Struct, frozen=True):

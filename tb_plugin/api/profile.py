@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     NO_F64,
     NO_I32,
     Columns,
@@ -15,9 +15,9 @@ from tb_plugin.api.base import (
     Problem,
     RunSummary,
 )
-from tb_plugin.api.findings import Finding
-from tb_plugin.api.tables import TableRows
-from tb_plugin.api.trace import TraceState
+from memboard.tb_plugin.api.findings import Finding
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.trace import TraceState
 
 ProfileRole: TypeAlias = Literal[
     "kernel",

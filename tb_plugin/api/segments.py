@@ -9,13 +9,13 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
-from tb_plugin.api.blocks import (
+from memboard.tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
+from memboard.tb_plugin.api.blocks import (
     AllocationGroup,
     AllocationMoment,
     AllocationsResponse,
 )
-from tb_plugin.api.histories import HistoryOddity
+from memboard.tb_plugin.api.histories import HistoryOddity
 
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]
 """address ascends; the others descend, but age: the oldest first."""

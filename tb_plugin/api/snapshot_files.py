@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tb_plugin.api.base import RunSummary
-from tb_plugin.api.calls import HistoryReference
-from tb_plugin.api.findings import HeldBy
-from tb_plugin.api.histories import HistoryState
+from memboard.tb_plugin.api.base import RunSummary
+from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.api.findings import HeldBy
+from memboard.tb_plugin.api.histories import HistoryState
 
 
 class CategoryBytes(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     NO_F64,
     NO_I32,
     Columns,
@@ -15,9 +15,9 @@ from tb_plugin.api.base import (
     RunSummary,
     XKind,
 )
-from tb_plugin.api.findings import Finding
-from tb_plugin.api.tables import TableRows
-from tb_plugin.api.timeline import HeatmapResponse, Mark
+from memboard.tb_plugin.api.findings import Finding
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.timeline import HeatmapResponse, Mark
 
 StepsOf: TypeAlias = Literal["rank", "worst", "median"]
 """Whose steps are shown: one rank's, of each column those of the rank that was slowest

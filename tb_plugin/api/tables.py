@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import NO_F64, Columns, F64Column
+from memboard.tb_plugin.api.base import NO_F64, Columns, F64Column
 
 ColumnUnit: TypeAlias = Literal[
     "text",

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     NO_I32,
     NO_U16,
     CapacityKind,

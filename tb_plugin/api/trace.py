@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import (
+from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
     I32Column,
@@ -16,7 +16,7 @@ from tb_plugin.api.base import (
     U16Column,
     Unit,
 )
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.tables import TableRows
 
 TraceTrackKind: TypeAlias = Literal[
     "host", "device", "python", "span", "counter", "other"

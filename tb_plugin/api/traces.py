@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
-from tb_plugin.api.modules import ModuleCategory
-from tb_plugin.api.overview import Recorded
-from tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
+from memboard.tb_plugin.api.modules import ModuleCategory
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.tables import TableRows
 
 TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
 """found: nobody asked for it yet."""

@@ -25,24 +25,24 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
-from collector.cli.failure import Failure, UsageError
-from tb_plugin.cli.options import Parser
+from memboard.collector.cli.failure import Failure, UsageError
+from memboard.tb_plugin.cli.options import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 VERBS: Final = {
-    "demo": "collector.cli.demo.command",
-    "run": "tb_plugin.cli.run",
-    "open": "tb_plugin.cli.open",
-    "import": "tb_plugin.cli.import_snapshots",
-    "export": "tb_plugin.cli.export.command",
-    "index": "tb_plugin.cli.index",
-    "merge": "tb_plugin.cli.merge",
-    "report": "tb_plugin.cli.report.command",
-    "import-config": "collector.cli.import_config",
-    "docs": "tb_plugin.cli.docs",
-    "completion": "tb_plugin.cli.completion",
+    "demo": "memboard.collector.cli.demo.command",
+    "run": "memboard.tb_plugin.cli.run",
+    "open": "memboard.tb_plugin.cli.open",
+    "import": "memboard.tb_plugin.cli.import_snapshots",
+    "export": "memboard.tb_plugin.cli.export.command",
+    "index": "memboard.tb_plugin.cli.index",
+    "merge": "memboard.tb_plugin.cli.merge",
+    "report": "memboard.tb_plugin.cli.report.command",
+    "import-config": "memboard.collector.cli.import_config",
+    "docs": "memboard.tb_plugin.cli.docs",
+    "completion": "memboard.tb_plugin.cli.completion",
 }
 """The module of each: those that record are the collector's, those that read ours."""
 
@@ -139,14 +139,14 @@ class _Version(argparse.Action):
         )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from tb_plugin.pages.overview.runs import plugin_version
+        from memboard.tb_plugin.pages.overview.runs import plugin_version
 
         print(f"memboard {plugin_version()}")
         parser.exit()
 
 
 def _failed(verb: str, failure: Failure) -> int:
-    from tb_plugin.cli.text import complain
+    from memboard.tb_plugin.cli.text import complain
 
     complain(verb, [failure])
     return NOTHING_DONE

@@ -1,8 +1,8 @@
-"""`python -m tb_plugin.cli` is `memboard`."""
+"""`python -m memboard.tb_plugin.cli` is `memboard`."""
 
 import sys
 
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the script."""
-    from tb_plugin.cli import VERBS, parser_of, verbs_of
+    from memboard.tb_plugin.cli import VERBS, parser_of, verbs_of
 
     verbs = {
         name: (str(parser.description).partition("\n")[0], tuple(_options_of(parser)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tb_plugin.docs import NAMES, PAGES, text_of, title_of
+from memboard.tb_plugin.docs import NAMES, PAGES, text_of, title_of
 
 if TYPE_CHECKING:
     import argparse

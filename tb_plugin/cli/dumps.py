@@ -1,4 +1,4 @@
-"""Files that the setting `dumps` asks for: `python -m tb_plugin.cli.dumps RUN RANK`.
+"""Files that the setting `dumps` asks for: `python -m memboard.tb_plugin.cli.dumps RUN RANK`.
 
 Files are made in a folder of their own and then moved into place, so that a process that
 is killed leaves none that breaks off, and the next one knows which are this recording's.
@@ -14,21 +14,31 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.afterwards.dumps import MAX_TRIES, SUFFIX, is_left, log_of, notes_of
-from collector.cli.failure import Failure
-from collector.format.names import EXPORT_MARK, RANK_FILES_DIR, parse_rank_file_name
-from collector.mirror.finishing import upload
-from tb_plugin.cli.export.command import NothingRecordedError, export
-from tb_plugin.cli.export.contents import KINDS
-from tb_plugin.cli.opening import folder_of, run_of_file
-from tb_plugin.cli.text import complain
-from tb_plugin.storage import is_remote
+from memboard.collector.afterwards.dumps import (
+    MAX_TRIES,
+    SUFFIX,
+    is_left,
+    log_of,
+    notes_of,
+)
+from memboard.collector.cli.failure import Failure
+from memboard.collector.format.names import (
+    EXPORT_MARK,
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+)
+from memboard.collector.mirror.finishing import upload
+from memboard.tb_plugin.cli.export.command import NothingRecordedError, export
+from memboard.tb_plugin.cli.export.contents import KINDS
+from memboard.tb_plugin.cli.opening import folder_of, run_of_file
+from memboard.tb_plugin.cli.text import complain
+from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from collector.afterwards.dumps import Pending
-    from tb_plugin.index.run import Run
+    from memboard.collector.afterwards.dumps import Pending
+    from memboard.tb_plugin.index.run import Run
 
 _MAX_TEXT: Final = 500
 

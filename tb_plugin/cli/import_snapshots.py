@@ -22,30 +22,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
-from collector.core.rank import new_attempt
-from collector.format.capture import encode_body
-from collector.format.names import IMPORT_JOB, RANK_FILES_DIR, rank_file_name
-from collector.format.records import Capture, ClockAnchor, Close, Header, Note
-from collector.format.sizes import counted
-from collector.writing.header import versions
-from collector.writing.rank_file import RankFile
-from tb_plugin import storage
-from tb_plugin.cli.opening import open_files, path_or_url
-from tb_plugin.cli.options import whole_number
-from tb_plugin.cli.text import complain
-from tb_plugin.formats.found_files import FoundFile
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, snapshot_at
-from tb_plugin.index.layout import run_folder
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.errors import ImportFailedError
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.collector.cli.failure import Failure
+from memboard.collector.core.rank import new_attempt
+from memboard.collector.format.capture import encode_body
+from memboard.collector.format.names import IMPORT_JOB, RANK_FILES_DIR, rank_file_name
+from memboard.collector.format.records import Capture, ClockAnchor, Close, Header, Note
+from memboard.collector.format.sizes import counted
+from memboard.collector.writing.header import versions
+from memboard.collector.writing.rank_file import RankFile
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.cli.opening import open_files, path_or_url
+from memboard.tb_plugin.cli.options import whole_number
+from memboard.tb_plugin.cli.text import complain
+from memboard.tb_plugin.formats.found_files import FoundFile
+from memboard.tb_plugin.formats.snapshots.files.listing import (
+    FoundSnapshot,
+    snapshot_at,
+)
+from memboard.tb_plugin.index.layout import run_folder
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.errors import ImportFailedError
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.records import CaptureTable
 
 _MAX_RANK: Final = 9_999_999
 _MAX_NAMED: Final = 20
@@ -242,7 +245,7 @@ def _write(path: Path, header: Header, snapshots: Sequence[Snapshot]) -> None:
                 "device",
                 "absent",
                 "This rank was imported from memory snapshots: it has no steps.",
-                "Record the training itself with `collector.record`.",
+                "Record the training itself with `mb.record`.",
             )
         )
         file.flush()

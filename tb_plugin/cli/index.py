@@ -14,11 +14,11 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.failure import Failure
-from collector.format.names import RANK_FILES_DIR, RUN_INDEX
-from collector.format.sizes import counted
-from tb_plugin import storage
-from tb_plugin.cli.opening import (
+from memboard.collector.cli.failure import Failure
+from memboard.collector.format.names import RANK_FILES_DIR, RUN_INDEX
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.cli.opening import (
     await_end,
     choose_run,
     no_deadline,
@@ -28,16 +28,16 @@ from tb_plugin.cli.opening import (
     refused,
     runs_at,
 )
-from tb_plugin.cli.options import add_run, add_wait
-from tb_plugin.index.run import Run
-from tb_plugin.storage.run_index import encode_index
-from tb_plugin.storage.urls import parse_url
+from memboard.tb_plugin.cli.options import add_run, add_wait
+from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.storage.run_index import encode_index
+from memboard.tb_plugin.storage.urls import parse_url
 
 if TYPE_CHECKING:
     import argparse
 
-    from tb_plugin.storage.blocks import Content
-    from tb_plugin.storage.remote import Remote
+    from memboard.tb_plugin.storage.blocks import Content
+    from memboard.tb_plugin.storage.remote import Remote
 
 _MAX_PIECES_BYTES: Final = 1 << 29
 """Of one index; ranks beyond that are read from their own files."""
@@ -132,7 +132,7 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _index_mirrored(target: str, task: dict[str, Any]) -> None:
     """Write the index with that URL, once the mirror of a run is complete.
 
-    `task`: as `collector.mirror.finishing` takes it.
+    `task`: as `memboard.collector.mirror.finishing` takes it.
     """
     if not target.endswith(_MADE) or target.startswith("file:"):
         return  # ranks' files have keys of their own, or lie on a disk

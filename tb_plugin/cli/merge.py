@@ -14,10 +14,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure, no_such_file
-from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from collector.format.sizes import counted
-from tb_plugin.cli.opening import (
+from memboard.collector.cli.failure import Failure, no_such_file
+from memboard.collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.cli.opening import (
     attempt_of,
     await_end,
     choose_run,
@@ -32,19 +32,23 @@ from tb_plugin.cli.opening import (
     run_of_file,
     runs_at,
 )
-from tb_plugin.cli.options import add_run, add_wait, positive, rank_set
-from tb_plugin.cli.text import complain, problem_text
-from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_below
-from tb_plugin.merging.merged import merged
-from tb_plugin.merging.output import write_file
-from tb_plugin.storage import StorageError, is_remote
+from memboard.tb_plugin.cli.options import add_run, add_wait, positive, rank_set
+from memboard.tb_plugin.cli.text import complain, problem_text
+from memboard.tb_plugin.merging.finding import (
+    inputs_of_files,
+    inputs_of_run,
+    traces_below,
+)
+from memboard.tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.output import write_file
+from memboard.tb_plugin.storage import StorageError, is_remote
 
 if TYPE_CHECKING:
     import argparse
 
-    from tb_plugin.cli.opening import Place
-    from tb_plugin.index.run import Run
-    from tb_plugin.merging.inputs import Inputs
+    from memboard.tb_plugin.cli.opening import Place
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.merging.inputs import Inputs
 
 DEFAULT_NAME: Final = "merged_trace.json.gz"
 _MAX_NAMED: Final = 50

@@ -16,21 +16,25 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from collector.cli.failure import Failure
-from collector.cli.tensorboard import check_viewer, ending_in_order, open_browser
-from tb_plugin.cli.opening import is_folder, open_files, path_or_url
-from tb_plugin.cli.options import add_capacity, port
-from tb_plugin.cli.text import complain
-from tb_plugin.formats.registry import UnknownFormatError, format_of
-from tb_plugin.index.logdirs import Given
-from tb_plugin.storage import StorageError
+from memboard.collector.cli.failure import Failure
+from memboard.collector.cli.tensorboard import (
+    check_viewer,
+    ending_in_order,
+    open_browser,
+)
+from memboard.tb_plugin.cli.opening import is_folder, open_files, path_or_url
+from memboard.tb_plugin.cli.options import add_capacity, port
+from memboard.tb_plugin.cli.text import complain
+from memboard.tb_plugin.formats.registry import UnknownFormatError, format_of
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
 
-    from tb_plugin.index.listing import FoundRun
-    from tb_plugin.index.store import Store
+    from memboard.tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.index.store import Store
 
 _SEARCH_SECONDS: Final = 10.0
 """Time of the search for the first file; the page goes on by itself."""
@@ -77,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until the user interrupts."""
     check_viewer()
-    from tb_plugin.cli.standalone import Standalone
+    from memboard.tb_plugin.cli.standalone import Standalone
 
     good, bad = open_files(options.paths, folders=True)
     complain("open", bad)

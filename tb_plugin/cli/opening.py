@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from collector.cli.failure import Failure, no_such_file
-from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from collector.format.sizes import counted
-from tb_plugin import storage
-from tb_plugin.budget import Budget
-from tb_plugin.formats.registry import TRACES, UnknownFormatError, format_of
-from tb_plugin.index.listing import FoundRun
-from tb_plugin.index.logdirs import Logdir
-from tb_plugin.index.run import Run
-from tb_plugin.index.store import Store
-from tb_plugin.storage.remote import Remote
-from tb_plugin.storage.urls import is_url, parse_url
+from memboard.collector.cli.failure import Failure, no_such_file
+from memboard.collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.registry import TRACES, UnknownFormatError, format_of
+from memboard.tb_plugin.index.listing import FoundRun
+from memboard.tb_plugin.index.logdirs import Logdir
+from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.index.store import Store
+from memboard.tb_plugin.storage.remote import Remote
+from memboard.tb_plugin.storage.urls import is_url, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.index.run import AttemptFiles
+    from memboard.tb_plugin.index.run import AttemptFiles
 
 Place: TypeAlias = Path | str
 """A path; or a URL, once it was opened as paths at its store are written."""
@@ -179,7 +179,7 @@ def no_recording(place: Place) -> Failure:
     return Failure(
         "there is no recording",
         where=place,
-        remedy="name the directory given to collector.record, or one above it",
+        remedy="name the directory given to mb.record, or one above it",
     )
 
 

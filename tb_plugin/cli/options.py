@@ -7,8 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
-from collector.errors import nearest_of
-from tb_plugin.rank_set import RankSet
+from memboard.collector.errors import nearest_of
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,9 +17,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure, UsageError
-from collector.core.run_dir import free_run_dir
-from tb_plugin.cli.prediction import request as prediction
+from memboard.collector.cli.failure import Failure, UsageError
+from memboard.collector.core.run_dir import free_run_dir
+from memboard.tb_plugin.cli.prediction import request as prediction
 
 # More is imported where it is needed: the program shares this process.
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from collector.running.program import Program
-    from collector.running.session import Settings
+    from memboard.collector.running.program import Program
+    from memboard.collector.running.session import Settings
 
 _LAUNCHERS: Final = frozenset(
     {
@@ -97,8 +97,8 @@ def run(options: argparse.Namespace) -> int | Callable[[], int]:
     prediction.check_absent(options)
 
     def start() -> int:
-        from collector.running import program as running
-        from collector.running.session import Session
+        from memboard.collector.running import program as running
+        from memboard.collector.running.session import Session
 
         session = Session(settings)
         session.watch()
@@ -112,9 +112,9 @@ def run(options: argparse.Namespace) -> int | Callable[[], int]:
 
 
 def _predict(options: argparse.Namespace, request: prediction.Request) -> int:
-    from collector.cli.tensorboard import ending_in_order
-    from tb_plugin.cli.prediction.answer import predict
-    from tb_plugin.cli.prediction.sweep import predict_values
+    from memboard.collector.cli.tensorboard import ending_in_order
+    from memboard.tb_plugin.cli.prediction.answer import predict
+    from memboard.tb_plugin.cli.prediction.sweep import predict_values
 
     as_json = options.json
     with ending_in_order():
@@ -127,7 +127,7 @@ def _predict(options: argparse.Namespace, request: prediction.Request) -> int:
 
 
 def _program(options: argparse.Namespace) -> Program:
-    from collector.running.program import parse
+    from memboard.collector.running.program import parse
 
     is_module = options.module is not None
     words = options.module if is_module else options.program
@@ -157,13 +157,13 @@ def _program(options: argparse.Namespace) -> Program:
 
 def _settings(options: argparse.Namespace, program: Program) -> Settings:
     """What and where to record, checked before the program starts."""
-    from collector.config import load
-    from collector.config.layers import from_assignments
-    from collector.config.settings import check_code
-    from collector.core.rank import identify
-    from collector.core.run_dir import run_dir_of
-    from collector.errors import ConfigError
-    from collector.running.session import Settings
+    from memboard.collector.config import load
+    from memboard.collector.config.layers import from_assignments
+    from memboard.collector.config.settings import check_code
+    from memboard.collector.core.rank import identify
+    from memboard.collector.core.run_dir import run_dir_of
+    from memboard.collector.errors import ConfigError
+    from memboard.collector.running.session import Settings
 
     try:
         keywords = from_assignments(options.settings, "--set")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from tb_plugin import PLUGIN_NAME
-from tb_plugin.contract.respond import guarded
-from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.server.access import WORD, Access, Hosts
+from memboard.tb_plugin import PLUGIN_NAME
+from memboard.tb_plugin.contract.respond import guarded
+from memboard.tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.server.access import WORD, Access, Hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from typing_extensions import Self
 
-    from tb_plugin.index.logdirs import Given
+    from memboard.tb_plugin.index.logdirs import Given
 
 PREFIX: Final = f"/data/plugin/{PLUGIN_NAME}"
 PAGE: Final = f"{PREFIX}/app.html"

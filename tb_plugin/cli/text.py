@@ -7,14 +7,14 @@ import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import printable
-from collector.cli.terminal import say
-from collector.format.sizes import range_text
+from memboard.collector.cli.failure import printable
+from memboard.collector.cli.terminal import say
+from memboard.collector.format.sizes import range_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tb_plugin.api.base import Problem
+    from memboard.tb_plugin.api.base import Problem
 
 _GAP: Final = 2
 """Spaces before each column."""

@@ -4,8 +4,8 @@ Whoever installs the plugin needs no Node: the built page is committed. `BUILD.j
 beside it holds one digest over everything the build reads and one per file it wrote, so
 a stale or hand-edited page is found without building anything.
 
-    python -m tb_plugin.contract.bundle --check    exit 1 where the page is not the sources'
-    python -m tb_plugin.contract.bundle --stamp    written by `npm run build` after building
+    python -m memboard.tb_plugin.contract.bundle --check    exit 1 where the page is not the sources'
+    python -m memboard.tb_plugin.contract.bundle --stamp    written by `npm run build` after building
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def problems(static: Path, frontend: Path) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     """Checks or stamps the built page."""
-    parser = argparse.ArgumentParser(prog="python -m tb_plugin.contract.bundle")
+    parser = argparse.ArgumentParser(
+        prog="python -m memboard.tb_plugin.contract.bundle"
+    )
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--check", action="store_true", help="compare, write nothing")
     action.add_argument("--stamp", action="store_true", help="write BUILD.json")

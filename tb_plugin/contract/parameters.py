@@ -19,8 +19,8 @@ from typing import (
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from collector.format.sizes import SizeUnit  # noqa: TC001 - msgspec reads it
-from tb_plugin.contract.errors import BadRequestError
+from memboard.collector.format.sizes import SizeUnit  # noqa: TC001 - msgspec reads it
+from memboard.tb_plugin.contract.errors import BadRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wrappers import Request, Response
 
-from tb_plugin.contract.errors import HeldError, MethodError, RequestError
-from tb_plugin.contract.routes import Asked, declared, is_held
+from memboard.tb_plugin.contract.errors import HeldError, MethodError, RequestError
+from memboard.tb_plugin.contract.routes import Asked, declared, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from werkzeug.datastructures import Headers
 
-    from tb_plugin.server.access import Hosts
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.server.access import Hosts
+    from memboard.tb_plugin.server.state import State
 
     Route = Callable[[Request], Response | Callable[..., Any]]
 
@@ -92,9 +92,9 @@ def respond(state: State, name: str, request: Request) -> Response:
         RequestError: what was asked for is invalid, is not there, or is not open yet.
         HeldError: the client holds the answer already.
     """
-    from collector.format.sizes import SHOWN_UNIT
-    from tb_plugin.contract.parameters import parse
-    from tb_plugin.contract.wire import envelope
+    from memboard.collector.format.sizes import SHOWN_UNIT
+    from memboard.tb_plugin.contract.parameters import parse
+    from memboard.tb_plugin.contract.wire import envelope
 
     query, answer = declared(name)
     asked = Asked(state, name, parse(query, request.args), request)

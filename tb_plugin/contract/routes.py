@@ -1,7 +1,7 @@
 """The routes: which there are, what declares one, and how one is answered.
 
 A route, its parameters and what builds its answer stand together, in a module of
-`tb_plugin.pages` that is imported when the route is first asked for: what stands between
+`memboard.tb_plugin.pages` that is imported when the route is first asked for: what stands between
 a start and its first picture is all that a start pays for.
 """
 
@@ -11,15 +11,15 @@ import hashlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from tb_plugin.contract.errors import HeldError
+from memboard.tb_plugin.contract.errors import HeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from werkzeug.wrappers import Request
 
-    from tb_plugin.contract.parameters import Query
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.contract.parameters import Query
+    from memboard.tb_plugin.server.state import State
 
 ROUTES: Final = {
     "allocation_block": "memory.events",
@@ -73,7 +73,7 @@ ROUTES: Final = {
     "trace_slices": "trace.slices",
     "traces": "trace_files.traces",
 }
-"""By the name of each data route: the module of `tb_plugin.pages` that declares it."""
+"""By the name of each data route: the module of `memboard.tb_plugin.pages` that declares it."""
 
 Q = TypeVar("Q", bound="Query")
 Q_co = TypeVar("Q_co", bound="Query", covariant=True)
@@ -137,5 +137,5 @@ def query_of(name: str) -> type[Query]:
 
 def declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
     """What a route takes, and what answers it."""
-    import_module(f"tb_plugin.pages.{ROUTES[name]}")
+    import_module(f"memboard.tb_plugin.pages.{ROUTES[name]}")
     return _DECLARED[name]

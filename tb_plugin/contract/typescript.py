@@ -1,7 +1,7 @@
 """The page's types, from the structs of `tb_plugin/api`.
 
-    python -m tb_plugin.contract.typescript            write frontend/src/api/types.gen.ts
-    python -m tb_plugin.contract.typescript --check    exit 1 where it differs from them
+    python -m memboard.tb_plugin.contract.typescript            write frontend/src/api/types.gen.ts
+    python -m memboard.tb_plugin.contract.typescript --check    exit 1 where it differs from them
 
 The shape of a response is declared once, in Python. Each struct becomes a readonly
 interface whose fields are in camelCase, as `frontend/src/api/decode.ts` makes them.
@@ -22,8 +22,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from msgspec import Struct
 
-from tb_plugin import api
-from tb_plugin.api.base import API_VERSION, Columns
+from memboard.tb_plugin import api
+from memboard.tb_plugin.api.base import API_VERSION, Columns
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend/src/api/types.gen.ts"
 
@@ -134,7 +134,9 @@ def route_of(response: str) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Write the file, or with `--check` compare it."""
-    parser = argparse.ArgumentParser(prog="python -m tb_plugin.contract.typescript")
+    parser = argparse.ArgumentParser(
+        prog="python -m memboard.tb_plugin.contract.typescript"
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(argv)
     text = types_file()

@@ -18,7 +18,7 @@ columns NaN means "not recorded": absence is never zero. Times are milliseconds 
 the epoch; sizes are bytes (an f64 holds bytes exactly up to 9 PB).
 
 Requests are GET. A route's parameters are the fields of its `Query`, declared beside its
-answer in `tb_plugin.pages`; all are optional unless the route says so.
+answer in `memboard.tb_plugin.pages`; all are optional unless the route says so.
 
 Errors are JSON (`application/json`, HTTP 4xx/5xx) of the shape of `ErrorResponse`.
 Every data route answers `ETag`; a poll with `If-None-Match` costs a 304.
@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import to_builtins
 
-from tb_plugin.api.base import API_VERSION
+from memboard.tb_plugin.api.base import API_VERSION
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
+    from memboard.tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
 
 CONTENT_TYPE: Final = "application/octet-stream"
 
@@ -51,7 +51,7 @@ PACKED_LENGTH: Final = 1024
 
 
 def envelope(response: Any) -> bytes:
-    """One response of `tb_plugin.api` as the body of its answer.
+    """One response of `memboard.tb_plugin.api` as the body of its answer.
 
     Raises:
         ValueError: a number outside the columns is not finite (JSON has no such thing).

@@ -24,15 +24,15 @@ from typing import (
     TypeVar,
 )
 
-from tb_plugin import storage
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.plain_files import (
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.plain_files import (
     NotOpened,
     plain_file,
     target_outside,
     text_of_path,
 )
-from tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,13 +11,13 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin import storage
-from tb_plugin.api.base import Problem
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.base import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.storage.contract import Status
+    from memboard.tb_plugin.storage.contract import Status
 
 
 _PUT_HERE: Final = "Put the file itself here."

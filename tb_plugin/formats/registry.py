@@ -10,26 +10,29 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from tb_plugin import storage
-from tb_plugin.formats.memprofiler import names as dump_names
-from tb_plugin.formats.memprofiler.listing import DumpListing
-from tb_plugin.formats.snapshots.files import names as snapshot_names
-from tb_plugin.formats.snapshots.files.listing import (
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.memprofiler import names as dump_names
+from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
+from memboard.tb_plugin.formats.snapshots.files import names as snapshot_names
+from memboard.tb_plugin.formats.snapshots.files.listing import (
     PICKLES,
     SnapshotListing,
     begins_like_snapshot,
     is_cut_off,
     is_json,
 )
-from tb_plugin.formats.traces.files import names as trace_names
-from tb_plugin.formats.traces.files.heads import begins_like_trace, looks_like_trace
-from tb_plugin.formats.traces.files.listing import TraceListing
-from tb_plugin.worker.limits import GZIP
+from memboard.tb_plugin.formats.traces.files import names as trace_names
+from memboard.tb_plugin.formats.traces.files.heads import (
+    begins_like_trace,
+    looks_like_trace,
+)
+from memboard.tb_plugin.formats.traces.files.listing import TraceListing
+from memboard.tb_plugin.worker.limits import GZIP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.formats.found_files import Likelihood, Listing
+    from memboard.tb_plugin.formats.found_files import Likelihood, Listing
 
     Names: TypeAlias = Callable[..., Likelihood]
 

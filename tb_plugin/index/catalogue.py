@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.series.labels import column_label
-from tb_plugin.api.base import Unit
-from tb_plugin.api.overview import Recorded
-from tb_plugin.api.timeline import GROUPS, AbsentSeries, SeriesInfo
-from tb_plugin.formats.recording.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
-from tb_plugin.formats.registry import FORMATS
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.base import Unit
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.timeline import GROUPS, AbsentSeries, SeriesInfo
+from memboard.tb_plugin.formats.recording.series import (
+    DEFAULT_COLUMNS,
+    TRAIN_PHASE,
+    SeriesKey,
+)
+from memboard.tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from collector.format.columns import Column
-    from tb_plugin.api.timeline import SeriesGroup
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.listing import MadeOf
-    from tb_plugin.index.notes import RunNotes, SourceWords
+    from memboard.collector.format.columns import Column
+    from memboard.tb_plugin.api.timeline import SeriesGroup
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.listing import MadeOf
+    from memboard.tb_plugin.index.notes import RunNotes, SourceWords
 
 
 _SOURCE_GROUPS: Final[dict[str, SeriesGroup]] = {

@@ -11,21 +11,21 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from collector.format.names import EXPORT_MARK, PLUGIN_NAME
-from collector.format.sizes import agreeing, counted
-from tb_plugin import storage
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.found_files import MAX_PROBLEMS
-from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
-from tb_plugin.formats.snapshots.files.names import alike
-from tb_plugin.index.layout import relative
+from memboard.collector.format.names import EXPORT_MARK, PLUGIN_NAME
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
+from memboard.tb_plugin.formats.snapshots.files.names import alike
+from memboard.tb_plugin.index.layout import relative
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.formats.registry import Kind
-    from tb_plugin.index.looks import Looks
-    from tb_plugin.storage.contract import Entry, Status
+    from memboard.tb_plugin.formats.registry import Kind
+    from memboard.tb_plugin.index.looks import Looks
+    from memboard.tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]
     """Of a directory: its file system, and which it is there."""

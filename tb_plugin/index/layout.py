@@ -17,16 +17,16 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.names import DUMPS_DIR
-from tb_plugin.formats.found_files import Candidate
-from tb_plugin.formats.registry import FORMATS
-from tb_plugin.formats.snapshots.files.names import is_layout
-from tb_plugin.index.listing import FoundRun
+from memboard.collector.format.names import DUMPS_DIR
+from memboard.tb_plugin.formats.found_files import Candidate
+from memboard.tb_plugin.formats.registry import FORMATS
+from memboard.tb_plugin.formats.snapshots.files.names import is_layout
+from memboard.tb_plugin.index.listing import FoundRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.formats.registry import Kind
+    from memboard.tb_plugin.formats.registry import Kind
 
 _NEAR: Final = 2
 """Directories between a run's and one with traces of it."""

@@ -9,19 +9,19 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tb_plugin.formats.recording.listing import FileKey, RankFileListing
-from tb_plugin.formats.registry import FORMATS, Kind, MadeOf
-from tb_plugin.formats.traces.files.heads import mark_of
+from memboard.tb_plugin.formats.recording.listing import FileKey, RankFileListing
+from memboard.tb_plugin.formats.registry import FORMATS, Kind, MadeOf
+from memboard.tb_plugin.formats.traces.files.heads import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tb_plugin.api.base import Problem
-    from tb_plugin.formats.found_files import Candidate, FoundFiles
-    from tb_plugin.formats.memprofiler.listing import DumpListing
-    from tb_plugin.formats.recording.frames.parts import Part
-    from tb_plugin.formats.snapshots.files.listing import SnapshotListing
-    from tb_plugin.formats.traces.files.listing import TraceListing
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.formats.found_files import Candidate, FoundFiles
+    from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
+    from memboard.tb_plugin.formats.recording.frames.parts import Part
+    from memboard.tb_plugin.formats.snapshots.files.listing import SnapshotListing
+    from memboard.tb_plugin.formats.traces.files.listing import TraceListing
 
 __all__ = ("FileKey", "FoundRun", "MadeOf")
 

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlparse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tb_plugin.formats.registry import Kind
-    from tb_plugin.index.listing import FoundRun
-    from tb_plugin.storage.urls import Url
+    from memboard.tb_plugin.formats.registry import Kind
+    from memboard.tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.storage.urls import Url
 
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 _SECRETS = re.compile(r"(?<=//)[^/@]*@|[?#].*")
@@ -80,7 +80,7 @@ def _logdir(shown: str, name: str) -> Logdir:
 
 def remote_logdir(url: str, name: str = "") -> Logdir:
     """A logdir at a store."""
-    from tb_plugin.storage.urls import parse_url
+    from memboard.tb_plugin.storage.urls import parse_url
 
     try:
         parsed = parse_url(url)
@@ -120,10 +120,14 @@ class Given:
 
 def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     """Runs of single files, one for each directory with the files of its layout."""
-    from tb_plugin.formats.found_files import Candidate
-    from tb_plugin.formats.registry import SNAPSHOTS, UnknownFormatError, format_of
-    from tb_plugin.index.layout import run_folder, run_id
-    from tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.formats.found_files import Candidate
+    from memboard.tb_plugin.formats.registry import (
+        SNAPSHOTS,
+        UnknownFormatError,
+        format_of,
+    )
+    from memboard.tb_plugin.index.layout import run_folder, run_id
+    from memboard.tb_plugin.index.listing import FoundRun
 
     root = os.sep
     found: dict[str, dict[tuple[Kind, str], list[Candidate]]] = {}

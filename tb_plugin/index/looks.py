@@ -10,15 +10,21 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, TRACES, is_damaged, look
-from tb_plugin.formats.snapshots.files import names as snapshot_names
-from tb_plugin.storage import StorageError, at, is_inside, is_remote
+from memboard.tb_plugin.formats.registry import (
+    FORMATS,
+    SNAPSHOTS,
+    TRACES,
+    is_damaged,
+    look,
+)
+from memboard.tb_plugin.formats.snapshots.files import names as snapshot_names
+from memboard.tb_plugin.storage import StorageError, at, is_inside, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.formats.registry import Kind, Verdict
-    from tb_plugin.storage.contract import Entry
+    from memboard.tb_plugin.formats.registry import Kind, Verdict
+    from memboard.tb_plugin.storage.contract import Entry
 
 MAX_REMEMBERED: Final = 100_000
 """Files that are looked into, in all: their verdicts are kept."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.format.prediction import NOTE as PREDICTION
+from memboard.collector.format.prediction import NOTE as PREDICTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.format.records import Note
-    from tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.collector.format.records import Note
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
 _MAX_TEXT: Final = 500
 _EVERY_RANK: Final = frozenset(

@@ -5,29 +5,29 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import counted
-from tb_plugin import storage
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.recording.frames.parts import PartsReader
-from tb_plugin.formats.recording.frames.scan import ends_cut_off
-from tb_plugin.formats.recording.tail import named
-from tb_plugin.formats.registry import fault_of
-from tb_plugin.storage import StorageError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.recording.frames.parts import PartsReader
+from memboard.tb_plugin.formats.recording.frames.scan import ends_cut_off
+from memboard.tb_plugin.formats.recording.tail import named
+from memboard.tb_plugin.formats.registry import fault_of
+from memboard.tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.format.records import How
-    from tb_plugin.api.findings import Severity
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.found_files import FoundFiles
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.snapshots.files.listing import (
+    from memboard.collector.format.records import How
+    from memboard.tb_plugin.api.findings import Severity
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.found_files import FoundFiles
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.snapshots.files.listing import (
         FoundSnapshot,
         FoundSnapshots,
     )
-    from tb_plugin.index.logdirs import Logdir
-    from tb_plugin.worker.cache import FileKey
+    from memboard.tb_plugin.index.logdirs import Logdir
+    from memboard.tb_plugin.worker.cache import FileKey
 
 _MAX_PLACES: Final = 4
 

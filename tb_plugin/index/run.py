@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import storage
-from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.formats.recording.rank_file import RankFile
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
-from tb_plugin.formats.traces.files.listing import FoundTraces
-from tb_plugin.index.catalogue import Catalogue
-from tb_plugin.index.notes import RunNotes
-from tb_plugin.index.problems import (
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.analysis.ranks.attempts import Start, grouped
+from memboard.tb_plugin.formats.recording.rank_file import RankFile
+from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshots
+from memboard.tb_plugin.formats.traces.files.listing import FoundTraces
+from memboard.tb_plugin.index.catalogue import Catalogue
+from memboard.tb_plugin.index.notes import RunNotes
+from memboard.tb_plugin.index.problems import (
     FileProblems,
     being_simulated,
     overlap_problem,
@@ -29,18 +29,18 @@ from tb_plugin.index.problems import (
     settled_at,
     worst_first,
 )
-from tb_plugin.jobs.history_list import HistoryList
+from memboard.tb_plugin.jobs.history_list import HistoryList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
-    from tb_plugin.api.base import Problem
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.memprofiler.imports import Imports
-    from tb_plugin.formats.recording.frames.parts import Part
-    from tb_plugin.index.listing import FileKey, FoundRun, MadeOf
-    from tb_plugin.worker.cache import FileKey as ContentKey
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.memprofiler.imports import Imports
+    from memboard.tb_plugin.formats.recording.frames.parts import Part
+    from memboard.tb_plugin.index.listing import FileKey, FoundRun, MadeOf
+    from memboard.tb_plugin.worker.cache import FileKey as ContentKey
 
 NO_TRACES: Final = FoundTraces()
 
@@ -90,7 +90,7 @@ class Run:
         self.imported: Imports | None = None
         """What another tool's files hold, where the run is made of them."""
         if found.imports is not None:
-            from tb_plugin.formats.memprofiler.imports import Imports
+            from memboard.tb_plugin.formats.memprofiler.imports import Imports
 
             self.imported = Imports()
         self.snapshots = FoundSnapshots()

@@ -12,19 +12,19 @@ import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.cache import Cache
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.formats.recording.series import SeriesReader
-from tb_plugin.index.run import Run
-from tb_plugin.index.walk import Index
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.formats.recording.series import SeriesReader
+from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.index.walk import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tb_plugin.api.base import ForeignFiles, Problem
-    from tb_plugin.budget import Budget
-    from tb_plugin.index.listing import FoundRun
-    from tb_plugin.index.logdirs import Logdir
+    from memboard.tb_plugin.api.base import ForeignFiles, Problem
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.index.logdirs import Logdir
 
 CACHE_BYTES: Final = 96 << 20
 REQUEST_SECONDS: Final = 3.0

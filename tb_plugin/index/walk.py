@@ -20,21 +20,25 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import DUMPS_DIR, RANK_FILES_DIR, parse_rank_file_name
-from tb_plugin import storage
-from tb_plugin.api.base import ForeignFiles, Problem
-from tb_plugin.formats.found_files import MAX_PROBLEMS
-from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
-from tb_plugin.index.layout import OtherRuns, relative, run_name
-from tb_plugin.index.listing import FoundRun
-from tb_plugin.index.looks import Looks
-from tb_plugin.index.problems import problems_at
+from memboard.collector.format.names import (
+    DUMPS_DIR,
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+)
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.base import ForeignFiles, Problem
+from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
+from memboard.tb_plugin.index.layout import OtherRuns, relative, run_name
+from memboard.tb_plugin.index.listing import FoundRun
+from memboard.tb_plugin.index.looks import Looks
+from memboard.tb_plugin.index.problems import problems_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tb_plugin.index.folders import ForeignKind, Place
-    from tb_plugin.index.logdirs import Logdir
+    from memboard.tb_plugin.index.folders import ForeignKind, Place
+    from memboard.tb_plugin.index.logdirs import Logdir
 
 MAX_DIRECTORIES: Final = 100_000
 _WALK_SECONDS: Final = 0.5

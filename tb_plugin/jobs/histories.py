@@ -6,31 +6,31 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.errors import CorruptError
-from tb_plugin.analysis.snapshots.snapshot import SnapshotError
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.recording.captures import capture_of
-from tb_plugin.jobs.history_list import FoundHistory, OwnCapture
-from tb_plugin.jobs.job import Job, Jobs
-from tb_plugin.jobs.open_history import Capacity, OpenHistory
-from tb_plugin.jobs.replays import (
+from memboard.collector.format.errors import CorruptError
+from memboard.tb_plugin.analysis.snapshots.snapshot import SnapshotError
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.recording.captures import capture_of
+from memboard.tb_plugin.jobs.history_list import FoundHistory, OwnCapture
+from memboard.tb_plugin.jobs.job import Job, Jobs
+from memboard.tb_plugin.jobs.open_history import Capacity, OpenHistory
+from memboard.tb_plugin.jobs.replays import (
     is_worth_caching,
     key_of_content,
     read_replays,
     write_replays,
 )
-from tb_plugin.worker.errors import RefusedError
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
-    from tb_plugin.index.run import Run
-    from tb_plugin.worker.cache import FileKey
+    from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.worker.cache import FileKey
 
     HistoryJob: TypeAlias = Job[FoundHistory, OpenHistory]
 

@@ -10,20 +10,23 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.calls import HistoryReference
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.formats.recording.captures import captures_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.records import CaptureEntry
-    from tb_plugin.api.histories import HistoryOrigin
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.snapshots.files.listing import FoundSnapshot, FoundSnapshots
-    from tb_plugin.formats.snapshots.files.names import Context
-    from tb_plugin.index.run import AttemptFiles, Run
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.api.histories import HistoryOrigin
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.snapshots.files.listing import (
+        FoundSnapshot,
+        FoundSnapshots,
+    )
+    from memboard.tb_plugin.formats.snapshots.files.names import Context
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
 
 _CAPTURE_ID: Final = re.compile(r"(\d{1,8})-(.{1,200})-(\d{1,18})", re.DOTALL)
 _ENDS: Final = {

@@ -12,10 +12,10 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from collector.format.errors import CorruptError, FormatError
-from tb_plugin.api.base import Problem
-from tb_plugin.contract.errors import NotReadyError, RequestError
-from tb_plugin.worker.errors import ImportFailedError
+from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.contract.errors import NotReadyError, RequestError
+from memboard.tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

@@ -14,34 +14,34 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from tb_plugin.analysis.allocator import groups
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.replay import Replay, oddities_of
-from tb_plugin.analysis.allocator.selection import everything, selected
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.categories.forward_modules import forward_modules
-from tb_plugin.analysis.snapshots.marks import marks_of
-from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
-from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
+from memboard.tb_plugin.analysis.allocator import groups
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from memboard.tb_plugin.analysis.allocator.selection import everything, selected
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.categories.forward_modules import forward_modules
+from memboard.tb_plugin.analysis.snapshots.marks import marks_of
+from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
+from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.allocator.groups import Groups
-    from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.allocator.replay import Replayed
-    from tb_plugin.analysis.allocator.selection import Selection
-    from tb_plugin.analysis.categories.attribution import Attribution
-    from tb_plugin.analysis.categories.forward_modules import ForwardModules
-    from tb_plugin.analysis.snapshots.marks import Marks
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
-    from tb_plugin.analysis.snapshots.steps import Spans, Steps
-    from tb_plugin.api.blocks import AllocationColour
-    from tb_plugin.worker.cache import FileKey
+    from memboard.tb_plugin.analysis.allocator.groups import Groups
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from memboard.tb_plugin.analysis.allocator.replay import Replayed
+    from memboard.tb_plugin.analysis.allocator.selection import Selection
+    from memboard.tb_plugin.analysis.categories.attribution import Attribution
+    from memboard.tb_plugin.analysis.categories.forward_modules import ForwardModules
+    from memboard.tb_plugin.analysis.snapshots.marks import Marks
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from memboard.tb_plugin.analysis.snapshots.steps import Spans, Steps
+    from memboard.tb_plugin.api.blocks import AllocationColour
+    from memboard.tb_plugin.worker.cache import FileKey
 
     Ints: TypeAlias = npt.NDArray[Any]
 

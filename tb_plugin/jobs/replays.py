@@ -19,28 +19,28 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from collector.format.memory import CATEGORIES
-from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
-from tb_plugin.analysis.allocator.replay import VERSION, Replayed
-from tb_plugin.analysis.allocator.segment_spans import Reserved
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
-from tb_plugin.analysis.snapshots.marks import KINDS, Marks
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.columns import NotColumnsError, write_columns
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
+from memboard.tb_plugin.analysis.allocator.replay import VERSION, Replayed
+from memboard.tb_plugin.analysis.allocator.segment_spans import Reserved
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
+from memboard.tb_plugin.analysis.snapshots.marks import KINDS, Marks
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.columns import NotColumnsError, write_columns
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from collector.format.records import CaptureTable
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-    from tb_plugin.worker.cache import ColumnCache
-    from tb_plugin.worker.columns import Table
+    from memboard.collector.format.records import CaptureTable
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.worker.cache import ColumnCache
+    from memboard.tb_plugin.worker.columns import Table
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -10,28 +10,28 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.names import rank_file_stem
-from tb_plugin import storage
-from tb_plugin.analysis.ranks.share import share_of
-from tb_plugin.formats.found_files import file_id
-from tb_plugin.formats.plain_files import PlainFile, plain_file
-from tb_plugin.formats.recording.captures import CaptureMetas, traces_of
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.formats.traces.files.listing import FoundTrace
-from tb_plugin.formats.traces.files.names import is_trace
-from tb_plugin.jobs.trace_sources import FoundSource
-from tb_plugin.worker.cache import FileKey
+from memboard.collector.format.names import rank_file_stem
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.analysis.ranks.share import share_of
+from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.plain_files import PlainFile, plain_file
+from memboard.tb_plugin.formats.recording.captures import CaptureMetas, traces_of
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
+from memboard.tb_plugin.formats.traces.files.names import is_trace
+from memboard.tb_plugin.jobs.trace_sources import FoundSource
+from memboard.tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.api.base import Problem
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.trace_sources import TraceJob
-    from tb_plugin.worker.importer import Importer
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.trace_sources import TraceJob
+    from memboard.tb_plugin.worker.importer import Importer
 
 
 _MAX_PATH: Final = 1024

@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.spans.events import events_of
-from tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
-from tb_plugin.analysis.time.intervals import union
-from tb_plugin.analysis.time.profiled_steps import Steps, steps_of
-from tb_plugin.analysis.time.slice_roles import Role, slice_roles
-from tb_plugin.analysis.trace.counters import with_counters
-from tb_plugin.analysis.trace.texts import are
-from tb_plugin.analysis.trace.tiles import TraceTiles
-from tb_plugin.api.base import Problem
-from tb_plugin.contract.errors import NotReadyError
-from tb_plugin.formats.recording.captures import capture_of, captures_of
-from tb_plugin.jobs.job import Job, Jobs, Note
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.spans.events import events_of
+from memboard.tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
+from memboard.tb_plugin.analysis.time.intervals import union
+from memboard.tb_plugin.analysis.time.profiled_steps import Steps, steps_of
+from memboard.tb_plugin.analysis.time.slice_roles import Role, slice_roles
+from memboard.tb_plugin.analysis.trace.counters import with_counters
+from memboard.tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.trace.tiles import TraceTiles
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.formats.recording.captures import capture_of, captures_of
+from memboard.tb_plugin.jobs.job import Job, Jobs, Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.records import Capture, CaptureEntry
-    from tb_plugin.analysis.spans.events import SpanEvent
-    from tb_plugin.analysis.time.intervals import Ranges
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.api.trace import TraceSourceKind
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.records import Capture, CaptureEntry
+    from memboard.tb_plugin.analysis.spans.events import SpanEvent
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.api.trace import TraceSourceKind
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
 
 _logger = logging.getLogger("memboard")
 
@@ -104,7 +104,7 @@ class OpenSource:
 
     def matching(self, text: str) -> npt.NDArray[Any]:
         """By string: whether it holds a text; the last text is remembered."""
-        from tb_plugin.analysis.trace.totals import matching
+        from memboard.tb_plugin.analysis.trace.totals import matching
 
         known = self._searched
         if known is None or known[0] != text:

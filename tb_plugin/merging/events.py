@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 from msgspec import Raw
 
-from tb_plugin.formats.traces.bytes.chunks import Chunk, Chunks
-from tb_plugin.formats.traces.bytes.pieces import repairs, walk
-from tb_plugin.formats.traces.events import FAULTS
-from tb_plugin.formats.traces.times import (
+from memboard.tb_plugin.formats.traces.bytes.chunks import Chunk, Chunks
+from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
+from memboard.tb_plugin.formats.traces.events import FAULTS
+from memboard.tb_plugin.formats.traces.times import (
     EXACT_BELOW_US,
     from_digits,
     from_floats,

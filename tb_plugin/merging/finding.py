@@ -7,27 +7,31 @@ import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from collector.format.errors import FormatError
-from collector.format.sizes import counted
-from tb_plugin import storage
-from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
-from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
-from tb_plugin.formats.recording.captures import TRACE
-from tb_plugin.index.logdirs import Logdir
-from tb_plugin.index.walk import Index
-from tb_plugin.jobs.trace_files import artifact
-from tb_plugin.merging.heads import read_head
-from tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
-from tb_plugin.merging.recorded import SPANS, entries_of
-from tb_plugin.worker.errors import ImportFailedError
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
+from memboard.tb_plugin.analysis.ranks.clocks import (
+    UNCOMPARED,
+    RankClock,
+    recorded_clocks,
+)
+from memboard.tb_plugin.formats.recording.captures import TRACE
+from memboard.tb_plugin.index.logdirs import Logdir
+from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.jobs.trace_files import artifact
+from memboard.tb_plugin.merging.heads import read_head
+from memboard.tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
+from memboard.tb_plugin.merging.recorded import SPANS, entries_of
+from memboard.tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import AttemptFiles
-    from tb_plugin.merging.heads import AnyPath, ClockSync
-    from tb_plugin.merging.inputs import Ranks, Window
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import AttemptFiles
+    from memboard.tb_plugin.merging.heads import AnyPath, ClockSync
+    from memboard.tb_plugin.merging.inputs import Ranks, Window
 
 _MAX_MISSING: Final = 20
 _WINDOW_NS: Final = 10**9

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from tb_plugin import storage
-from tb_plugin.formats.file_size import size_of
-from tb_plugin.formats.traces.bytes.inflated import Inflated
-from tb_plugin.formats.traces.bytes.pieces import repairs
-from tb_plugin.formats.traces.files.names import parse_names
-from tb_plugin.formats.traces.times import NO_TIME
-from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS, base_at
-from tb_plugin.merging.events import Event, WholeEvents, plain
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.file_size import size_of
+from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.pieces import repairs
+from memboard.tb_plugin.formats.traces.files.names import parse_names
+from memboard.tb_plugin.formats.traces.times import NO_TIME
+from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS, base_at
+from memboard.tb_plugin.merging.events import Event, WholeEvents, plain
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from tb_plugin.formats.traces.bytes.chunks import Chunk
+    from memboard.tb_plugin.formats.traces.bytes.chunks import Chunk
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 Writer: TypeAlias = Literal["torch", "composer", "merged"]

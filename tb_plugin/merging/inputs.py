@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from tb_plugin.analysis.ranks.clocks import UNCOMPARED
+from memboard.tb_plugin.analysis.ranks.clocks import UNCOMPARED
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.ranks.clocks import RankClock
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.merging.heads import TraceHead
+    from memboard.tb_plugin.analysis.ranks.clocks import RankClock
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.merging.heads import TraceHead
 
 MAX_PROBLEMS: Final = 1000
 

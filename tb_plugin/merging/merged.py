@@ -10,24 +10,24 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.errors import FormatError
-from tb_plugin import storage
-from tb_plugin.formats.file_size import size_of
-from tb_plugin.formats.traces.files.heads import MAX_MARKS, mark_of
-from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
-from tb_plugin.merging.events import encoded, joined
-from tb_plugin.merging.heads import MERGED_KEY, opened
-from tb_plugin.merging.moving import MovedTrace, Shift
-from tb_plugin.merging.places import Numbers, Places
-from tb_plugin.merging.recorded import SPANS, Recorded, entries_of
-from tb_plugin.rank_set import RankSet
-from tb_plugin.worker.errors import ImportFailedError
+from memboard.collector.format.errors import FormatError
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.file_size import size_of
+from memboard.tb_plugin.formats.traces.files.heads import MAX_MARKS, mark_of
+from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
+from memboard.tb_plugin.merging.events import encoded, joined
+from memboard.tb_plugin.merging.heads import MERGED_KEY, opened
+from memboard.tb_plugin.merging.moving import MovedTrace, Shift
+from memboard.tb_plugin.merging.places import Numbers, Places
+from memboard.tb_plugin.merging.recorded import SPANS, Recorded, entries_of
+from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
 
 _MINUTE_NS: Final = 60 * 10**9
 _MOST_COUNTERS: Final = 5_000_000

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Raw
 
-from collector.format.sizes import counted
-from tb_plugin.formats.traces.bytes.inflated import Inflated
-from tb_plugin.formats.traces.times import NO_TIME
-from tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
-from tb_plugin.merging.events import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.times import NO_TIME
+from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
+from memboard.tb_plugin.merging.events import (
     AnyEvent,
     Event,
     WholeEvents,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.ranks.clock_line import ClockLine
-    from tb_plugin.merging.places import Places
+    from memboard.tb_plugin.analysis.ranks.clock_line import ClockLine
+    from memboard.tb_plugin.merging.places import Places
 
     Ints = npt.NDArray[np.int64]
 

@@ -7,30 +7,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from collector.format.encoding.numeric import ABSENT
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.formats.recording.captures import (
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.formats.recording.captures import (
     TRACE,
     capture_of,
     captures_of,
     traces_of,
 )
-from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
-from tb_plugin.merging.events import plain
-from tb_plugin.merging.inputs import EVER
+from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
+from memboard.tb_plugin.merging.events import plain
+from memboard.tb_plugin.merging.inputs import EVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import Capture, CaptureEntry, ChunkRef, Schema
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.merging.events import AnyEvent
-    from tb_plugin.merging.inputs import Window
-    from tb_plugin.merging.moving import Shift
-    from tb_plugin.merging.places import Places
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import (
+        Capture,
+        CaptureEntry,
+        ChunkRef,
+        Schema,
+    )
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.merging.events import AnyEvent
+    from memboard.tb_plugin.merging.inputs import Window
+    from memboard.tb_plugin.merging.moving import Shift
+    from memboard.tb_plugin.merging.places import Places
 
     Row = dict[str, Any]
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from tb_plugin.analysis.findings.conditions import Setup, recorded_setup
-from tb_plugin.api.overview import Recorded
-from tb_plugin.budget import Budget
-from tb_plugin.contract.routes import Asked, Q, Q_co, route
-from tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
-from tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
+from memboard.tb_plugin.analysis.findings.conditions import Setup, recorded_setup
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.routes import Asked, Q, Q_co, route
+from memboard.tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
+from memboard.tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.contract.parameters import Query
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.contract.parameters import Query
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.server.state import State
 
     V = TypeVar("V", bound=Callable[..., object])
 

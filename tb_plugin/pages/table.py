@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from tb_plugin.api.tables import TableColumn, TableRows
-from tb_plugin.contract.wire import f64
+from memboard.tb_plugin.api.tables import TableColumn, TableRows
+from memboard.tb_plugin.contract.wire import f64
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.tables import ColumnUnit
-    from tb_plugin.pages.profile.asked import TableQuery
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.api.tables import ColumnUnit
+    from memboard.tb_plugin.pages.profile.asked import TableQuery
 
 MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Response
 
-from tb_plugin.contract.errors import HostError, TokenError
+from memboard.tb_plugin.contract.errors import HostError, TokenError
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from werkzeug.wrappers import Response
 
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.respond import finish, not_modified
-from tb_plugin.docs import FOLDER, NAMES, PAGES, text_of, title_of
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.respond import finish, not_modified
+from memboard.tb_plugin.docs import FOLDER, NAMES, PAGES, text_of, title_of
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request

@@ -17,15 +17,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from collector.core.private_folder import TemporaryFolder
-from collector.format.sizes import counted
-from tb_plugin.api.drop import DropResponse
-from tb_plugin.contract.errors import BadRequestError, RequestError
-from tb_plugin.formats.found_files import Candidate, file_id
-from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
-from tb_plugin.index.layout import run_id
-from tb_plugin.index.listing import FoundRun
-from tb_plugin.server.incoming import pieces_of
+from memboard.collector.core.private_folder import TemporaryFolder
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.api.drop import DropResponse
+from memboard.tb_plugin.contract.errors import BadRequestError, RequestError
+from memboard.tb_plugin.formats.found_files import Candidate, file_id
+from memboard.tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
+from memboard.tb_plugin.index.layout import run_id
+from memboard.tb_plugin.index.listing import FoundRun
+from memboard.tb_plugin.server.incoming import pieces_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request
 
-    from tb_plugin.formats.registry import Kind
+    from memboard.tb_plugin.formats.registry import Kind
 
 
 class Dropped(NamedTuple):

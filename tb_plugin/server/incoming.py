@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import counted
-from tb_plugin.contract.errors import StalledError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.contract.errors import StalledError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

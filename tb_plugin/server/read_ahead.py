@@ -28,14 +28,14 @@ import time
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.budget import Budget
+from memboard.tb_plugin.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")
 

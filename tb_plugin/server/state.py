@@ -11,31 +11,35 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import envelope
-from tb_plugin.index.store import CHECK_SECONDS, Store, glance
-from tb_plugin.jobs.lazy import LazyCache
-from tb_plugin.pages.overview.facts import FactsReader
-from tb_plugin.pages.overview.losses import LossReader
-from tb_plugin.pages.overview.runs import summary_of
-from tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
-from tb_plugin.pages.overview.standings import by_need, standing_of, while_reading
-from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
-from tb_plugin.server.drop import Drops
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import envelope
+from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
+from memboard.tb_plugin.jobs.lazy import LazyCache
+from memboard.tb_plugin.pages.overview.facts import FactsReader
+from memboard.tb_plugin.pages.overview.losses import LossReader
+from memboard.tb_plugin.pages.overview.runs import summary_of
+from memboard.tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
+from memboard.tb_plugin.pages.overview.standings import (
+    by_need,
+    standing_of,
+    while_reading,
+)
+from memboard.tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
+from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.api.base import RunStanding, RunSummary
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.listing import FoundRun
-    from tb_plugin.index.logdirs import Logdir
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import Histories
-    from tb_plugin.pages.trace.asked import RunTraces
-    from tb_plugin.worker.importer import Importer
+    from memboard.tb_plugin.api.base import RunStanding, RunSummary
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.index.logdirs import Logdir
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.histories import Histories
+    from memboard.tb_plugin.pages.trace.asked import RunTraces
+    from memboard.tb_plugin.worker.importer import Importer
 
 PICKER_SECONDS: Final = 0.5
 """Time of the run picker for reading."""
@@ -95,7 +99,7 @@ class State:
                 yet.
             HeldError: the client holds the answer already.
         """
-        from tb_plugin.contract.respond import respond
+        from memboard.tb_plugin.contract.respond import respond
 
         self._asked.append(name)
         try:
@@ -112,7 +116,7 @@ class State:
         """The one importer of other tools' files, so that few are read at a time."""
 
         def make() -> Importer:
-            from tb_plugin.worker.importer import Importer
+            from memboard.tb_plugin.worker.importer import Importer
 
             return Importer()
 
@@ -123,7 +127,7 @@ class State:
         """The histories that are open, or being opened."""
 
         def make() -> Histories:
-            from tb_plugin.jobs.histories import Histories
+            from memboard.tb_plugin.jobs.histories import Histories
 
             return Histories(self.importer)
 
@@ -134,7 +138,7 @@ class State:
         """The traces of runs, and what is open of them."""
 
         def make() -> RunTraces:
-            from tb_plugin.pages.trace.asked import RunTraces
+            from memboard.tb_plugin.pages.trace.asked import RunTraces
 
             return RunTraces(self)
 
@@ -146,7 +150,7 @@ class State:
         Raises:
             RequestError: it is not taken.
         """
-        from tb_plugin.contract.respond import fresh_answer
+        from memboard.tb_plugin.contract.respond import fresh_answer
 
         candidate = self.drops.receive(request)
         run = self.store.hand_over(lambda: self.drops.add(candidate))
@@ -177,7 +181,7 @@ class State:
         return summaries, by_need(standings, summaries)
 
     def _worst_title(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
-        from tb_plugin.pages.findings.findings import worst_title
+        from memboard.tb_plugin.pages.findings.findings import worst_title
 
         return worst_title(self, run, summary, budget)
 
@@ -205,20 +209,20 @@ class State:
 
     def open_ahead(self, path: str) -> None:
         """Begin to open a history's file that was named one by one; nobody waits."""
-        from tb_plugin.pages.histories.asked import begin
+        from memboard.tb_plugin.pages.histories.asked import begin
 
         begin(self, path)
 
     def open_trace_ahead(self, run_id: str) -> None:
         """Begin to open the trace that a run's Overview shows first, if it has any."""
-        from tb_plugin.pages.profile.asked import begin
+        from memboard.tb_plugin.pages.profile.asked import begin
 
         if self.store.run(run_id).traces:
             begin(self, run_id)
 
     def judge_ahead(self, run_id: str) -> bool:
         """Read some snapshots of a run, for its standing; whether more are left."""
-        from tb_plugin.pages.histories.files import judge_ahead
+        from memboard.tb_plugin.pages.histories.files import judge_ahead
 
         return judge_ahead(self, run_id)
 

@@ -11,13 +11,13 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.storage.contract import PendingError, StorageError
-from tb_plugin.storage.local import LOCAL
+from memboard.tb_plugin.storage.contract import PendingError, StorageError
+from memboard.tb_plugin.storage.local import LOCAL
 
 if TYPE_CHECKING:
-    from tb_plugin.storage.contract import Storage
-    from tb_plugin.storage.remote import Remote
-    from tb_plugin.storage.urls import Url
+    from memboard.tb_plugin.storage.contract import Storage
+    from memboard.tb_plugin.storage.remote import Remote
+    from memboard.tb_plugin.storage.urls import Url
 
 __all__ = [
     "LOCAL",
@@ -72,7 +72,7 @@ def remote_at(path: str) -> Remote:
 
 def mount(url: Url) -> Remote:
     """Make a store known by what a person wrote; asks it for nothing yet."""
-    from tb_plugin.storage.remote import Remote
+    from memboard.tb_plugin.storage.remote import Remote
 
     with _lock:
         if url.root not in _mounted:

@@ -14,16 +14,16 @@ import time
 from concurrent.futures import TimeoutError as OverdueError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.cache import Cache
-from tb_plugin.storage.contract import PendingError, StorageError
-from tb_plugin.storage.refusals import away
-from tb_plugin.storage.workers import Workers
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.storage.contract import PendingError, StorageError
+from memboard.tb_plugin.storage.refusals import away
+from memboard.tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from tb_plugin.storage.contract import Status
+    from memboard.tb_plugin.storage.contract import Status
 
 BLOCK: Final = 1 << 16
 _SMALL: Final = 4 * BLOCK

@@ -6,13 +6,13 @@ import errno
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tb_plugin.storage.contract import StorageError
-from tb_plugin.storage.refusals import refusal_of
+from memboard.tb_plugin.storage.contract import StorageError
+from memboard.tb_plugin.storage.refusals import refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tb_plugin.storage.urls import Url
+    from memboard.tb_plugin.storage.urls import Url
 
 _T = TypeVar("_T")
 

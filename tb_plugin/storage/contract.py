@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     import os
 
-    from tb_plugin.storage.entries import RemoteEntry
-    from tb_plugin.storage.local import Local, LocalFile
-    from tb_plugin.storage.remote import Remote, RemoteFile
+    from memboard.tb_plugin.storage.entries import RemoteEntry
+    from memboard.tb_plugin.storage.local import Local, LocalFile
+    from memboard.tb_plugin.storage.remote import Remote, RemoteFile
 
 
 class StorageError(OSError):

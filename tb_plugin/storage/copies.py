@@ -7,8 +7,8 @@ import tempfile
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import counted
-from tb_plugin.storage.contract import StorageError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.storage.contract import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tb_plugin.storage.contract import FixedStatus
+from memboard.tb_plugin.storage.contract import FixedStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

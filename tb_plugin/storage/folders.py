@@ -13,13 +13,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.storage.contract import StorageError
-from tb_plugin.storage.entries import entry_of
+from memboard.tb_plugin.storage.contract import StorageError
+from memboard.tb_plugin.storage.entries import entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tb_plugin.storage.entries import RemoteEntry
+    from memboard.tb_plugin.storage.entries import RemoteEntry
 
 MAX_FOLDERS: Final = 100_000
 MAX_ENTRIES: Final = 1_000_000

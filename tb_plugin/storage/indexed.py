@@ -14,19 +14,24 @@ import weakref
 from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any
 
-from collector.format.errors import FormatError
-from collector.format.names import RUN_INDEX
-from tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
-from tb_plugin.storage.contract import StorageError
-from tb_plugin.storage.copies import nameless_copy
-from tb_plugin.storage.run_index import HEAD_BYTES, MAX_BYTES, decode_head, head_length
-from tb_plugin.storage.workers import Workers
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.names import RUN_INDEX
+from memboard.tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
+from memboard.tb_plugin.storage.contract import StorageError
+from memboard.tb_plugin.storage.copies import nameless_copy
+from memboard.tb_plugin.storage.run_index import (
+    HEAD_BYTES,
+    MAX_BYTES,
+    decode_head,
+    head_length,
+)
+from memboard.tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from tb_plugin.storage.entries import RemoteEntry
+    from memboard.tb_plugin.storage.entries import RemoteEntry
 
 _logger = logging.getLogger(__name__)
 

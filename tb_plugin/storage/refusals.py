@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Final
 
-from collector.mirror.refusals import EXTRAS
-from collector.mirror.refusals import refusal_of as sorted_refusal
-from tb_plugin.storage.contract import StorageError
+from memboard.collector.mirror.refusals import EXTRAS
+from memboard.collector.mirror.refusals import refusal_of as sorted_refusal
+from memboard.tb_plugin.storage.contract import StorageError
 
 if TYPE_CHECKING:
-    from tb_plugin.storage.urls import Url
+    from memboard.tb_plugin.storage.urls import Url
 
 _CREDENTIALS: Final = {
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the"

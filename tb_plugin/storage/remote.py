@@ -16,25 +16,25 @@ import time
 from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
-from tb_plugin.storage.connection import Connection
-from tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
-from tb_plugin.storage.copies import changed, nameless_copy
-from tb_plugin.storage.entries import tag_of
-from tb_plugin.storage.folders import Folders
-from tb_plugin.storage.indexed import Indexed
-from tb_plugin.storage.refusals import away
-from tb_plugin.storage.workers import Workers
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
+from memboard.tb_plugin.storage.connection import Connection
+from memboard.tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
+from memboard.tb_plugin.storage.copies import changed, nameless_copy
+from memboard.tb_plugin.storage.entries import tag_of
+from memboard.tb_plugin.storage.folders import Folders
+from memboard.tb_plugin.storage.indexed import Indexed
+from memboard.tb_plugin.storage.refusals import away
+from memboard.tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from tb_plugin.storage.contract import Status
-    from tb_plugin.storage.entries import RemoteEntry
-    from tb_plugin.storage.folders import Known
-    from tb_plugin.storage.urls import Url
+    from memboard.tb_plugin.storage.contract import Status
+    from memboard.tb_plugin.storage.entries import RemoteEntry
+    from memboard.tb_plugin.storage.folders import Known
+    from memboard.tb_plugin.storage.urls import Url
 
 _NUM_LISTERS: Final = 4
 _BUFFER: Final = 1 << 20

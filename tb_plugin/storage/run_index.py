@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import google_crc32c
 
-from collector.format.errors import CorruptError
+from memboard.collector.format.errors import CorruptError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,8 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from collector.core.private_folder import TemporaryFolder, cache_home, private_folder
-from tb_plugin.worker.columns import (
+from memboard.collector.core.private_folder import (
+    TemporaryFolder,
+    cache_home,
+    private_folder,
+)
+from memboard.tb_plugin.worker.columns import (
     ColumnTables,
     NotColumnsError,
     open_columns,
@@ -27,7 +31,7 @@ from tb_plugin.worker.columns import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.storage.contract import Status
+    from memboard.tb_plugin.storage.contract import Status
 
 _logger = logging.getLogger(__name__)
 

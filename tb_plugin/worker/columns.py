@@ -31,7 +31,7 @@ from typing import (
 import msgspec
 import numpy as np
 
-from collector.format.sizes import counted
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -22,18 +22,18 @@ from itertools import count
 from typing import IO, TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-from tb_plugin import storage
-from tb_plugin.storage.contract import FixedStatus
-from tb_plugin.worker.cache import ColumnCache, FileKey
-from tb_plugin.worker.columns import ColumnTables, NotColumnsError
-from tb_plugin.worker.errors import (
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.storage.contract import FixedStatus
+from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
+from memboard.tb_plugin.worker.columns import ColumnTables, NotColumnsError
+from memboard.tb_plugin.worker.errors import (
     REPORT,
     FileError,
     ImportFailedError,
     ReaderError,
 )
-from tb_plugin.worker.limits import GZIP, Kind, Limits, content_bytes
-from tb_plugin.worker.process import Order, SetAsideError, WorkerProcess
+from memboard.tb_plugin.worker.limits import GZIP, Kind, Limits, content_bytes
+from memboard.tb_plugin.worker.process import Order, SetAsideError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from collector.core.control_group import machine_bytes
+from memboard.collector.core.control_group import machine_bytes
 
 MIB: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"
@@ -69,7 +69,7 @@ class Kind(NamedTuple):
 
 SNAPSHOT: Final = Kind(
     name="snapshot",
-    module="tb_plugin.formats.snapshots.snapshot_file",
+    module="memboard.tb_plugin.formats.snapshots.snapshot_file",
     version=2,
     memory_bytes=384 * MIB,
     memory_per_byte=32.0,
@@ -82,7 +82,7 @@ SNAPSHOT: Final = Kind(
 )
 TRACE: Final = Kind(
     name="trace",
-    module="tb_plugin.formats.traces.trace_file",
+    module="memboard.tb_plugin.formats.traces.trace_file",
     version=6,
     memory_bytes=512 * MIB,
     memory_per_byte=2.0,

@@ -7,9 +7,9 @@ import io
 from contextlib import suppress
 from importlib import import_module
 
-from tb_plugin.worker import process
-from tb_plugin.worker.errors import ImportFailedError
-from tb_plugin.worker.limits import KINDS
+from memboard.tb_plugin.worker import process
+from memboard.tb_plugin.worker.errors import ImportFailedError
+from memboard.tb_plugin.worker.limits import KINDS
 
 __all__ = ["process"]
 

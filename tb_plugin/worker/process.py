@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
-from tb_plugin.worker.errors import (
+from memboard.tb_plugin.worker.errors import (
     REPORT,
     FileError,
     ImportFailedError,
@@ -31,17 +31,17 @@ from tb_plugin.worker.errors import (
     ReaderError,
     error_of,
 )
-from tb_plugin.worker.limits import cpu_seconds_of
-from tb_plugin.worker.reading import MAX_MESSAGE, Forked, Message, Task
+from memboard.tb_plugin.worker.limits import cpu_seconds_of
+from memboard.tb_plugin.worker.reading import MAX_MESSAGE, Forked, Message, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.worker.limits import Kind, Limits
+    from memboard.tb_plugin.worker.limits import Kind, Limits
 
 _LOOK_S: Final = 0.1
 _FORKS: Final = hasattr(os, "fork")
-_PRELOAD: Final = ("tb_plugin.worker.preload",)
+_PRELOAD: Final = ("memboard.tb_plugin.worker.preload",)
 _ENVIRONMENT: Final = {
     # Nothing is imported from where TensorBoard happens to be started (Python 3.11).
     "PYTHONSAFEPATH": "1",

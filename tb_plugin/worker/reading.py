@@ -18,9 +18,15 @@ from typing import IO, Final, NoReturn
 
 import msgspec
 
-from tb_plugin.worker.columns import write_columns
-from tb_plugin.worker.errors import REPORT, ImportFailedError
-from tb_plugin.worker.limits import Kind, Limits, apply, give_way, memory_remedy
+from memboard.tb_plugin.worker.columns import write_columns
+from memboard.tb_plugin.worker.errors import REPORT, ImportFailedError
+from memboard.tb_plugin.worker.limits import (
+    Kind,
+    Limits,
+    apply,
+    give_way,
+    memory_remedy,
+)
 
 MAX_MESSAGE: Final = 1 << 16
 _READ_SHARE: Final = 0.9

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector.core import lifecycle
+from memboard.collector.core import lifecycle
 from tests.examples_of_properties import load_profile
 from tests.patience.sitecustomize import LIMITS
 
@@ -18,11 +18,11 @@ NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 ENDS = (
-    "collector.engine",
-    "collector.writing.writer",
-    "collector.functions.windows",
+    "memboard.collector.engine",
+    "memboard.collector.writing.writer",
+    "memboard.collector.functions.windows",
 )
-ENDS += ("collector.afterwards.detached", "tb_plugin.cli.open")
+ENDS += ("memboard.collector.afterwards.detached", "memboard.tb_plugin.cli.open")
 """What waits at the end of a recording, and of a search, for what may hang."""
 
 

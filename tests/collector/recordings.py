@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import collector
-from collector.format.encoding.framing import Damage
-from collector.format.encoding.numeric import ABSENT
-from collector.format.names import RANK_FILES_DIR
-from collector.format.records import (
+import memboard as mb
+from memboard.collector.format.encoding.framing import Damage
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.names import RANK_FILES_DIR
+from memboard.collector.format.records import (
     Capture,
     Close,
     Header,
@@ -150,6 +150,6 @@ ONLY_STEPS = {
 """Settings for tests that look at steps alone."""
 
 
-def record(run_dir: Path, **keywords: Any) -> collector.Recorder:
+def record(run_dir: Path, **keywords: Any) -> mb.Recorder:
     """A recording of steps alone."""
-    return collector.record(run_dir, **{**ONLY_STEPS, **keywords})
+    return mb.record(run_dir, **{**ONLY_STEPS, **keywords})

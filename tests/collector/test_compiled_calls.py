@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import read_only_file, record
 
 
@@ -37,20 +37,20 @@ def test_of_spans_and_moments_nothing_is_left_in_a_compiled_graph(tmp_path, is_o
 
     with record(tmp_path / "run", enabled=is_on) as rec:
 
-        @collector.profiled
+        @mb.profiled
         def inner(batch):
             return batch * 2
 
-        @collector.span("decorated")
+        @mb.span("decorated")
         def decorated(batch):
             return batch - 1
 
         @torch.compile(backend="eager", fullgraph=True)
         def forward(batch):
-            with collector.span("a"), rec.span("b", category="c", args={"n": 1}):
+            with mb.span("a"), rec.span("b", category="c", args={"n": 1}):
                 batch = inner(batch)
-            collector.instant("now", n=1)
-            collector.log({"queue": 1})
+            mb.instant("now", n=1)
+            mb.log({"queue": 1})
             rec.instant("now")
             rec.log({"queue": 1})
             rec.mark("here")

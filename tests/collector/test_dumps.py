@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-import collector
-from collector.afterwards import detached, dumps
-from collector.format.memory import NPP_ATTRS, RSS_ATTRS
-from collector.format.names import EXPORT_MARK
-from tb_plugin.cli import dumps as dumps_process
-from tb_plugin.cli import main
-from tb_plugin.formats.memprofiler.report import read_report
+import memboard as mb
+from memboard.collector.afterwards import detached, dumps
+from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
+from memboard.collector.format.names import EXPORT_MARK
+from memboard.tb_plugin.cli import dumps as dumps_process
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.formats.memprofiler.report import read_report
 from tests import programs
 from tests.collector.functions.models import Trainer
 from tests.collector.recordings import ONLY_STEPS, wait_until
@@ -28,7 +28,7 @@ from tests.collector.recordings import ONLY_STEPS, wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.afterwards.dumps import Pending
+    from memboard.collector.afterwards.dumps import Pending
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ SNAPPED = {
 def record(run_dir: Path, *asked: str, rank: int = 5, **settings: object) -> None:
     """Steps with a function whose second call, and all after it, are snapped."""
     settings = {**SNAPPED, **settings}
-    with collector.record(run_dir, rank=rank, dumps=asked, **settings) as rec:
+    with mb.record(run_dir, rank=rank, dumps=asked, **settings) as rec:
         for _ in range(3):
             with rec.span("work", memory=True):
                 pass
@@ -94,7 +94,7 @@ def test_memprofilers_file_has_the_keys_of_hooks_at_both_ends(tmp_path):
     config = tmp_path / "memprofiler.yaml"
     config.write_text(HOOKED)
     trainer = Trainer()
-    with collector.record(
+    with mb.record(
         tmp_path / "exp", config=config, rank=0, model=trainer.model, scalars=False
     ):
         for _ in range(4):
@@ -115,7 +115,7 @@ def test_memprofilers_file_has_the_keys_of_hooks_at_both_ends(tmp_path):
 def test_tables_of_modules_are_dumped_under_memprofilers_names(tmp_path):
     trainer = Trainer()
     settings = {**ONLY_STEPS, "functions": {"modules": "training_step"}}
-    with collector.record(
+    with mb.record(
         tmp_path / "exp",
         rank=1,
         model=trainer.model,
@@ -161,7 +161,7 @@ def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
 def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"dumps": "yaml", "dumps_dir": "mine"}
-    with collector.record(tmp_path / "exp", rank=0, **SNAPPED, **asked) as rec:
+    with mb.record(tmp_path / "exp", rank=0, **SNAPPED, **asked) as rec:
         for _ in range(3):
             with rec.span("work", memory=True):
                 pass
@@ -174,7 +174,7 @@ def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
 def test_an_error_in_training_is_still_training_s_and_dumped(tmp_path):
     def train() -> None:
         asked = "yaml"
-        with collector.record(tmp_path / "exp", rank=0, **SNAPPED, dumps=asked) as rec:
+        with mb.record(tmp_path / "exp", rank=0, **SNAPPED, dumps=asked) as rec:
             for number in range(5):
                 with rec.span("work", memory=True):
                     assert 1 / (3 - number)
@@ -244,7 +244,7 @@ def test_what_is_left_the_next_start_finishes(tmp_path, monkeypatch):
         patched.setattr(detached, "start", lambda *_: None)
         record(tmp_path / "exp", "yaml")
     assert [one.status for one in notes(tmp_path / "exp")] == ["waiting"]
-    with collector.record(tmp_path / "exp", rank=5, **SNAPPED, dumps="yaml"):
+    with mb.record(tmp_path / "exp", rank=5, **SNAPPED, dumps="yaml"):
         written(tmp_path / "exp")
         assert names_in(tmp_path / "exp" / "memprofiler") == {
             "rank_5_memory_stats.yaml"
@@ -260,7 +260,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        from tb_plugin.cli import dumps as dumps_process
+        from memboard.tb_plugin.cli import dumps as dumps_process
         def killed(*_):
             os.kill(os.getpid(), signal.SIGKILL)
         dumps_process.{where} = killed
@@ -291,7 +291,7 @@ def test_a_directory_that_cannot_be_written_is_tried_again_and_then_given_up(tmp
 
 SCRIPT = """
     import os, signal, sys
-    import collector
+    import memboard as mb
     from pathlib import Path
     from tests.collector.test_dumps import record
     record(Path(sys.argv[1]), "yaml")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-import collector
+import memboard as mb
 from tests import programs
 from tests.collector.recordings import ONLY_STEPS, rank_files, read, read_only_file
 
@@ -16,7 +16,7 @@ HEAD = """
 import sys, collector
 from sys import exit as sys_exit
 taken = lambda code: sys_exit(code)
-rec = collector.record(sys.argv[1], oom=False)
+rec = mb.record(sys.argv[1], oom=False)
 rec.step()
 """
 
@@ -104,7 +104,7 @@ def test_nothing_is_watched_behind_the_last_recorder(tmp_path):
         return [sys.monitoring.get_tool(number) for number in range(6)]
 
     before = tools()
-    with collector.record(tmp_path / "run", **ONLY_STEPS):
+    with mb.record(tmp_path / "run", **ONLY_STEPS):
         assert tools().count("memboard") == 1
     assert tools() == before
 
@@ -114,7 +114,7 @@ def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
     code = (
         "import multiprocessing, sys, collector\n"
         "def train(path, fail):\n"
-        "    rec = collector.record(path, oom=False)\n"
+        "    rec = mb.record(path, oom=False)\n"
         "    rec.step()\n"
         "    if fail == 'exit': sys.exit(3)\n"
         "    if fail: raise ValueError('odd')\n"
@@ -137,7 +137,7 @@ def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
 
 def test_what_was_there_comes_back(tmp_path):
     before = sys.exit, builtins.exit, builtins.quit
-    with collector.record(tmp_path / "run", **ONLY_STEPS):
+    with mb.record(tmp_path / "run", **ONLY_STEPS):
         assert (sys.exit is before[0]) == (sys.version_info >= (3, 12))
         with pytest.raises(SystemExit) as raised:
             sys.exit(3)
@@ -148,7 +148,7 @@ def test_what_was_there_comes_back(tmp_path):
 
 HELD = """
 import gc, threading
-from collector.core.exit_code import main_frame
+from memboard.collector.core.exit_code import main_frame
 
 wait = threading.Event()
 for _ in range(200):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector import engine
-from collector.core.warn_once import logger
+import memboard as mb
+from memboard.collector import engine
+from memboard.collector.core.warn_once import logger
 from tests import programs
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -189,7 +189,7 @@ def test_a_log_handler_that_raises_never_reaches_training(tmp_path):
 
 CLOSE_ALL = """
 import os, sys, time, collector
-rec = collector.record(sys.argv[1], flush_seconds=0.05)
+rec = mb.record(sys.argv[1], flush_seconds=0.05)
 rec.step(); assert rec.flush(60)
 os.closerange(3, 256)
 for _ in range(20): rec.step(); time.sleep(0.02)
@@ -207,9 +207,9 @@ def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
 
 
 HANDLER = """
-import signal, sys, time, collector, collector.engine
-collector.engine.QUEUE_ROWS = 64
-rec = collector.record(sys.argv[1], flush_seconds=0.05)
+import signal, sys, time, collector, memboard.collector.engine
+memboard.collector.engine.QUEUE_ROWS = 64
+rec = mb.record(sys.argv[1], flush_seconds=0.05)
 def handler(*_):
     rec.step()
     with rec.span("h"): rec.flush(0.01)
@@ -238,7 +238,7 @@ def test_a_signal_handler_may_call_whatever_it_interrupts(tmp_path):
 
 FORK = """
 import os, sys, collector
-rec = collector.record(sys.argv[1], flush_seconds=0.1)
+rec = mb.record(sys.argv[1], flush_seconds=0.1)
 for _ in range(50): rec.step()
 children = []
 for n in range(3):
@@ -269,10 +269,10 @@ def test_a_forked_child_never_writes_into_the_parents_file_nor_hangs(tmp_path):
 def test_a_forked_child_may_record_for_itself(tmp_path):
     code = (
         "import os, sys, collector\n"
-        "rec = collector.record(sys.argv[1] + '/parent')\n"
+        "rec = mb.record(sys.argv[1] + '/parent')\n"
         "if os.fork() == 0:\n"
-        "    assert collector.active() is None\n"
-        "    with collector.record(sys.argv[1] + '/child') as own:\n"
+        "    assert mb.active() is None\n"
+        "    with mb.record(sys.argv[1] + '/child') as own:\n"
         "        own.step(7)\n"
         "    os._exit(0)\n"
         "assert os.wait()[1] == 0\n"
@@ -291,7 +291,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
             return 64
 
         def __getitem__(self, index):
-            if (active := collector.active()) is not None:
+            if (active := mb.active()) is not None:
                 active.step()  # as a careless dataset might
             return torch.tensor([index])
 
@@ -304,7 +304,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
     def both_seen():
         return rec.flush(60) and 2 in read(rec.path).column("num_workers", "workers")
 
-    with collector.record(tmp_path / "run", config=config) as rec:
+    with mb.record(tmp_path / "run", config=config) as rec:
         for _ in range(3):
             for batch in rec.loader(data):
                 seen.append(batch)
@@ -333,7 +333,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
 def test_however_a_program_ends_in_order_its_rows_are_there(tmp_path, end, code):
     program = (
         "import os, signal, sys, threading, time, collector\n"
-        "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
+        "rec = mb.record(sys.argv[1], flush_seconds=3600)\n"
         f"rec.step()\n{end}\n"
     )
     result = programs.run(program, tmp_path / "run", check=False)

@@ -19,10 +19,10 @@ from typing import is_typeddict
 import pytest
 import torch
 
-import collector
-from collector.steps.progress import PhaseBlock
-from collector.steps.spans.calls import MAX_NUMBERS
-from collector.steps.spans.span import Span, warn_once
+import memboard as mb
+from memboard.collector.steps.progress import PhaseBlock
+from memboard.collector.steps.spans.calls import MAX_NUMBERS
+from memboard.collector.steps.spans.span import Span, warn_once
 from tests.collector.recordings import read_only_file
 from tests.collector.steps.test_span_log import ALWAYS, record
 
@@ -112,7 +112,7 @@ def call(function, *args, **kwargs):
     """Call it; what comes back is used as training would."""
     try:
         result = function(*args, **kwargs)
-    except collector.MemBoardError:
+    except mb.MemBoardError:
         return None
     if type(result) is Span or type(result) is PhaseBlock:
         with result:
@@ -160,9 +160,9 @@ ENDS = {"close", "close_for", "end_by", "forget"}
 
 RECORDER = [
     name
-    for name in dir(collector.Recorder)
+    for name in dir(mb.Recorder)
     if not name.startswith("_")
-    and callable(inspect.getattr_static(collector.Recorder, name))
+    and callable(inspect.getattr_static(mb.Recorder, name))
     and name not in ENDS
 ]
 
@@ -199,15 +199,15 @@ def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
     what = getattr(collector, name)
     if inspect.isclass(what) and issubclass(what, (BaseException, enum.Enum)):
         return
-    if what is collector.Recorder:  # made by `record`, which is tried
+    if what is mb.Recorder:  # made by `record`, which is tried
         return
-    if is_typeddict(what) or what is collector.load:
+    if is_typeddict(what) or what is mb.load:
         return  # a type and no more; what reads settings before there is training
     rec = record(tmp_path / "run", schedule=ALWAYS)
     monkeypatch.chdir(tmp_path)  # for relative paths that can be meant
     for args, kwargs in attempts(what):
         made = call(what, *args, **kwargs)
-        if type(made) is collector.Recorder and made is not rec:
+        if type(made) is mb.Recorder and made is not rec:
             made.step()
             made.close()
     check_after(tmp_path / "run", rec)
@@ -215,11 +215,11 @@ def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
 
 @pytest.mark.usefixtures("_quiet", "_raised")
 def test_no_setting_lets_anything_escape(tmp_path):
-    for field in collector.RecordConfig.__struct_fields__:
+    for field in mb.RecordConfig.__struct_fields__:
         for odd in objects():
-            call(collector.RecordConfig, **{field: odd})
+            call(mb.RecordConfig, **{field: odd})
             settings = {"enabled": False, field: odd}
-            made = call(collector.record, tmp_path / field, **settings)
+            made = call(mb.record, tmp_path / field, **settings)
             if made is not None:
                 made.close()
         assert field == "enabled" or not (tmp_path / field).exists()
@@ -230,7 +230,7 @@ def test_what_calls_return_lets_nothing_escape(tmp_path):
     rec = record(tmp_path / "run", schedule=ALWAYS)
     for make in (
         rec.span,
-        collector.span,
+        mb.span,
         lambda odd: rec.span("x", category=odd, states=odd, args=odd, memory=odd),
         rec.phase,
     ):
@@ -384,11 +384,11 @@ def test_what_has_no_end_is_read_for_a_while(tmp_path):
     rec.log({"x": 1}, states=itertools.repeat("active"))
     with rec.span("a", args=endless(), states=itertools.repeat("active")):
         pass
-    with pytest.raises(collector.ConfigError, match="more than"):
+    with pytest.raises(mb.ConfigError, match="more than"):
         record(tmp_path / "other", mesh=endless(1))
-    with pytest.raises(collector.ConfigError, match="more than"):
+    with pytest.raises(mb.ConfigError, match="more than"):
         record(tmp_path / "other", config=endless(1))
-    with pytest.raises(collector.ConfigError):
+    with pytest.raises(mb.ConfigError):
         record(tmp_path / "other", remote={"options": endless(1)})
     assert max(one.num_read for one in given) <= 200_000
     assert given[0].num_read <= MAX_NUMBERS + 1

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from collector.history import recording
-from collector.hooks import torch_calls
-from collector.oom import device as oom_device
-from collector.sources.device import peak_wrapping
-from collector.sources.device.peaks import PeakLedger
+from memboard.collector.history import recording
+from memboard.collector.hooks import torch_calls
+from memboard.collector.oom import device as oom_device
+from memboard.collector.sources.device import peak_wrapping
+from memboard.collector.sources.device.peaks import PeakLedger
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-import collector
-from collector.afterwards import detached
+import memboard as mb
+from memboard.collector.afterwards import detached
 from tests.collector.recordings import wait_until
 from tests.conftest import with_patience
 from tests.programs import Program
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 
 RANK = """
 import sys
-import collector
-rec = collector.record(sys.argv[1], merge_on_close=True, scalars=False)
+import memboard as mb
+rec = mb.record(sys.argv[1], merge_on_close=True, scalars=False)
 for step in range(3):
     with rec.span("work"):
         pass
@@ -51,13 +51,13 @@ def test_rank_0_has_all_ranks_merged_and_waits_for_nobody(tmp_path):
 def test_unasked_nothing_is_started(tmp_path, monkeypatch):
     started: list[object] = []
     monkeypatch.setattr(detached, "start", lambda *given: started.append(given))
-    with collector.record(tmp_path / "run") as recorder:
+    with mb.record(tmp_path / "run") as recorder:
         recorder.step()
     assert started == []
 
 
 def test_without_an_interpreter_that_is_told(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
-    with collector.record(tmp_path / "run", merge_on_close=True) as recorder:
+    with mb.record(tmp_path / "run", merge_on_close=True) as recorder:
         recorder.step()
     assert "memboard merge" in caplog.text

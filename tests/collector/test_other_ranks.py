@@ -16,7 +16,7 @@ def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
     program = (
         "import os, sys, collector, torch.distributed as dist\n"
         "rank = int(sys.argv[2])\n"
-        "with collector.record(sys.argv[1]) as rec:\n"
+        "with mb.record(sys.argv[1]) as rec:\n"
         "    store = dist.FileStore(sys.argv[1] + '.store', 2)\n"
         "    dist.init_process_group('gloo', store=store, rank=rank, world_size=2)\n"
         "    for _ in range(3): rec.step()\n"
@@ -51,7 +51,7 @@ handlers = [signal.getsignal(number) for number in signal.valid_signals()]
 model = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(model.parameters())
 options = dict(modules=True, torch_profiler=True, merge_on_close=True)
-with collector.record(folder / "run", model=model, optimizer=optimizer, **options) as rec:
+with mb.record(folder / "run", model=model, optimizer=optimizer, **options) as rec:
     for _ in range(4):
         model(torch.rand(2, 4)).sum().backward()
         optimizer.step()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import fields
 
-import collector
-from collector.config import sections
+import memboard as mb
+from memboard.collector.config import sections
 
 ROOT = Path(__file__).parents[2]
 NAMED = ROOT / "tb_plugin" / "named"
@@ -44,48 +44,48 @@ FACTS |= {"saved_traces"}
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_recorder_shows_only_what_users_call(tmp_path, enabled):
-    with collector.record(tmp_path / "run", enabled=enabled) as rec:
+    with mb.record(tmp_path / "run", enabled=enabled) as rec:
         assert {name for name in dir(rec) if name[0] != "_"} == CALLS | FACTS
 
 
 def test_every_section_is_exported():
     for name, section in sections().items():
         assert getattr(collector, type(section).__name__) is type(section), name
-    assert collector.load(history=True).history.enabled
+    assert mb.load(history=True).history.enabled
 
 
 def test_the_keywords_are_the_settings():
-    options = collector.RecordOptions.__annotations__
-    assert list(options) == [field.name for field in fields(collector.RecordConfig)]
+    options = mb.RecordOptions.__annotations__
+    assert list(options) == [field.name for field in fields(mb.RecordConfig)]
 
 
 PROGRAM = """
-import collector
+import memboard as mb
 
-with collector.record(
+with mb.record(
     "runs/a",
     flush_seconds=5,
     host=False,
     process=2.5,
     history=True,
-    schedule=collector.ScheduleConfig(active=3),
+    schedule=mb.ScheduleConfig(active=3),
     modules={"root": "model"},
     remote="s3://bucket/{run_name}",
 ) as rec:
     rec.step(tokens=1)
     rec.log({"loss": 0.5})
-collector.load(config=["a.yaml", {"rank": 3}], device="off")
+mb.load(config=["a.yaml", {"rank": 3}], device="off")
 """
 
 WRONG = """
-import collector
+import memboard as mb
 
-collector.record("a", flush_second=5)
-collector.record("a", flush_seconds="5")
-collector.record("a", device_peaks="epoch")
-collector.record("a", history=collector.OomConfig())
-collector.ScheduleConfig(activ=3)
-collector.load(host="often")
+mb.record("a", flush_second=5)
+mb.record("a", flush_seconds="5")
+mb.record("a", device_peaks="epoch")
+mb.record("a", history=mb.OomConfig())
+mb.ScheduleConfig(activ=3)
+mb.load(host="often")
 """
 
 
@@ -95,7 +95,7 @@ strict = True
 follow_imports = silent
 ignore_missing_imports = True
 
-[mypy-torch.*,numpy.*,collector.session]
+[mypy-torch.*,numpy.*,memboard.collector.session]
 follow_imports = skip
 """
 """What lies behind a recorder is nothing to its user's checker."""
@@ -104,7 +104,7 @@ follow_imports = skip
 def test_a_type_checker_knows_every_keyword(tmp_path):
     (tmp_path / "right.py").write_text(PROGRAM)
     (tmp_path / "wrong.py").write_text(WRONG)
-    own_name = PROGRAM.replace("import collector", "import memboard as collector")
+    own_name = PROGRAM.replace("import memboard as mb", "import memboard as collector")
     (tmp_path / "own_name.py").write_text(own_name)
     (tmp_path / "mypy.ini").write_text(CHECKED)
     result = subprocess.run(

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,
@@ -193,7 +193,7 @@ def test_timed_sources_record_at_their_own_pace(tmp_path):
     only = {name: off for name, off in ONLY_STEPS.items() if off is False}
     config = {**only, "host": 0.05, "process": 0.2, "flush_seconds": 0.1}
     before = time.monotonic()
-    with collector.record(tmp_path / "run", config=config) as rec:
+    with mb.record(tmp_path / "run", config=config) as rec:
         rec.step(41)
         wait_until(
             lambda: rec.flush(60) and len(read(rec.path).column("step", "process")) >= 4

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.recorder import Recorder, inert_recorder
+import memboard as mb
+from memboard.collector.recorder import Recorder, inert_recorder
 from tests.collector.recordings import (
     rank_files,
     read,
@@ -74,7 +74,7 @@ def test_after_close_every_call_returns_at_once(tmp_path):
     assert list(rec.loader([1, 2])) == [1, 2]
     assert rec.flush(60) is False
     assert rec.path.stat().st_size == size
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_flush_puts_everything_on_disk_now(tmp_path):
@@ -99,12 +99,12 @@ def test_changing_the_working_directory_changes_nothing(tmp_path, monkeypatch):
 
 def test_two_recorders_in_one_process_have_their_own_files(tmp_path):
     with record(tmp_path / "run") as first:
-        assert collector.active() is first
+        assert mb.active() is first
         with record(tmp_path / "run") as second:
-            assert collector.active() is second
+            assert mb.active() is second
             first.step()
             second.step(10)
-        assert collector.active() is first
+        assert mb.active() is first
         first.step()
     files = [read(path) for path in rank_files(tmp_path / "run")]
     assert sorted(found.steps() for found in files) == [[0, 1], [10]]
@@ -171,9 +171,9 @@ def test_a_restart_in_the_same_directory_is_a_new_attempt(tmp_path):
 def test_switched_off_nothing_is_loaded_started_or_written(tmp_path, how):
     code = (
         "import os, sys, threading\n"
-        "import collector\n"
+        "import memboard as mb\n"
         "keywords = {} if os.environ.get('MEMBOARD_ENABLED') else {'enabled': False}\n"
-        "with collector.record(sys.argv[1], model=object(), **keywords) as rec:\n"
+        "with mb.record(sys.argv[1], model=object(), **keywords) as rec:\n"
         "    rec.step(); rec.epoch(1); rec.mark('x'); rec.attach()\n"
         "    with rec.phase('val'), rec.span('s'): pass\n"
         "    assert list(rec.loader([1])) == [1]\n"
@@ -218,9 +218,9 @@ def test_switched_off_everything_public_returns():
     ],
 )
 def test_a_wrong_setting_is_refused_at_once(tmp_path, keywords, word):
-    with pytest.raises(collector.ConfigError, match=word):
-        collector.record(tmp_path / "run", **keywords)
-    assert collector.active() is None
+    with pytest.raises(mb.ConfigError, match=word):
+        mb.record(tmp_path / "run", **keywords)
+    assert mb.active() is None
     assert not (tmp_path / "run").exists()
 
 
@@ -228,16 +228,16 @@ def test_a_wrong_setting_is_refused_at_once(tmp_path, keywords, word):
     "logdir", ["s3://bucket/run", "", "  ", "a\0b", "\ud800", None, 5]
 )
 def test_a_logdir_that_cannot_be_one_is_refused(logdir):
-    with pytest.raises(collector.ConfigError, match="logdir"):
-        collector.record(logdir)
+    with pytest.raises(mb.ConfigError, match="logdir"):
+        mb.record(logdir)
 
 
 def test_a_working_directory_that_is_gone_is_told(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    with pytest.raises(collector.ConfigError, match="give an absolute path"):
-        collector.record("runs/a")
+    with pytest.raises(mb.ConfigError, match="give an absolute path"):
+        mb.record("runs/a")
     with record(tmp_path / "run") as rec:
         rec.step()
     assert read_only_file(tmp_path / "run").steps() == [0]
@@ -246,7 +246,7 @@ def test_a_working_directory_that_is_gone_is_told(tmp_path, monkeypatch):
 def test_recording_that_cannot_start_is_told_and_training_goes_on(
     tmp_path, monkeypatch, caplog
 ):
-    from collector.writing.writer import Writer
+    from memboard.collector.writing.writer import Writer
 
     def start(self):
         raise RuntimeError("can't start new thread")
@@ -265,7 +265,7 @@ def test_recording_that_cannot_start_is_told_and_training_goes_on(
 def test_the_public_names_are_the_listed_ones_and_load_lazily():
     code = (
         "import sys, collector\n"
-        "assert not {'collector.recorder', 'msgspec'} & set(sys.modules)\n"
+        "assert not {'memboard.collector.recorder', 'msgspec'} & set(sys.modules)\n"
         "for name in collector.__all__: getattr(collector, name)\n"
         "assert set(collector.__all__) <= set(dir(collector))\n"
         "heavy = {'torch', 'numpy', 'tensorboard', 'psutil', 'yaml'}\n"

@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from collector import engine
-from collector.core import guard
-from collector.core.source import Reader, Source, Unavailable
-from collector.core.warn_once import WarnOnce
-from collector.format.columns import RSS, SWAP
-from collector.sources import STEP
-from collector.sources.device.accelerator import Device
-from collector.sources.sampling import Live, Sampler, next_due
+from memboard.collector import engine
+from memboard.collector.core import guard
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.format.columns import RSS, SWAP
+from memboard.collector.sources import STEP
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.sampling import Live, Sampler, next_due
 from tests import programs
 from tests.collector.recordings import (
     read,
@@ -220,9 +220,9 @@ def test_a_step_source_that_did_not_open_is_opened_later(tmp_path, monkeypatch, 
 
 OUT_OF_FILES = """
 import logging, resource, sys
-import collector
-from collector import engine
-from collector.core import guard
+import memboard as mb
+from memboard.collector import engine
+from memboard.collector.core import guard
 from tests.collector.recordings import read, wait_until
 class Told(logging.Handler):
     def emit(self, record):
@@ -231,7 +231,7 @@ told = []
 logging.getLogger("memboard").addHandler(Told())
 guard.FIRST_SECONDS = guard.LONGEST_SECONDS = 0.2
 run_dir = sys.argv[1]
-rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, host=0.05)
+rec = mb.record(run_dir, flush_seconds=0.1, process=0.05, host=0.05)
 wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 # Below every number that is open: what another thread closes just now is no use either.

@@ -73,7 +73,7 @@ def demo(tmp_path_factory) -> Path:
     logdir = tmp_path_factory.mktemp("demo") / "runs"
     sizes = ("--train", "--simulate", "0", "--ranks", "2", "--steps", "40")
     arguments = ("--no-serve", *sizes, "--out", logdir)
-    run(sys.executable, "-m", "tb_plugin.cli", "demo", *arguments, cwd=ROOT)
+    run(sys.executable, "-m", "memboard.tb_plugin.cli", "demo", *arguments, cwd=ROOT)
     return logdir
 
 
@@ -82,7 +82,7 @@ def simulated(tmp_path_factory) -> Path:
     """A logdir of 64 simulated ranks with planted faults."""
     logdir = tmp_path_factory.mktemp("simulated") / "runs"
     arguments = ("--no-serve", "--simulate", "64", "--out", logdir)
-    run(sys.executable, "-m", "tb_plugin.cli", "demo", *arguments, cwd=ROOT)
+    run(sys.executable, "-m", "memboard.tb_plugin.cli", "demo", *arguments, cwd=ROOT)
     return logdir
 
 

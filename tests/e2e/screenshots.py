@@ -38,7 +38,7 @@ PLACES = {"-held": ".ledger"}
 
 
 def record(logdir: Path, ranks: int, *, train: bool) -> None:
-    demo = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
+    demo = [sys.executable, "-m", "memboard.tb_plugin.cli", "demo", "--no-serve"]
     out = ["--out", str(logdir)]
     if train:
         subprocess.run(

@@ -51,7 +51,7 @@ def profiled(tmp_path_factory) -> Path:
         net = Net()
         optimizer = torch.optim.AdamW(net.parameters())
 
-        @collector.profiled
+        @mb.profiled
         def train_batch(batch):
             loss = net(batch).square().mean()
             loss.backward()
@@ -59,7 +59,7 @@ def profiled(tmp_path_factory) -> Path:
             optimizer.zero_grad()
 
         schedule = {{"warmup": 1, "active": 4}}
-        with collector.record(
+        with mb.record(
             {str(logdir / "small")!r}, model=net, optimizer=optimizer,
             modules=True, schedule=schedule,
         ) as rec:
@@ -258,8 +258,8 @@ def test_a_call_leads_to_the_memory_of_its_modules(board_of, open_page, profiled
 def test_pages_without_data_say_what_to_do(tensorboard, open_page, tmp_path):
     logdir = tmp_path / "runs"
     program = f"""
-        import collector
-        with collector.record({str(logdir / "bare")!r}, functions=False) as rec:
+        import memboard as mb
+        with mb.record({str(logdir / "bare")!r}, functions=False) as rec:
             rec.step()
             rec.step()
     """
@@ -270,4 +270,4 @@ def test_pages_without_data_say_what_to_do(tensorboard, open_page, tmp_path):
     see(tab(page), "modules=True")
     tab(page).get_by_role("button", name="Calls", exact=True).click()
     see(tab(page), "No profiled calls")
-    see(tab(page), "@collector.profiled")
+    see(tab(page), "@mb.profiled")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.findings.text import size_text
 from tests.e2e.looking import (
     PATIENCE_MS,
     eventually,

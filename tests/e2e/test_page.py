@@ -175,7 +175,7 @@ def test_a_run_grows_in_the_open_page(tensorboard, open_page, tmp_path):
     see(tab(page), str(logdir))
     program = textwrap.dedent(f"""
         import time, collector
-        with collector.record({str(logdir / "live")!r}) as rec:
+        with mb.record({str(logdir / "live")!r}) as rec:
             while True:
                 time.sleep(0.05)
                 rec.step()

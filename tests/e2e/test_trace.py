@@ -181,13 +181,13 @@ def test_a_trace_of_another_tool_points_to_its_operators(board_of, open_page, tr
 
 
 def test_a_recorded_trace_has_its_tables_and_memory(tensorboard, open_page, tmp_path):
-    import collector
+    import memboard as mb
 
     logdir = tmp_path / "runs"
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Linear(64, 32))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     options = {"enabled": True, "record_shapes": True, "with_stack": True}
-    with collector.record(
+    with mb.record(
         str(logdir / "exp"),
         model=model,
         optimizer=optimizer,

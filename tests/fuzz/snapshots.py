@@ -30,11 +30,11 @@ from typing import Any
 
 import atheris
 
-with atheris.instrument_imports(include=["tb_plugin.formats.snapshots"]):
-    from tb_plugin.formats.snapshots import snapshot_file, window
-    from tb_plugin.worker.errors import RefusedError
+with atheris.instrument_imports(include=["memboard.tb_plugin.formats.snapshots"]):
+    from memboard.tb_plugin.formats.snapshots import snapshot_file, window
+    from memboard.tb_plugin.worker.errors import RefusedError
 
-from collector.format.snapshots import rebuilt
+from memboard.collector.format.snapshots import rebuilt
 from tests.made_snapshots import everything, long_history, pooled, releases
 from tests.tb_plugin.readers.snapshots.pickled import carried_out, filled, same
 

@@ -19,8 +19,11 @@ ROOT = HERE.parent.parent
 
 def main() -> None:
     sys.path.insert(0, str(ROOT))
-    from collector.virtual.devices import parse_device
-    from collector.virtual.environment import VirtualGpuUnavailable, environment
+    from memboard.collector.virtual.devices import parse_device
+    from memboard.collector.virtual.environment import (
+        VirtualGpuUnavailable,
+        environment,
+    )
 
     python = os.environ.get("MEMBOARD_VIRTUAL_PYTHON") or sys.executable
     device = parse_device(os.environ.get("MEMBOARD_VIRTUAL_ON") or "h100")

@@ -7,10 +7,10 @@ import gc
 import numpy as np
 import pytest
 
-import collector
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.categories.attribution import attribution
+import memboard as mb
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.categories.attribution import attribution
 from tests.collector.recordings import read_only_file
 from tests.gpu.test_snapshots import of_device
 from tests.recordings import read_run
@@ -73,7 +73,7 @@ def test_each_steps_peak_and_end_are_those_without_a_recorder(tmp_path):
     torch._C._cuda_clearCublasWorkspaces()
     torch.cuda.empty_cache()
     training = Training()
-    with collector.record(tmp_path, model=training.net) as rec:
+    with mb.record(tmp_path, model=training.net) as rec:
         for number in range(NUM_STEPS):
             training.step(number)
             rec.step()
@@ -89,7 +89,7 @@ def test_each_steps_peak_and_end_are_those_without_a_recorder(tmp_path):
 def test_what_a_capture_holds_by_category(tmp_path):
     training = Training()
     requested = allocated = 0
-    with collector.record(
+    with mb.record(
         tmp_path,
         model=training.net,
         optimizer=training.optimizer,

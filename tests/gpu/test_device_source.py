@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import collector
-from collector.sources.device.accelerator import find_device, original
+import memboard as mb
+from memboard.collector.sources.device.accelerator import find_device, original
 from tests.collector.sources.conftest import opened
 from tests.collector.writing.test_scalars import by_memory_monitor, points
 
@@ -196,7 +196,7 @@ def fresh(code):
 
 OPEN = """
 import os, torch
-from collector.sources.device.accelerator import find_device
+from memboard.collector.sources.device.accelerator import find_device
 from tests.collector.sources.conftest import opened
 device = find_device("auto", local_rank=0)
 sources = [opened(name, device) for name in ("device", "device_free", "gpu")]
@@ -238,7 +238,7 @@ def test_memory_monitors_keys_are_those_of_torchs_own_statistics(tmp_path):
     torch.cuda.reset_peak_memory_stats()
     expected: dict[str, list[tuple[int, float]]] = {}
     kept = []
-    with collector.record(tmp_path / "run", scalars="composer") as rec:
+    with mb.record(tmp_path / "run", scalars="composer") as rec:
         for step, mib in enumerate((32, 96, 8, 64)):
             kept.append(torch.ones(mib << 18, device="cuda"))
             with rec.phase("val"):

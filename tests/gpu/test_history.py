@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import rebuilt, tables_of
-from collector.format.snapshots.tags import is_tag
-from collector.history.allocator import find_allocator
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
-from tb_plugin.analysis.snapshots.snapshot import HOST
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+import memboard as mb
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import rebuilt, tables_of
+from memboard.collector.format.snapshots.tags import is_tag
+from memboard.collector.history.allocator import find_allocator
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
+from memboard.tb_plugin.analysis.snapshots.snapshot import HOST
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.gpu.conftest import GPU_OUT
 from tests.recordings import read_run
 
@@ -51,7 +51,7 @@ def test_a_snapshot_of_this_torch_comes_back_whole(tmp_path):
 
 
 def test_both_ends_of_a_call_are_captured_and_its_allocations_are_tagged(tmp_path):
-    with collector.record(tmp_path, history=True) as recorder:
+    with mb.record(tmp_path, history=True) as recorder:
         for _ in range(4):
             kept = work()
             recorder.step()
@@ -76,7 +76,7 @@ def test_pinned_memory_and_what_was_gone_by_the_end_are_recorded_by_themselves(
     torch.manual_seed(0)
     net = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)]).cuda()
     optimizer = torch.optim.Adam(net.parameters())
-    with collector.record(tmp_path, history=True, activations=True) as recorder:
+    with mb.record(tmp_path, history=True, activations=True) as recorder:
         recorder.attach(model=net, optimizer=optimizer)
         for _ in range(4):
             batch = torch.ones(300 * 256).pin_memory()
@@ -101,7 +101,7 @@ def test_pinned_memory_and_what_was_gone_by_the_end_are_recorded_by_themselves(
 
 def test_a_history_of_the_users_own_is_left_on(tmp_path):
     torch.cuda.memory._record_memory_history(max_entries=500)
-    with collector.record(tmp_path, history=True) as recorder:
+    with mb.record(tmp_path, history=True) as recorder:
         for _ in range(4):
             kept = work()
             recorder.step()

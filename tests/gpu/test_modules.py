@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.modules.log import EventLog
+import memboard as mb
+from memboard.collector.modules.log import EventLog
 from tests.collector.modules.models import Transformer, tokens
 from tests.gpu.conftest import GPU_OUT
 
@@ -62,7 +62,7 @@ def train(logdir, model):
     """Train a few steps; the one before the last is tracked."""
     optimizer = torch.optim.AdamW(model.parameters())
     x = tokens(length=64).cuda()
-    with collector.record(
+    with mb.record(
         logdir,
         model=model,
         optimizer=optimizer,
@@ -109,7 +109,7 @@ def workspaces() -> int:
 
 
 def _by_category(capture, device):
-    from collector.format.memory import CATEGORIES
+    from memboard.collector.format.memory import CATEGORIES
 
     events = capture.tables["events"]
     rows = events["device"] == device

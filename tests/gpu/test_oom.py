@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.format import oom
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import rebuilt
+import memboard as mb
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import rebuilt
 from tests.gpu.conftest import GPU_OUT
 from tests.recordings import read_run
 
@@ -49,7 +49,7 @@ def test_an_error_that_ends_the_program(tmp_path):
     chunks: list = []
     with (
         pytest.raises(torch.OutOfMemoryError) as raised,
-        collector.record(tmp_path) as rec,
+        mb.record(tmp_path) as rec,
     ):
         rec.step()
         with rec.span("filling"):
@@ -85,7 +85,7 @@ def test_an_error_that_ends_the_program(tmp_path):
 
 
 def test_of_errors_that_are_caught_the_first_are_reported(tmp_path):
-    with collector.record(tmp_path) as rec:
+    with mb.record(tmp_path) as rec:
         for _ in range(20):
             chunks: list = []
             with pytest.raises(torch.OutOfMemoryError):
@@ -111,7 +111,7 @@ def test_in_backward_the_main_threads_stack_and_spans_are_known(tmp_path):
             return gradient
 
     x = torch.ones(8, device="cuda", requires_grad=True)
-    with pytest.raises(torch.OutOfMemoryError), collector.record(tmp_path) as rec:  # noqa: SIM117
+    with pytest.raises(torch.OutOfMemoryError), mb.record(tmp_path) as rec:  # noqa: SIM117
         with rec.span("backward"):
             Greedy.apply(x).sum().backward()
     (report,) = captures(tmp_path, oom.KIND)
@@ -126,7 +126,7 @@ def test_tensors_are_found_among_the_blocks_and_unknown_is_little(tmp_path):
     optimizer = torch.optim.AdamW(model.parameters())
     with (
         pytest.raises(torch.OutOfMemoryError),
-        collector.record(tmp_path, model=model, optimizer=optimizer) as rec,
+        mb.record(tmp_path, model=model, optimizer=optimizer) as rec,
     ):
         for _ in range(3):
             model(torch.randn(256, 1024, device="cuda")).sum().backward()
@@ -154,11 +154,11 @@ def test_tensors_are_found_among_the_blocks_and_unknown_is_little(tmp_path):
 def test_the_observer_is_one_and_the_users_own_history_stays(tmp_path):
     torch.cuda.memory._record_memory_history(stacks="python", max_entries=500)
     for number in range(3):
-        with collector.record(tmp_path / str(number)):
+        with mb.record(tmp_path / str(number)):
             pass
     with (
         pytest.raises(torch.OutOfMemoryError),
-        collector.record(tmp_path / "last"),
+        mb.record(tmp_path / "last"),
     ):
         fill([])
     assert len(captures(tmp_path / "last", oom.KIND)) == 1
@@ -174,8 +174,8 @@ def test_watching_starts_no_device():
     import sys
 
     code = """
-import collector, torch, tempfile
-with collector.record(tempfile.mkdtemp()) as rec:
+import memboard as mb, torch, tempfile
+with mb.record(tempfile.mkdtemp()) as rec:
     rec.step()
     assert not torch.cuda.is_initialized()
     kept = torch.empty(1 << 20, device="cuda")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
 torch = pytest.importorskip("torch")
@@ -14,7 +14,7 @@ MIB = 2**20
 
 def record(run_dir, **keywords):
     settings = {**ONLY_STEPS, "functions": True, "schedule": {"warmup": 0}}
-    return collector.record(run_dir, **{**settings, **keywords})
+    return mb.record(run_dir, **{**settings, **keywords})
 
 
 def test_snaps_have_every_statistic_that_torch_has(tmp_path):

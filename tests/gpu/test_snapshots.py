@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import collector
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import OTHER, attribution
-from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+import memboard as mb
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import OTHER, attribution
+from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.gpu.allocating import MIB, RING
 from tests.gpu.conftest import GPU_OUT
 from tests.made_snapshots import read_snapshot
@@ -210,13 +210,13 @@ def test_ranks_on_one_device_are_outside_of_each_other(tmp_path):
 
 
 def test_little_of_our_own_captures_is_unknown(tmp_path):
-    from collector.cli.demo.training import ON_GPU, Sequences, Transformer
+    from memboard.collector.cli.demo.training import ON_GPU, Sequences, Transformer
 
     torch.manual_seed(0)
     model = Transformer(ON_GPU).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     data = Sequences(ON_GPU, 4 * ON_GPU.batch, 0)
-    with collector.record(
+    with mb.record(
         tmp_path,
         model=model,
         optimizer=optimizer,

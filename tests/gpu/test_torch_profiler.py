@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import collector
-from collector.virtual.present import virtual_device
+import memboard as mb
+from memboard.collector.virtual.present import virtual_device
 from tests.collector.torch_profiler.training import artifacts, recording, traces
 
 torch = pytest.importorskip("torch")
@@ -33,7 +33,7 @@ class Training:
 
 def train(run_dir, steps=9, **settings):
     training = Training()
-    with collector.record(
+    with mb.record(
         run_dir,
         scalars=False,
         schedule={"wait": 1, "warmup": 1, "active": 2, "repeat": 0},
@@ -145,7 +145,7 @@ def test_cycles_and_steps_are_traced_with_the_devices_activities(tmp_path):
 
 def test_the_programs_own_profiler_of_the_device_comes_first(tmp_path):
     training = Training()
-    with collector.record(
+    with mb.record(
         tmp_path,
         scalars=False,
         schedule={"wait": 1, "warmup": 1, "active": 4, "repeat": 1},

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.errors_found import errors_in
 from tests.gpu.conftest import GPU_OUT
 from tests.tb_plugin.client import Page
@@ -116,7 +116,7 @@ def test_the_verdict_names_the_cause(tmp_path, cause, limit_torch):
     limit_torch(LIMIT)
     kept: list = []
     run_dir = tmp_path / f"oom-{cause.__name__}"
-    with pytest.raises(torch.OutOfMemoryError), collector.record(run_dir) as rec:
+    with pytest.raises(torch.OutOfMemoryError), mb.record(run_dir) as rec:
         cause(rec, kept)
     kept.clear()  # a failure below would hand it to the next test
     found = verdict_of(run_dir)
@@ -135,7 +135,7 @@ def test_memory_of_another_process_is_not_torchs(tmp_path, limit_torch):
             assert other.stdout.readline() == "held\n"
             with (
                 pytest.raises(torch.OutOfMemoryError),
-                collector.record(run_dir) as rec,
+                mb.record(run_dir) as rec,
             ):
                 kept = [block(256) for _ in range(3)]
                 rec.step()

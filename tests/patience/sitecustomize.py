@@ -11,16 +11,19 @@ import sys
 from importlib.machinery import PathFinder
 
 LIMITS = {
-    "collector.engine": {"CLOSE_SECONDS": 300.0, "SAMPLER_SECONDS": 15.0},
-    "collector.writing.writer": {"STALLED_SECONDS": 60.0},
-    "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
-    "collector.torch_profiler.saving": {"PLACE_SECONDS": 60.0},
-    "collector.afterwards.detached": {"_START_SECONDS": 300.0, "_WAIT_SECONDS": 600},
-    "collector.oom.report": {"REPORT_SECONDS": 60.0},
-    "collector.oom.exit_hooks": {"SIGNAL_SECONDS": 60.0},
-    "collector.cli.demo.launch": {"_STOP_SECONDS": 300.0},
-    "tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
-    "collector.cli.tensorboard": {"START_SECONDS": 300.0},
+    "memboard.collector.engine": {"CLOSE_SECONDS": 300.0, "SAMPLER_SECONDS": 15.0},
+    "memboard.collector.writing.writer": {"STALLED_SECONDS": 60.0},
+    "memboard.collector.functions.windows": {"CLOSE_SECONDS": 60.0},
+    "memboard.collector.torch_profiler.saving": {"PLACE_SECONDS": 60.0},
+    "memboard.collector.afterwards.detached": {
+        "_START_SECONDS": 300.0,
+        "_WAIT_SECONDS": 600,
+    },
+    "memboard.collector.oom.report": {"REPORT_SECONDS": 60.0},
+    "memboard.collector.oom.exit_hooks": {"SIGNAL_SECONDS": 60.0},
+    "memboard.collector.cli.demo.launch": {"_STOP_SECONDS": 300.0},
+    "memboard.tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
+    "memboard.collector.cli.tensorboard": {"START_SECONDS": 300.0},
 }
 """What each module's limits are, in place of those it sets."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.config.templates import IDENTITY, MOMENT
+from memboard.collector.config.templates import IDENTITY, MOMENT
 from tests.peers.running import needs_peers, run
 from tests.tb_plugin.readers.traces.reading import names_of, read
 

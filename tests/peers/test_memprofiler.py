@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from collector.afterwards import dumps
-from tb_plugin.cli import main
-from tb_plugin.cli.export.module_table import WindowTable
-from tb_plugin.formats.memprofiler.report import read_report
+from memboard.collector.afterwards import dumps
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.export.module_table import WindowTable
+from memboard.tb_plugin.formats.memprofiler.report import read_report
 from tests.collector.cli.test_export_modules import as_recorded, sections
 from tests.collector.recordings import wait_until
 from tests.peers.running import needs_peers, run

@@ -42,7 +42,7 @@ def write_capture(logdir: Path, num_events: int) -> Path | None:
     if num_events > MOST_OWN:
         return None
     if not logdir.is_dir():
-        from collector.format.snapshots import tables_of
+        from memboard.collector.format.snapshots import tables_of
         from tests.builders import RunBuilder
         from tests.simulate import Form, trained_rank
 

@@ -13,17 +13,17 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests.perf import bench
 
 STEPS = """
 import json, sys, time
 import torch
-from collector.history.allocator import find_allocator
-from collector.history.annotations import TensorAnnotations
-from collector.history.recording import Recording
-from collector.history.tensors import TensorMap
+from memboard.collector.history.allocator import find_allocator
+from memboard.collector.history.annotations import TensorAnnotations
+from memboard.collector.history.recording import Recording
+from memboard.collector.history.tensors import TensorMap
 
 layers = int(sys.argv[1]) // 2
 with torch.device("cuda"):

@@ -133,7 +133,7 @@ os._exit(0)
 """
 
 IMPORT = """
-from tb_plugin.worker import limits, process
+from memboard.tb_plugin.worker import limits, process
 process._FORKS = False  # a child of this process: what it takes is known
 job = limits.{job}
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:

@@ -33,7 +33,7 @@ stage.taken = rank.snapshot(Form("2.13", "alloc"))
 stage.num_allocations = 10**7
 stage.copies = False
 history = {"enabled": False, "max_entries": int(sys.argv[2])}
-with collector.record(sys.argv[1], oom={}, history=history) as rec:
+with mb.record(sys.argv[1], oom={}, history=history) as rec:
     for _ in range(5):
         rec.step()
     rec.flush()

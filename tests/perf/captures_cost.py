@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.core.warn_once import WarnOnce
-from collector.format.capture import decode_body, encode_body
-from collector.format.columns import Column
-from collector.format.records import Capture
-from collector.writing.capture_queue import CaptureQueue
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.format.capture import decode_body, encode_body
+from memboard.collector.format.columns import Column
+from memboard.collector.format.records import Capture
+from memboard.collector.writing.capture_queue import CaptureQueue
 from tests.builders import START_NS, RunBuilder
 from tests.perf import bench
 from tests.tb_plugin.client import Page

@@ -129,7 +129,14 @@ def floors(empty: Path, cache: Path) -> dict[str, dict[str, float]]:
 @contextlib.contextmanager
 def opened(path: Path, cache: Path) -> Iterator[str]:
     """`memboard open PATH`; the URL of the picture."""
-    command = [sys.executable, "-m", "tb_plugin.cli", "open", path, "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "memboard.tb_plugin.cli",
+        "open",
+        path,
+        "--no-browser",
+    ]
     with (
         bench.folder() as place,
         server(command, place / "log", r"Serving (http\S+)", **_here(cache)) as started,

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from collector.format.capture import encode_body
-from collector.format.records import Capture
-from collector.format.snapshots import rebuilt, tables_of
-from collector.history.tensors import TensorMap
+from memboard.collector.format.capture import encode_body
+from memboard.collector.format.records import Capture
+from memboard.collector.format.snapshots import rebuilt, tables_of
+from memboard.collector.history.tensors import TensorMap
 from tests.perf import bench
 from tests.simulate import Form, trained_rank
 

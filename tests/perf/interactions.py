@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.api.base import RunsResponse, RunStanding, RunSummary
-from tb_plugin.api.timeline import (
+from memboard.tb_plugin.api.base import RunsResponse, RunStanding, RunSummary
+from memboard.tb_plugin.api.timeline import (
     HeatmapResponse,
     RankBand,
     SeriesInfo,
     TimelineResponse,
 )
-from tb_plugin.contract import wire
+from memboard.tb_plugin.contract import wire
 from tests.browser import chromium, tensorboard
 from tests.perf import bench
 from tests.perf.allocations_server import write_pickle

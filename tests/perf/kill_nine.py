@@ -26,9 +26,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.format.encoding.framing import Damage, read_frames
-from collector.format.names import RANK_FILES_DIR
-from collector.format.records import (
+from memboard.collector.format.encoding.framing import Damage, read_frames
+from memboard.collector.format.names import RANK_FILES_DIR
+from memboard.collector.format.records import (
     CHUNK,
     decode_chunk,
     decode_chunk_ref,
@@ -46,12 +46,12 @@ BOUND_SECONDS = 2.0
 NURSERY = """
 import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector, collector.engine, torch
+import memboard as mb, memboard.collector.engine, torch
 MORE = json.loads(sys.argv[2])
-collector.engine.SEGMENT_SECONDS = 0.1
+memboard.collector.engine.SEGMENT_SECONDS = 0.1
 
 def train(run_dir):
-    rec = collector.record(run_dir, config={**MORE, "host": 0.05})
+    rec = mb.record(run_dir, config={**MORE, "host": 0.05})
     step = 0
     while True:
         rec.step(step, tokens=512)

@@ -19,7 +19,7 @@ from tests.perf import bench
 
 TRAINING = """
 import sys, time, collector
-with collector.record(sys.argv[1] + "/live") as rec:
+with mb.record(sys.argv[1] + "/live") as rec:
     for step in range(int(sys.argv[2])):
         time.sleep(0.5)
         rec.step(step)

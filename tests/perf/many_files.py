@@ -22,10 +22,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.errors import ImportFailedError
-from tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.errors import ImportFailedError
+from memboard.tb_plugin.worker.importer import Importer
 from tests.kineto_files import trained
 from tests.perf import bench
 from tests.perf.process_tree import Watch
@@ -85,7 +85,14 @@ def write_many(folder: Path, num: int) -> None:
 
 def reported(folder: Path, cache: Path) -> list[float]:
     """Files told of, seconds, processor seconds, and MB of a report in processes of its own."""
-    command = [sys.executable, "-m", "tb_plugin.cli", "report", str(folder), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "memboard.tb_plugin.cli",
+        "report",
+        str(folder),
+        "--json",
+    ]
     environment = {**os.environ, "MEMBOARD_CACHE_DIR": str(cache)}
     began = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:

@@ -13,7 +13,7 @@ events make 1.26 GB). In every round all forms take turns, each with a browser o
   allocations. Cold: nothing is cached. Cached: another server has opened the file before.
 - page: from going to the page of a TensorBoard that runs on a logdir with the file, whose
   page has not been loaded and which has not opened the file. Own capture: the same
-  history as `collector.record` writes it, which is never imported (2 million events at
+  history as `mb.record` writes it, which is never imported (2 million events at
   most). Open already: the same page once more.
 
 Of these times, `start` is until the server says its URL, which starts two Pythons;

@@ -86,7 +86,7 @@ def timed(command: list[str]) -> tuple[float, float]:
 def ours(paths: list[Path], out: Path) -> list[str]:
     files = map(str, paths)
     return [
-        sys.executable, "-m", "tb_plugin.cli", "merge", *files, "-o", str(out), "--force",
+        sys.executable, "-m", "memboard.tb_plugin.cli", "merge", *files, "-o", str(out), "--force",
     ]  # fmt: skip
 
 

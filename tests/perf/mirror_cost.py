@@ -17,8 +17,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-import collector
-from collector import engine
+import memboard as mb
+from memboard.collector import engine
 from tests.collector.mirror.s3_server import S3
 from tests.perf import bench
 
@@ -32,7 +32,7 @@ engine.SEGMENT_SECONDS = 0.1
 def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
     """Microseconds that `rec.step()` takes, and what the end took, in seconds."""
     config = {**OFF, "flush_seconds": 0.5, "remote": remote}
-    rec = collector.record(run_dir, config=config)
+    rec = mb.record(run_dir, config=config)
     taken = []
     for _ in range(num_steps):
         time.sleep(STEP_SECONDS)

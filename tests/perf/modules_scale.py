@@ -25,7 +25,7 @@ TOKENS = 2048
 
 def open_modules(logdir: str) -> dict[str, Any]:
     """Seconds and bytes by answer, and what they are of."""
-    import tb_plugin.formats.recording.modules as reader
+    import memboard.tb_plugin.formats.recording.modules as reader
     from tests.perf.plugin import Plugin, rss_mb
 
     decode, read_capture = [0.0], reader.read_capture
@@ -71,14 +71,20 @@ def open_modules(logdir: str) -> dict[str, Any]:
 
 def write(folder: Path, num_ranks: int, num_layers: int) -> dict[str, int]:
     """A run whose ranks all have the same capture, encoded once; rows of its tables."""
-    from collector.format.capture import encode_body
-    from collector.format.columns import AXES, STEP_TABLE, Column
-    from collector.format.names import RANK_FILES_DIR, rank_file_name
-    from collector.format.records import Capture, ClockAnchor, Close, Header, Schema
-    from collector.simulate.captures import module_tables
-    from collector.simulate.device import Device
-    from collector.simulate.program import ROOT, Training
-    from collector.writing.rank_file import RankFile
+    from memboard.collector.format.capture import encode_body
+    from memboard.collector.format.columns import AXES, STEP_TABLE, Column
+    from memboard.collector.format.names import RANK_FILES_DIR, rank_file_name
+    from memboard.collector.format.records import (
+        Capture,
+        ClockAnchor,
+        Close,
+        Header,
+        Schema,
+    )
+    from memboard.collector.simulate.captures import module_tables
+    from memboard.collector.simulate.device import Device
+    from memboard.collector.simulate.program import ROOT, Training
+    from memboard.collector.writing.rank_file import RankFile
 
     training = Training(num_ranks, (num_layers, 256, 688))
     device = Device(1 << 62)

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from tb_plugin.cli import main as main_of_memboard
+from memboard.tb_plugin.cli import main as main_of_memboard
 from tests.oom_cases import dump
 from tests.oom_cases.cases import KINDS, make
 from tests.oom_cases.truth import Judgement, judge

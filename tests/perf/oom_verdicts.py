@@ -15,8 +15,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tb_plugin.analysis.oom.case import NAMES, Case
-from tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.oom.case import NAMES, Case
+from memboard.tb_plugin.analysis.oom.judge import verdict
 from tests.perf import bench
 from tests.simulate import OOM_CAUSES
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, without_size

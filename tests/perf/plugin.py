@@ -14,7 +14,7 @@ from tensorboard.backend import application  # noqa: F401  in memory as served
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_plugin.loader import Loader
+from memboard.tb_plugin.loader import Loader
 
 
 @dataclass

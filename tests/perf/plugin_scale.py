@@ -85,7 +85,7 @@ def open_peer(logdir: str, ranks: int, steps: int) -> list[float]:
 
 
 def write_ours(folder: Path, ranks: int, steps: int) -> None:
-    command = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
+    command = [sys.executable, "-m", "memboard.tb_plugin.cli", "demo", "--no-serve"]
     command += ["--simulate", str(ranks), "--steps", str(steps), "--metrics", "8"]
     command += ["--out", str(folder)]
     subprocess.run(command, cwd=bench.ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -96,7 +96,7 @@ def write_peer(folder: Path, ranks: int, steps: int) -> None:
     from tensorboard.compat.proto import event_pb2
     from tensorboard.util import tensor_util
 
-    from collector.format.encoding.framing import frame, frame_version
+    from memboard.collector.format.encoding.framing import frame, frame_version
 
     rng = np.random.default_rng(0)
     for rank in range(ranks):

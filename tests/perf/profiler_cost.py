@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import torch
 
-import collector
+import memboard as mb
 from tests.perf import bench
 
 
@@ -80,7 +80,7 @@ def torchs_own(training: Training, steps: int, folder: Path) -> Cost:
 
 def ours(training: Training, steps: int, folder: Path, **settings: object) -> Cost:
     """The same through a recording, with all that it collects there by default."""
-    recorder = collector.record(
+    recorder = mb.record(
         folder / "run",
         scalars=False,
         schedule={"wait": 1, "warmup": 1, "active": steps, "repeat": 1},

@@ -11,16 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.live import by_stack, holders, live_rows, range_sums
-from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
-from tb_plugin.analysis.allocator.moment.fit import fit
-from tb_plugin.analysis.allocator.moment.ledger import ledger
-from tb_plugin.analysis.allocator.moment.pins import pins
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.allocator.stacking import columns
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.snapshots.steps import steps_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.analysis.allocator.live import (
+    by_stack,
+    holders,
+    live_rows,
+    range_sums,
+)
+from memboard.tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
+from memboard.tb_plugin.analysis.allocator.moment.fit import fit
+from memboard.tb_plugin.analysis.allocator.moment.ledger import ledger
+from memboard.tb_plugin.analysis.allocator.moment.pins import pins
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.allocator.stacking import columns
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.snapshots.steps import steps_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.made_snapshots import read_snapshot
 from tests.perf import bench
 from tests.simulate import Form, trained_rank

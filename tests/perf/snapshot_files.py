@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import pickle
 
-from tb_plugin.index.logdirs import Logdir
-from tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.logdirs import Logdir
+from memboard.tb_plugin.index.walk import Index
 from tests.perf import bench
 from tests.tb_plugin.client import Ticking
 

@@ -7,7 +7,7 @@ Simulated trainings with mixed stacks, of so many events and of so many bytes, a
 to FOLDER (else to a temporary one) and imported in turn, each in a process of its own:
 
 - `import`: the worker from start to column file, as TensorBoard has it done;
-- `pickle`: `pickle.load`, then `collector.format.snapshots.tables_of`;
+- `pickle`: `pickle.load`, then `memboard.collector.format.snapshots.tables_of`;
 - `gc off`: the same with a C unpickler that refuses classes, and the collector off;
 - `cached`: opening the column file, checksums and all.
 
@@ -28,13 +28,13 @@ from tests.perf.allocations_server import write_pickle
 
 CACHED = """
 from pathlib import Path
-from tb_plugin.worker.columns import open_columns
+from memboard.tb_plugin.worker.columns import open_columns
 open_columns(Path(sys.argv[2]))
 """
 
 UNPICKLE = """
 import gc, pickle
-from collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots import tables_of
 class Plain(pickle.Unpickler):
     def find_class(self, module, name):
         raise pickle.UnpicklingError(name)

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import collector
-from collector.steps.spans import captures
+import memboard as mb
+from memboard.collector.steps.spans import captures
 from tests.perf import bench
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         quiet = dict.fromkeys(("gpu", "process", "host"), False)
-        with collector.record(Path(folder) / "a", **quiet, **kept) as rec:
+        with mb.record(Path(folder) / "a", **quiet, **kept) as rec:
             rec.step()
             add("kept one by one", inside(rec))
             add("kept, one object for all", reused(rec))
@@ -118,12 +118,12 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
             add("a counter, kept", counted(rec))
             dropped = rec.num_dropped
         rows.append(("of all of them dropped", f"{dropped}"))
-        with collector.record(Path(folder) / "b", schedule=never, **quiet) as rec:
+        with mb.record(Path(folder) / "b", schedule=never, **quiet) as rec:
             rec.step()
             add("summed up alone", inside(rec))
-    add("no recorder: collector.span", inside(collector))
+    add("no recorder: mb.span", inside(collector))
     add("no recorder: the same, category, args", with_args(collector))
-    off = collector.record("unused", enabled=False)
+    off = mb.record("unused", enabled=False)
     add("switched off: rec.span", inside(off))
     add("switched off: the same, category, args", with_args(off))
     row = bench.table("a span's begin and end, both together", "")

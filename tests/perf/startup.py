@@ -28,7 +28,7 @@ app = application.TensorBoardWSGIApp(
     board.flags, board.plugin_loaders, ingester.data_provider, board.assets_zip_provider
 )
 seconds = time.perf_counter() - start
-assert ("tb_plugin.plugin" in sys.modules) is {keep}
+assert ("memboard.tb_plugin.plugin" in sys.modules) is {keep}
 print(json.dumps(seconds * 1e3))
 """
 
@@ -44,7 +44,7 @@ def main() -> None:
     given = bench.options(__doc__, rounds=15)
     codes = {
         f"import {module}": IMPORT.format(module=module)
-        for module in ("memboard", "collector.recorder", "torch")
+        for module in ("memboard", "memboard.collector.recorder", "torch")
     }
     for name, keep in (("tensorboard without", False), ("tensorboard with", True)):
         codes[name] = TENSORBOARD.format(keep=keep)

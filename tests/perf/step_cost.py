@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-import collector
-from collector.clock.process_clock import PROCESS_CLOCK
-from collector.config import load
-from collector.config.schedule import Action
-from collector.core.rank import identify, new_attempt
-from collector.format import columns as catalogue
-from collector.format.records import Close, Schema
-from collector.sources.device.accelerator import DeviceIdentity
-from collector.writing.header import make_header
-from collector.writing.rank_file import RankFile
+import memboard as mb
+from memboard.collector.clock.process_clock import PROCESS_CLOCK
+from memboard.collector.config import load
+from memboard.collector.config.schedule import Action
+from memboard.collector.core.rank import identify, new_attempt
+from memboard.collector.format import columns as catalogue
+from memboard.collector.format.records import Close, Schema
+from memboard.collector.sources.device.accelerator import DeviceIdentity
+from memboard.collector.writing.header import make_header
+from memboard.collector.writing.rank_file import RankFile
 from tests.perf import bench
 
 STEP_SECONDS = 0.020
@@ -46,7 +46,7 @@ def recording():
     """A live recorder with the default settings, past its start."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        collector.record(Path(folder) / "run") as rec,
+        mb.record(Path(folder) / "run") as rec,
     ):
         rec.step()
         time.sleep(0.3)  # NVML, psutil and the rest are open now
@@ -67,7 +67,7 @@ def step() -> None:
             before = clock()
             rec.step()
             tight.append((clock() - before) / 1e3)
-    off = collector.record("unused", enabled=False)
+    off = mb.record("unused", enabled=False)
     before = clock()
     for _ in range(100_000):
         off.step()
@@ -119,7 +119,7 @@ def overhead(num_rounds: int = 15, num_steps: int = 40) -> None:
         with recording() as rec:
             return trained(rec)
 
-    idle = collector.record("unused", enabled=False)
+    idle = mb.record("unused", enabled=False)
     sides = bench.turns({"off": lambda: trained(idle), "on": recorded}, num_rounds)
     rows = []
     for index, name in enumerate(("thread CPU", "wall")):
@@ -222,7 +222,7 @@ def profiling(num_rounds: int = 300, num_steps: int = 4) -> None:
         for name, kinds in KINDS.items():
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             recorders[name] = stack.enter_context(
-                collector.record(
+                mb.record(
                     Path(folder) / "run",
                     model=training.model,
                     schedule={"choose": choose},
@@ -408,7 +408,7 @@ def bytes_per_step() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         seconds, num_steps = 20, 0
-        with collector.record(Path(folder) / "run") as rec:
+        with mb.record(Path(folder) / "run") as rec:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 time.sleep(STEP_SECONDS)

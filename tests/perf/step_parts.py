@@ -15,8 +15,8 @@ import timeit
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import collector
-from collector.core.rank import is_distributed
+import memboard as mb
+from memboard.collector.core.rank import is_distributed
 from tests.perf import bench
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def least_us(function: Callable[[], object]) -> float:
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        collector.record(Path(folder) / "run") as rec,
+        mb.record(Path(folder) / "run") as rec,
     ):
         for _ in range(10):  # past the first steps, of which one is collected
             rec.step()

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tb_plugin import storage
-from tb_plugin.cli import main as cli
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.cli import main as cli
 from tests.builders import RunBuilder
 from tests.collector.mirror.s3_server import S3, SECRET
 from tests.tb_plugin.storage.stores import StorePage

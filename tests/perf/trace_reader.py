@@ -41,8 +41,8 @@ with open(sys.argv[1], "rb") as file:
 """
 CACHED = """
 from pathlib import Path
-from tb_plugin.worker.columns import open_columns
-from tb_plugin.formats.traces.bytes.stored import trace_of
+from memboard.tb_plugin.worker.columns import open_columns
+from memboard.tb_plugin.formats.traces.bytes.stored import trace_of
 began, used = time.perf_counter(), time.process_time()
 trace = trace_of(open_columns(Path(sys.argv[2])))
 taken = time.process_time() - used, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -74,9 +74,9 @@ def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
 
 
 def of_ranks(source: Path, folder: Path, num: int) -> None:
-    from tb_plugin.formats.traces import read_trace
-    from tb_plugin.worker.cache import ColumnCache
-    from tb_plugin.worker.importer import MAX_WORKERS, Importer
+    from memboard.tb_plugin.formats.traces import read_trace
+    from memboard.tb_plugin.worker.cache import ColumnCache
+    from memboard.tb_plugin.worker.importer import MAX_WORKERS, Importer
 
     small = folder / "rank.json"
     replicate(source, small, 550_000)

@@ -20,9 +20,9 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from collector.config.settings import ModulesConfig
-from collector.core.calls import Call
-from collector.modules.kind import ModulesKind
+from memboard.collector.config.settings import ModulesConfig
+from memboard.collector.core.calls import Call
+from memboard.collector.modules.kind import ModulesKind
 from tests.collector.modules import models
 from tests.perf import bench
 

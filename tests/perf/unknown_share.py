@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.format.snapshots import tables_of
-from collector.simulate import SimulatedRun, write_run
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.collector.recordings import rank_files, read
 from tests.perf import bench
 from tests.simulate import Form, trained_rank
@@ -39,7 +39,7 @@ from tests.tb_plugin.analysis.snapshots import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
 WANTED = 0.05
 """At most so much on our own captures."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 import statistics
 from functools import partial
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests.perf import bench
 
 START = "import torch; print(len(torch.zeros(1, device={device!r})))"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_plugin.command import main
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.command import main
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.tb_plugin.client import decode
 
 if TYPE_CHECKING:

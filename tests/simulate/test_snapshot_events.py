@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from collector.format.snapshots import rebuilt, tables_of
+from memboard.collector.format.snapshots import rebuilt, tables_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.allocator import CachingAllocator
 from tests.simulate.allocator.settings import GIB, MIB, parse_settings

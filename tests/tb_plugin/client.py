@@ -11,8 +11,8 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
-from tb_plugin.api.base import API_VERSION
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.api.base import API_VERSION
+from memboard.tb_plugin.plugin import MemBoardPlugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from werkzeug.serving import BaseWSGIServer
 
-from tb_plugin.budget import Budget
-from tb_plugin.worker.limits import Limits
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.worker.limits import Limits
 from tests.builders import RunBuilder
 from tests.examples_of_properties import load_profile
 

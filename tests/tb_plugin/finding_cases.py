@@ -14,28 +14,32 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from tb_plugin.analysis.findings.conditions import Setup
-from tb_plugin.analysis.findings.cycles import (
+from memboard.tb_plugin.analysis.findings.conditions import Setup
+from memboard.tb_plugin.analysis.findings.cycles import (
     CollectedSteps,
     Sawtooth,
     reference_cycles,
 )
-from tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
-from tb_plugin.analysis.findings.host_growth import (
+from memboard.tb_plugin.analysis.findings.growth import GrowingRank, growing_memory
+from memboard.tb_plugin.analysis.findings.host_growth import (
     GrowingProcess,
     HostRoom,
     growing_processes,
 )
-from tb_plugin.analysis.findings.losses import steps_missing, traces_missing
-from tb_plugin.analysis.findings.ranks import Peaks, last_in_collectives, peak_findings
-from tb_plugin.analysis.findings.steps import (
+from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
+from memboard.tb_plugin.analysis.findings.ranks import (
+    Peaks,
+    last_in_collectives,
+    peak_findings,
+)
+from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
     straggling,
     waiting_for_data,
 )
-from tb_plugin.analysis.findings.trace import trace_findings
-from tb_plugin.analysis.oom.case import (
+from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.oom.case import (
     CapturedPools,
     Case,
     Cause,
@@ -45,13 +49,13 @@ from tb_plugin.analysis.oom.case import (
     OomFacts,
     PendingFrees,
 )
-from tb_plugin.analysis.oom.judge import judged, survived_text
-from tb_plugin.analysis.ranks.distributed import CollectiveRow, ComparedRanks
-from tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import TraceFacts
-from tb_plugin.api.findings import Finding
-from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
+from memboard.tb_plugin.analysis.oom.judge import judged, survived_text
+from memboard.tb_plugin.analysis.ranks.distributed import CollectiveRow, ComparedRanks
+from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.trace import TraceFacts
+from memboard.tb_plugin.api.findings import Finding
+from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.step_runs import MS, PARTS, Story

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.format.columns import Column
+from memboard.collector.format.columns import Column
 from tests.builders import START_NS, RunBuilder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tb_plugin.contract import bundle
+from memboard.tb_plugin.contract import bundle
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tb_plugin.budget import Budget
+from memboard.tb_plugin.budget import Budget
 from tests.builders import RunBuilder, peak_of
 from tests.tb_plugin.client import Page, answered, decode
 
@@ -18,10 +18,10 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 """More buckets than pixels, so that lines stay coarse; more steps than buckets."""
 
 DRAWN = [
-    ("/timeline", "tb_plugin.pages.timeline.timeline.Budget"),
-    ("/steps", "tb_plugin.pages.steps.steps.Budget"),
-    ("/heatmap", "tb_plugin.server.state.Budget"),
-    ("/step_heatmap", "tb_plugin.server.state.Budget"),
+    ("/timeline", "memboard.tb_plugin.pages.timeline.timeline.Budget"),
+    ("/steps", "memboard.tb_plugin.pages.steps.steps.Budget"),
+    ("/heatmap", "memboard.tb_plugin.server.state.Budget"),
+    ("/step_heatmap", "memboard.tb_plugin.server.state.Budget"),
 ]
 """Routes, and the budget that is spent before anything was read."""
 

@@ -8,10 +8,10 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_plugin.cli import main
-from tb_plugin.docs import NAMES, text_of, title_of
-from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.server.documentation import POLICY
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.docs import NAMES, text_of, title_of
+from memboard.tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.server.documentation import POLICY
 
 BASE = "/data/plugin/memboard/docs/"
 

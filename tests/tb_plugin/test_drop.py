@@ -18,9 +18,9 @@ from tensorboard.plugins import base_plugin
 from werkzeug.exceptions import ClientDisconnected
 from werkzeug.test import Client
 
-from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.server import drop as drop_module
-from tb_plugin.server.drop import shown_name
+from memboard.tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.server import drop as drop_module
+from memboard.tb_plugin.server.drop import shown_name
 from tests.tb_plugin.client import (
     Page,
     decode,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
-from tb_plugin.formats.found_files import file_id
-from tb_plugin.index.logdirs import Given, runs_of
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.index.logdirs import Given, runs_of
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode
 from tests.tb_plugin.logdirs import write

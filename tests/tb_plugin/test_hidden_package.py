@@ -13,13 +13,13 @@ ROOT = Path(__file__).parents[2]
 
 LOAD = """
 from werkzeug.test import Client
-from tb_plugin.loader import Loader
+from memboard.tb_plugin.loader import Loader
 plugin = Loader().load(object())
 assert plugin.is_active()
 assert plugin.frontend_metadata().es_module_path == "/index.js"
 print(Client(plugin.get_plugin_apps()["/index.js"]).get("/index.js").text)
 """
-COMMAND = "import sys; from tb_plugin.command import main; sys.exit(main())"
+COMMAND = "import sys; from memboard.tb_plugin.command import main; sys.exit(main())"
 
 
 def started(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -16,8 +16,8 @@ from tensorboard.plugins import base_plugin
 from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
-from tb_plugin.loader import Loader
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.loader import Loader
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import QUIET
 from tests.tb_plugin.logdirs import SMALL, dropped_in

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tb_plugin.cli.standalone import PREFIX, Standalone
-from tb_plugin.index.logdirs import Given
-from tb_plugin.server import incoming
+from memboard.tb_plugin.cli.standalone import PREFIX, Standalone
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.server import incoming
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.logdirs import SMALL, dropped_in
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_plugin import loader
-from tb_plugin.loader import Loader
+from memboard.tb_plugin import loader
+from memboard.tb_plugin.loader import Loader
 
 
 def flags_of(*arguments: str) -> argparse.Namespace:
@@ -97,7 +97,7 @@ def test_a_broken_installation_costs_only_the_tab(monkeypatch, caplog):
     real = builtins.__import__
 
     def broken(name, *rest):
-        if name == "tb_plugin.plugin":
+        if name == "memboard.tb_plugin.plugin":
             raise ImportError("No module named 'msgspec'")
         return real(name, *rest)
 
@@ -108,10 +108,10 @@ def test_a_broken_installation_costs_only_the_tab(monkeypatch, caplog):
 
 def test_importing_the_entry_point_loads_nothing_of_ours_but_itself():
     code = (
-        "import sys, tb_plugin.loader\n"
+        "import sys, memboard.tb_plugin.loader\n"
         "print(*sorted(m for m in sys.modules if m.startswith(('tb_plugin', 'collector'))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["tb_plugin", "tb_plugin.loader"]
+    assert done.stdout.split() == ["tb_plugin", "memboard.tb_plugin.loader"]

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page, answered, refresh

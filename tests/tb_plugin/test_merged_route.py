@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tb_plugin.pages.trace_files.merged import MAX_AT_ONCE
+from memboard.tb_plugin.pages.trace_files.merged import MAX_AT_ONCE
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 

@@ -10,8 +10,8 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.server.assets import LocalPerfetto, policy_of
+from memboard.tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.server.assets import LocalPerfetto, policy_of
 
 
 @pytest.fixture

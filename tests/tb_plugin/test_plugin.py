@@ -14,9 +14,9 @@ from tensorboard.plugins import base_plugin
 from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
-from tb_plugin import plugin as plugin_module
-from tb_plugin.loader import Loader
-from tb_plugin.server.assets import PAGE_POLICY, Assets
+from memboard.tb_plugin import plugin as plugin_module
+from memboard.tb_plugin.loader import Loader
+from memboard.tb_plugin.server.assets import PAGE_POLICY, Assets
 from tests.builders import RunBuilder, age, flip_bit
 from tests.tb_plugin.client import QUIET, Page, decode, refresh
 
@@ -108,7 +108,7 @@ def test_whatever_goes_wrong_behind_the_border_is_logged_and_answered(
         raise ZeroDivisionError("planted")
 
     run_id = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.pages.timeline.heatmap.chosen_ranks", fail)
+    monkeypatch.setattr("memboard.tb_plugin.pages.timeline.heatmap.chosen_ranks", fail)
     response = page.raw("/heatmap", run=run_id)
     assert response.status_code == 500
     assert "ZeroDivisionError" in json.loads(response.data)["what"]

@@ -10,16 +10,16 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.plugins import base_plugin
 
-from tb_plugin import plugin as plugin_module
-from tb_plugin.budget import Budget
-from tb_plugin.index.logdirs import Given, Logdir
-from tb_plugin.jobs.history_list import listed
-from tb_plugin.loader import Loader
-from tb_plugin.pages.profile import asked as of_profile
-from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.server import read_ahead
-from tb_plugin.server.read_ahead import ReadAhead
-from tb_plugin.server.state import State
+from memboard.tb_plugin import plugin as plugin_module
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.index.logdirs import Given, Logdir
+from memboard.tb_plugin.jobs.history_list import listed
+from memboard.tb_plugin.loader import Loader
+from memboard.tb_plugin.pages.profile import asked as of_profile
+from memboard.tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.server import read_ahead
+from memboard.tb_plugin.server.read_ahead import ReadAhead
+from memboard.tb_plugin.server.state import State
 from tests.builders import START_NS, RunBuilder
 from tests.made_snapshots import long_history
 from tests.simulate import oom_case
@@ -80,7 +80,7 @@ def test_the_newest_run_is_open_and_decoded_before_anyone_asks(state, monkeypatc
         raise AssertionError("a file was read again")
 
     monkeypatch.setattr(
-        "tb_plugin.formats.recording.frames.parts.PartsReader.read", read
+        "memboard.tb_plugin.formats.recording.frames.parts.PartsReader.read", read
     )
     for file in new.files.values():
         peak = state.facts.of_file(file).readings["allocated_peak_bytes"].value

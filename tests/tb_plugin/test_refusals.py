@@ -64,6 +64,6 @@ def test_a_run_without_histories_is_said_so(page):
     assert json.loads(answer.data) == {
         "what": "The run has no allocator history.",
         "where": "exp",
-        "remedy": "Pass history=True to collector.record, call rec.snapshot(name), or put"
+        "remedy": "Pass history=True to mb.record, call rec.snapshot(name), or put"
         " a pickle of torch.cuda.memory._dump_snapshot into the log directory.",
     }

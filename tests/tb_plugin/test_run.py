@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 
-from tb_plugin.budget import Budget
-from tb_plugin.index.listing import FoundRun
-from tb_plugin.index.run import Run
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.index.listing import FoundRun
+from memboard.tb_plugin.index.run import Run
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, decode, refresh
 
@@ -85,7 +85,7 @@ def test_ranks_not_read_yet_are_not_lost_but_not_counted(
     (known,) = page.store.runs()
     known.files.clear()
     known._listing = -1
-    monkeypatch.setattr("tb_plugin.server.state.Budget", lambda _: Steps(5))
+    monkeypatch.setattr("memboard.tb_plugin.server.state.Budget", lambda _: Steps(5))
     answer = page.get(route, run=run_id)
     assert known.unread_ranks
     if route == "/overview":
@@ -107,10 +107,10 @@ def test_an_overview_cut_short_is_completed_by_the_next_polls(
 ):
     run.simple(6, 5)
     # The list of runs would have looked at so small a run already.
-    monkeypatch.setattr("tb_plugin.server.state.STANDING_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", -1.0)
     page = Page(tmp_path)
     run_id = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.pages.of_run.Budget", lambda _: Steps(2))
+    monkeypatch.setattr("memboard.tb_plugin.pages.of_run.Budget", lambda _: Steps(2))
     counted, tags = [], set()
     for _ in range(6):
         response = page.raw("/overview", run=run_id)
@@ -192,7 +192,7 @@ def test_a_recording_that_is_written_over_is_not_shown_from_memory(
 def test_a_file_that_is_still_being_read_is_no_damage(tmp_path, run, monkeypatch):
     run.simple(2, 50)
     page = Page(tmp_path)
-    monkeypatch.setattr("tb_plugin.server.state.PICKER_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.tb_plugin.server.state.PICKER_SECONDS", -1.0)
     (summary,) = page.get("/runs")["runs"]
     shown = page.store.run(page.run_id("exp")).problems
     assert {one.what for one in shown} == {"The file has not been read to its end yet."}

@@ -8,14 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.sizes import bytes_text, counted, fixed, part_of, the_other
-from tb_plugin.analysis.findings.losses import loss_line
-from tb_plugin.analysis.findings.render import markdown_lines
-from tb_plugin.analysis.findings.text import duration_text, quantity_text, share_text
-from tb_plugin.analysis.findings.text import size_text as size
-from tb_plugin.analysis.oom.case import Case, OomFacts
-from tb_plugin.analysis.oom.holdings import Holding
-from tb_plugin.analysis.oom.live_advice import holding_advice
+from memboard.collector.format.sizes import (
+    bytes_text,
+    counted,
+    fixed,
+    part_of,
+    the_other,
+)
+from memboard.tb_plugin.analysis.findings.losses import loss_line
+from memboard.tb_plugin.analysis.findings.render import markdown_lines
+from memboard.tb_plugin.analysis.findings.text import (
+    duration_text,
+    quantity_text,
+    share_text,
+)
+from memboard.tb_plugin.analysis.findings.text import size_text as size
+from memboard.tb_plugin.analysis.oom.case import Case, OomFacts
+from memboard.tb_plugin.analysis.oom.holdings import Holding
+from memboard.tb_plugin.analysis.oom.live_advice import holding_advice
 from tests.routes.goldens import ANSWERS
 from tests.tb_plugin.finding_cases import CASES, declared, loss
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_plugin.formats.found_files import file_id
-from tb_plugin.index import looks
+from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.index import looks
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
 from tests.tb_plugin.logdirs import SMALL, again, index_of, write
@@ -364,7 +364,7 @@ def test_ten_thousand_files_are_listed(tmp_path):
 
 
 def test_too_many_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("tb_plugin.formats.found_files.MAX_FILES", 3)
+    monkeypatch.setattr("memboard.tb_plugin.formats.found_files.MAX_FILES", 3)
     for rank in range(5):
         write(tmp_path / f"memory_snapshot_rank{rank}.pickle")
     (run,) = index_of(tmp_path).runs.values()

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tb_plugin.cli.standalone import PAGE, PREFIX, Standalone
-from tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.cli.standalone import PAGE, PREFIX, Standalone
+from memboard.tb_plugin.index.logdirs import Given
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode_envelope
 

@@ -7,9 +7,9 @@ import re
 import pytest
 from msgspec import Struct, defstruct
 
-from tb_plugin.api.base import Unit
-from tb_plugin.contract import typescript
-from tb_plugin.contract.typescript import ContractError, interface, types_file
+from memboard.tb_plugin.api.base import Unit
+from memboard.tb_plugin.contract import typescript
+from memboard.tb_plugin.contract.typescript import ContractError, interface, types_file
 
 
 def member(annotation) -> str:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.contract import wire
+from memboard.tb_plugin.contract import wire
 from tests.tb_plugin.client import decode_envelope
 
 if TYPE_CHECKING:
-    from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
+    from memboard.tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
 
 
 @dataclass(frozen=True)

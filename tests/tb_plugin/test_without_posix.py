@@ -26,7 +26,7 @@ for name in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[name] = None
 for name in ("fork", "forkpty", "geteuid", "getuid", "nice", "killpg"):
     delattr(os, name)
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 

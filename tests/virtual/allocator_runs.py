@@ -16,8 +16,8 @@ from collections import Counter
 from itertools import permutations
 from pathlib import Path
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests import programs
 from tests.virtual.model_driver import Compared, compared
 from tests.virtual.random_sequences import SETTINGS, Performed, read

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from collector.format.snapshots.tags import annotation_text
+from memboard.collector.format.snapshots.tags import annotation_text
 
 MIB = 1 << 20
 ENTRIES = 20_000

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
-from collector.virtual.present import virtual_device
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
+from memboard.collector.virtual.present import virtual_device
 from tests import programs
 from tests.errors_found import errors_in
 from tests.programs import Program
@@ -61,7 +61,14 @@ class Ran:
 
     def _findings(self) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, "-m", "tb_plugin.cli", "report", "--json", str(self.run)],
+            [
+                sys.executable,
+                "-m",
+                "memboard.tb_plugin.cli",
+                "report",
+                "--json",
+                str(self.run),
+            ],
             capture_output=True,
             text=True,
             check=True,

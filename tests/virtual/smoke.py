@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from collector.virtual.present import value_of
+from memboard.collector.virtual.present import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,14 +102,14 @@ def _number(key: str) -> int:
 
 def steps(run: Path, num_steps: int = 4) -> dict[str, Any]:
     """A recorded training; the recording is compared by whoever started this."""
-    import collector
+    import memboard as mb
 
     torch.cuda.reset_peak_memory_stats()
     with torch.device("cuda"):
         model = Gpt()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     allocated = []
-    with collector.record(run, model=model, optimizer=optimizer, history=True) as rec:
+    with mb.record(run, model=model, optimizer=optimizer, history=True) as rec:
         for _ in range(num_steps):
             tokens = torch.randint(0, 1000, (4, 256), device="cuda")
             with torch.autocast("cuda", torch.bfloat16):

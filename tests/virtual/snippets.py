@@ -7,8 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests import programs
 from tests.virtual.running import ROOT, python
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from collector.virtual import build
-from collector.virtual.devices import DEVICES, GIB, parse_device
-from collector.virtual.environment import VirtualGpuUnavailable, environment
-from collector.virtual.present import virtual_device
-from collector.virtual.torch_build import TorchBuild
+from memboard.collector.virtual import build
+from memboard.collector.virtual.devices import DEVICES, GIB, parse_device
+from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
+from memboard.collector.virtual.present import virtual_device
+from memboard.collector.virtual.torch_build import TorchBuild
 from tests.virtual.running import python
 
 SMOKE = "import torch; print(torch.ones(3, device='cuda').device)"
@@ -155,8 +155,8 @@ def test_processes_that_build_at_once_build_one(tmp_path):
     """Each waits for the first, and what it finds is whole."""
     program = (
         "import sys\n"
-        "from collector.virtual.devices import DEVICES\n"
-        "from collector.virtual.environment import environment\n"
+        "from memboard.collector.virtual.devices import DEVICES\n"
+        "from memboard.collector.virtual.environment import environment\n"
         "print(environment(DEVICES['l4'])['LD_LIBRARY_PATH'])\n"
     )
     root = str(Path(__file__).parents[2])

@@ -7,13 +7,13 @@ import pickle
 import numpy as np
 import pytest
 
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests import programs
 from tests.virtual.running import ROOT, python
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from collector.virtual.devices import DEVICES, parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import DEVICES, parse_device
+from memboard.collector.virtual.environment import environment
 from tests.virtual.running import python
 
 GIB = 1 << 30

@@ -24,7 +24,14 @@ def predict(tmp_path):
         target = program if program.endswith(".py") else PROGRAMS / f"{program}.py"
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "tb_plugin.cli", "run", "--python", python()),
+                *(
+                    sys.executable,
+                    "-m",
+                    "memboard.tb_plugin.cli",
+                    "run",
+                    "--python",
+                    python(),
+                ),
                 *("--on", "h100", "--name", "job", "--json", *ranks),
                 *(str(target), *words),
             ],

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
-from tb_plugin.analysis.snapshots.snapshot import HOST, STATES
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, attribution
+from memboard.tb_plugin.analysis.snapshots.snapshot import HOST, STATES
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 
 RECORDED = Path(__file__).parent / "recorded"
 FILES = sorted(RECORDED.glob("*.pickle.gz"))

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests import programs
 from tests.virtual.running import ROOT, python
 

@@ -35,7 +35,7 @@ finally:
 RECORDS = """
 import torch, collector
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(512, device="cuda"))], lr=0.1)
-with collector.record("runs/real") as rec:
+with mb.record("runs/real") as rec:
     for step in range(1000):
         (optimizer.param_groups[0]["params"][0] * 2).sum().backward()
         optimizer.step()
@@ -44,7 +44,7 @@ with collector.record("runs/real") as rec:
 
 RUNS_OUT = """
 import torch, collector
-with collector.record("runs/real"):
+with mb.record("runs/real"):
     kept = [torch.ones(32 << 20, device="cuda") for _ in range(10)]
 """
 
@@ -85,7 +85,14 @@ def run(folder):
 
     def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
         (folder / "train.py").write_text(text)
-        command = [sys.executable, "-m", "tb_plugin.cli", "run", "--python", python()]
+        command = [
+            sys.executable,
+            "-m",
+            "memboard.tb_plugin.cli",
+            "run",
+            "--python",
+            python(),
+        ]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [*command, *words],
@@ -347,7 +354,13 @@ def test_gradients_of_activations_are_a_row_and_all_rows_are_the_peak(run, folde
     printed = run(CLASSIFIES, "--on", "h100", "train.py", code=0).stdout
     assert "      gradients of activations   250.00 MiB\n" in printed
     assert "      rounding of blocks         2." in printed
-    report = [sys.executable, "-m", "tb_plugin.cli", "report", "memboard-runs/train"]
+    report = [
+        sys.executable,
+        "-m",
+        "memboard.tb_plugin.cli",
+        "report",
+        "memboard-runs/train",
+    ]
     text = subprocess.run(
         report, check=True, capture_output=True, text=True, cwd=folder
     ).stdout

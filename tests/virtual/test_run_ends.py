@@ -40,7 +40,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_it_started_ends_with_it(tmp_path, case, number):
     (tmp_path / "holds.py").write_text(HOLDS)
-    command = [sys.executable, "-m", "tb_plugin.cli", "run", "--python", python()]
+    command = [
+        sys.executable,
+        "-m",
+        "memboard.tb_plugin.cli",
+        "run",
+        "--python",
+        python(),
+    ]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [*command, "--on", "24GiB,8.9", *CASES[case]],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 
-from collector.virtual.books import read_books
-from collector.virtual.devices import parse_device
-from collector.virtual.environment import environment
+from memboard.collector.virtual.books import read_books
+from memboard.collector.virtual.devices import parse_device
+from memboard.collector.virtual.environment import environment
 from tests.virtual.running import python
 
 MIB = 1 << 20

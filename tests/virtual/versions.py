@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collector.virtual.devices import Device, parse_device
-from collector.virtual.environment import environment
-from collector.virtual.unavailable import VirtualGpuUnavailable
+from memboard.collector.virtual.devices import Device, parse_device
+from memboard.collector.virtual.environment import environment
+from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 from tests.recordings import read_run
 
 ROOT = Path(__file__).parents[2]

@@ -11,16 +11,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
-from collector.cli.terminal import say
-from collector.core.run_dir import free_run_dir
-from collector.format.sizes import counted
+from memboard.collector.cli.failure import Failure
+from memboard.collector.cli.terminal import say
+from memboard.collector.core.run_dir import free_run_dir
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     import argparse
 
-    from collector.cli.demo.launch import TrainingPlan
-    from collector.simulate import Metrics
+    from memboard.collector.cli.demo.launch import TrainingPlan
+    from memboard.collector.simulate import Metrics
 
 _NO_START: Final = (
     "Choose another port with --port, or write the logdir alone with --no-serve."
@@ -119,7 +119,11 @@ def run(options: argparse.Namespace) -> int:
             where=str(logdir),
             remedy="Name a directory you may write to with --out.",
         ) from error
-    from collector.cli.tensorboard import ending_in_order, open_browser, serving
+    from memboard.collector.cli.tensorboard import (
+        ending_in_order,
+        open_browser,
+        serving,
+    )
 
     with ending_in_order():
         if options.no_serve:
@@ -165,7 +169,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace) -> TrainingPlan:
-    from collector.cli.demo.launch import plan_training
+    from memboard.collector.cli.demo.launch import plan_training
 
     return plan_training(options.ranks, options.steps, options.seconds, options.seed)
 
@@ -184,7 +188,7 @@ def _simulate(options: argparse.Namespace) -> None:
 def _write_simulated(
     logdir: Path, num_ranks: int, num_steps: int, metrics: Metrics, seed: int
 ) -> None:
-    from collector.simulate import SimulatedRun, available_processes, write_run
+    from memboard.collector.simulate import SimulatedRun, available_processes, write_run
 
     try:
         run = SimulatedRun(

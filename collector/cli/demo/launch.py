@@ -15,9 +15,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from collector.cli.failure import Failure
-from collector.core.bound_process import bound
-from collector.format.sizes import counted, part_of
+from memboard.collector.cli.failure import Failure
+from memboard.collector.core.bound_process import bound
+from memboard.collector.format.sizes import counted, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ class TrainingPlan:
         return [
             sys.executable,
             "-m",
-            "collector.cli.demo.training",
+            "memboard.collector.cli.demo.training",
             f"--run-dir={run_dir}",
             f"--steps={self.num_steps}",
             f"--seconds={self.num_seconds}",

@@ -1,8 +1,8 @@
 """The demo's training: a small transformer sharded by FSDP2, one process per rank.
 
 Runs under any launcher that sets RANK, LOCAL_RANK, WORLD_SIZE and MASTER_*: the demo's
-own, or `torchrun -m collector.cli.demo.training --run-dir runs/demo`. The recording is
-what a user would write: `collector.record`, `collector.profiled`, `rec.loader`,
+own, or `torchrun -m memboard.collector.cli.demo.training --run-dir runs/demo`. The recording is
+what a user would write: `mb.record`, `mb.profiled`, `rec.loader`,
 `rec.epoch`, `rec.span`, `rec.step`. A few steps, and their calls of `training_step`, are looked at
 closely: memory at both ends, hooks, what autograd saved, and every module.
 """
@@ -24,7 +24,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-import collector
+import memboard as mb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -157,7 +157,7 @@ def build(size: Size, device: torch.device) -> tuple[nn.Module, torch.optim.Opti
     return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 
-@collector.profiled
+@mb.profiled
 def training_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tensor
 ) -> Any:
@@ -180,8 +180,8 @@ def train(
     """Train and record until `num_steps` steps are done, or so many seconds over."""
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
-    flops: collector.FlopsOptions = {"per_token": 6 * num_parameters(size)}
-    with collector.record(run_dir, config=COLLECTED, flops=flops) as rec:
+    flops: mb.FlopsOptions = {"per_token": 6 * num_parameters(size)}
+    with mb.record(run_dir, config=COLLECTED, flops=flops) as rec:
         if device.type == "cpu":
             dist.init_process_group("gloo")
         else:

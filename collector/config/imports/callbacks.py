@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
-from collector.config.imports.result import (
+from memboard.collector.config.imports.result import (
     UNPACKED,
     Became,
     Imported,
@@ -20,13 +20,13 @@ from collector.config.imports.result import (
     NotConstant,
     mapping_at,
 )
-from collector.config.values import Found, Setting, checked
-from collector.errors import ConfigError, nearest
+from memboard.collector.config.values import Found, Setting, checked
+from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.config.documents import Document
+    from memboard.collector.config.documents import Document
 
 NAME: Final = "Composer's callbacks for memory and speed"
 SECTION: Final = "callbacks"

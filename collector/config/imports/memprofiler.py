@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.imports.memprofiler_keys import (
+from memboard.collector.config.imports.memprofiler_keys import (
     KEYS,
     NAME,
     NEED_ENABLED,
     NESTED,
 )
-from collector.config.imports.result import IDENTITY, Became, Imported
-from collector.config.settings import sections, settings
-from collector.config.values import (
+from memboard.collector.config.imports.result import IDENTITY, Became, Imported
+from memboard.collector.config.settings import sections, settings
+from memboard.collector.config.values import (
     UNCHANGED,
     ZERO_ATTRIBUTES,
     Code,
@@ -30,11 +30,11 @@ from collector.config.values import (
     code_name,
     describe,
 )
-from collector.errors import ConfigError, nearest
-from collector.format.memory import HOOK_ATTRS
+from memboard.collector.errors import ConfigError, nearest
+from memboard.collector.format.memory import HOOK_ATTRS
 
 if TYPE_CHECKING:
-    from collector.config.documents import Document
+    from memboard.collector.config.documents import Document
 
 _PROJECTS: Final = {"fts_examples", "finetuning_scheduler", "interpretune"}
 _CAPTURED: Final = "collect_funcs.cuda_allocator_history"

@@ -10,9 +10,9 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from collector.config.imports.result import Key
-from collector.config.values import UNCHANGED, Code, Names
-from collector.format.memory import HOOK_ATTRS
+from memboard.collector.config.imports.result import Key
+from memboard.collector.config.values import UNCHANGED, Code, Names
+from memboard.collector.format.memory import HOOK_ATTRS
 
 NAME: Final = "memprofiler_cfg"
 
@@ -23,7 +23,7 @@ _Codes = tuple[Code, ...]
 
 _OWN_HOOKS: Final = "MemProfiler's own are built in"
 
-_DECORATE: Final = "decorate them with @collector.profiled"
+_DECORATE: Final = "decorate them with @mb.profiled"
 
 KEYS: Final[dict[str, Key]] = {
     "enabled": Key(bool, False, ("functions.enabled",)),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from collector.config.imports.result import Key
+from memboard.collector.config.imports.result import Key
 
 COMPOSER: Final = "Composer's profiler"
 LIGHTNING: Final = "Lightning's PyTorchProfiler"

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.config.imports.profiler_keys import (
+from memboard.collector.config.imports.profiler_keys import (
     COMPOSER,
     COMPOSER_KEYS,
     LIGHTNING,
     LIGHTNING_KEYS,
     OTHER_NAMES,
 )
-from collector.config.imports.result import (
+from memboard.collector.config.imports.result import (
     UNPACKED,
     Became,
     Imported,
@@ -25,14 +25,14 @@ from collector.config.imports.result import (
     is_unpacked,
     mapping_at,
 )
-from collector.config.rules import ABSOLUTE
-from collector.config.values import Found, Setting, checked
-from collector.errors import ConfigError, nearest
+from memboard.collector.config.rules import ABSOLUTE
+from memboard.collector.config.values import Found, Setting, checked
+from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.config.documents import Document
+    from memboard.collector.config.documents import Document
 
 _HANDLER: Final = "json_trace_handler"
 _SECTIONS: Final = ("schedule", _HANDLER)

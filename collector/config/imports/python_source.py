@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config.imports.callbacks import CALLBACKS, SECTION
-from collector.config.imports.profilers import is_old_argument
-from collector.config.imports.result import UNPACKED, NotConstant
-from collector.errors import ConfigError
+from memboard.collector.config.imports.callbacks import CALLBACKS, SECTION
+from memboard.collector.config.imports.profilers import is_old_argument
+from memboard.collector.config.imports.result import UNPACKED, NotConstant
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.config.values import UNCHANGED, Found, describe, written
-from collector.errors import ConfigError
+from memboard.collector.config.values import UNCHANGED, Found, describe, written
+from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config.documents import Document
+    from memboard.collector.config.documents import Document
 
 IDENTITY = "identity_lambda"
 """MemProfiler's word for a function that does nothing."""

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final
 
 import google_crc32c
 
-from collector.format.encoding.event import (
+from memboard.collector.format.encoding.event import (
     DATA_CLASS_TENSOR,
     Description,
     read_event,
     text_event,
     version_event,
 )
-from collector.format.names import PLUGIN_NAME
+from memboard.collector.format.names import PLUGIN_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from collector.format.encoding.payload import inflate
-from collector.format.errors import CorruptError
-from collector.format.sizes import counted
+from memboard.collector.format.encoding.payload import inflate
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.format.columns import Dtype
+    from memboard.collector.format.columns import Dtype
 
 Values: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 

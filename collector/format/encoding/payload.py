@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from collector.format.errors import CorruptError
-from collector.format.sizes import counted
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     T = TypeVar("T")

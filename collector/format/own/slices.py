@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.own.frames import DISPATCH_MODE, role_of
+from memboard.collector.format.own.frames import DISPATCH_MODE, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ A column bears the name of its key; a key that one of the tables' own columns to
 underscore behind its name.
 """
 
-from collector.format.snapshots.decode import rebuilt
-from collector.format.snapshots.encode import HeldColumn, HeldEvents, tables_of
+from memboard.collector.format.snapshots.decode import rebuilt
+from memboard.collector.format.snapshots.encode import HeldColumn, HeldEvents, tables_of
 
 __all__ = ["HeldColumn", "HeldEvents", "rebuilt", "tables_of"]

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.encoding.numeric import ABSENT
-from collector.format.snapshots.interning import (
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.snapshots.interning import (
     MAX_KEYS,
     NotFramesError,
     is_name,
     turns,
 )
-from collector.format.snapshots.plain_text import plain_text
+from memboard.collector.format.snapshots.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from collector.format.records import FloatArray, IntArray
-    from collector.format.snapshots.interning import Interner
+    from memboard.collector.format.records import FloatArray, IntArray
+    from memboard.collector.format.snapshots.interning import Interner
 
 NOTHING: Final = -1
 """In columns of indices and of truth values: the row lacks the key."""

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.encoding.numeric import ABSENT
-from collector.format.errors import CorruptError
-from collector.format.snapshots.columns import NOTHING
-from collector.format.snapshots.encode import BLOCKS, FLAT, NESTED
-from collector.format.snapshots.interning import MAX_KEYS
-from collector.format.snapshots.plain_text import plain_value
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.snapshots.columns import NOTHING
+from memboard.collector.format.snapshots.encode import BLOCKS, FLAT, NESTED
+from memboard.collector.format.snapshots.interning import MAX_KEYS
+from memboard.collector.format.snapshots.plain_text import plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from collector.format.records import CaptureTable, IntArray
+    from memboard.collector.format.records import CaptureTable, IntArray
 
     Row = dict[str, Any]
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from collector.format.snapshots.columns import GAPS, are_rows, encoded
-from collector.format.snapshots.interning import (
+from memboard.collector.format.snapshots.columns import GAPS, are_rows, encoded
+from memboard.collector.format.snapshots.interning import (
     MAX_KEYS,
     Interner,
     StackTables,
     is_name,
     turns,
 )
-from collector.format.snapshots.plain_text import plain_text
+from memboard.collector.format.snapshots.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.format.records import CaptureTable, FloatArray, IntArray
+    from memboard.collector.format.records import CaptureTable, FloatArray, IntArray
 
     Row = dict[str, Any]
     Column = IntArray | FloatArray | tuple[str, ...]
@@ -297,7 +297,7 @@ class HeldColumn(NamedTuple):
 
     key: str
     kind: str
-    """See `collector.format.snapshots`."""
+    """See `memboard.collector.format.snapshots`."""
     arrays: tuple[Any, ...]
     """Two of a pair, else one; a row without the key has the kind's gap. Arrays, or
     whatever has a length and becomes one by `numpy.asarray`."""

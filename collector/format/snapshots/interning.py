@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from collector.format.snapshots.plain_text import plain_text
+from memboard.collector.format.snapshots.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from collector.format.records import IntArray
+    from memboard.collector.format.records import IntArray
 
     Value = TypeVar("Value")
     Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from collector.format.errors import CorruptError
+from memboard.collector.format.errors import CorruptError
 
 _MAX_REPR: Final = 1000
 _WIDE: Final = 2**64

@@ -15,12 +15,12 @@ from inspect import signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from collector.running.lone.calls import CallFailed
+from memboard.collector.running.lone.calls import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.running.lone.calls import Absences
+    from memboard.collector.running.lone.calls import Absences
 
 
 class Mail(Protocol):

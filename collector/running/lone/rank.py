@@ -21,12 +21,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlparse
 
-from collector.running.imports import after_import
+from memboard.collector.running.imports import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.running.lone.store import Stores
+    from memboard.collector.running.lone.store import Stores
 
 _SCHEMES: Final = ("env", "tcp", "file")
 _PLANNER: Final = "torch.distributed.checkpoint.default_planner"

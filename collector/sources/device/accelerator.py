@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collector.core.source import TORCH_ERRORS, Unavailable
+from memboard.collector.core.source import TORCH_ERRORS, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
-    from collector.sources.device.peaks import PeakLedger
+    from memboard.collector.sources.device.peaks import PeakLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

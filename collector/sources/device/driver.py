@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import DEVICE_FREE, PINNED
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import DEVICE_FREE, PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 
 def _open_free(_config: RecordConfig, device: Device) -> Reader:

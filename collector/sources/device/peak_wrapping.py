@@ -19,14 +19,18 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.fork import ProcessLock
-from collector.sources.device.accelerator import original
-from collector.sources.device.peaks import PeakLedger
+from memboard.collector.core.fork import ProcessLock
+from memboard.collector.sources.device.accelerator import original
+from memboard.collector.sources.device.peaks import PeakLedger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from collector.sources.device.accelerator import Backend, Device, EntryPoint
+    from memboard.collector.sources.device.accelerator import (
+        Backend,
+        Device,
+        EntryPoint,
+    )
 
 
 def open_ledger(device: Device, *, resets: bool) -> PeakLedger:

@@ -11,15 +11,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import GPU
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import GPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 _HOST_PIDS: Final = "pid:[4026531836]"
 """Linux's name for the host's own process numbers: a constant of the kernel."""

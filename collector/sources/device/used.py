@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.core.source import Reader, Source
-from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
-from collector.sources.device.peak_wrapping import open_ledger, release_ledger
-from collector.sources.device.peaks import KEYS, picked
+from memboard.collector.core.source import Reader, Source
+from memboard.collector.format.columns import DEVICE_COUNTERS, device_byte_columns
+from memboard.collector.sources.device.peak_wrapping import open_ledger, release_ledger
+from memboard.collector.sources.device.peaks import KEYS, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config import RecordConfig
-    from collector.format.columns import Column
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.format.columns import Column
+    from memboard.collector.sources.device.accelerator import Device
 
 _RESERVED: Final = 2
 """Index of the total reserved bytes in `peaks.KEYS`."""

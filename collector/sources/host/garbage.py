@@ -9,14 +9,14 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Final
 
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import GARBAGE
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import GARBAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 
 def _open(_config: RecordConfig, _device: Device) -> Reader:

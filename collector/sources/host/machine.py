@@ -7,16 +7,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.control_group import find_group
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import CPU, DISK, MEMORY, NETWORK, SWAP
+from memboard.collector.core.control_group import find_group
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import CPU, DISK, MEMORY, NETWORK, SWAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.format.columns import Column
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.format.columns import Column
+    from memboard.collector.sources.device.accelerator import Device
 
 _MEMINFO: Final = Path("/proc/meminfo")
 _INTERFACES: Final = Path("/sys/class/net")

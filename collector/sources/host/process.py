@@ -10,14 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import PROCESS, PROCESS_FULL
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import PROCESS, PROCESS_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 _ROLLUP: Final = Path("/proc/self/smaps_rollup")
 

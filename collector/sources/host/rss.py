@@ -14,15 +14,15 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final
 
-from collector.core.fork import watch
-from collector.core.source import Reader, Source, nothing
-from collector.format.columns import RSS
+from memboard.collector.core.fork import watch
+from memboard.collector.core.source import Reader, Source, nothing
+from memboard.collector.format.columns import RSS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 _STATM: Final = "/proc/self/statm"
 

@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.core.source import Reader, Source, Unavailable
-from collector.format.columns import WORKERS
+from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.format.columns import WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.config import RecordConfig
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.sources.device.accelerator import Device
 
 MAX_PROCESSES: Final = 1024
 """More are not looked at: a runaway must not slow the recorder down."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core.compiling import traced_as
-from collector.core.guard import guarded
-from collector.core.plain import (
+from memboard.collector.core.compiling import traced_as
+from memboard.collector.core.guard import guarded
+from memboard.collector.core.plain import (
     MAX_ARGS,
     MAX_KEY,
     MAX_TEXT,
@@ -16,8 +16,8 @@ from collector.core.plain import (
     plain_args,
     text_of,
 )
-from collector.steps.spans.log import SUMMED, states_mask
-from collector.steps.spans.span import (
+from memboard.collector.steps.spans.log import SUMMED, states_mask
+from memboard.collector.steps.spans.span import (
     PLAIN,
     USER,
     NoSpan,
@@ -32,7 +32,7 @@ from collector.steps.spans.span import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.session import Session
+    from memboard.collector.session import Session
 
     States: TypeAlias = str | Iterable[str] | None
 
@@ -51,7 +51,7 @@ known_options: Final[dict[str, SpanOptions]] = {USER: PLAIN}
 
 def span_options(category: str, states: States, memory: bool) -> SpanOptions:
     """What `Recorder.span` was told; what makes no sense is told once and ignored."""
-    from collector.steps.parts import INDEX  # imports msgspec
+    from memboard.collector.steps.parts import INDEX  # imports msgspec
 
     is_usual = (
         states is None

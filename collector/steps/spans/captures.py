@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from collector.clock.process_clock import now_ns
-from collector.format.records import Capture
-from collector.steps.spans.log import (
+from memboard.collector.clock.process_clock import now_ns
+from memboard.collector.format.records import Capture
+from memboard.collector.steps.spans.log import (
     COUNTER_WIDTH,
     INSTANT_WIDTH,
     KEPT,
@@ -37,8 +37,8 @@ from collector.steps.spans.log import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from collector.format.records import CaptureTable, IntArray
-    from collector.steps.spans.log import SpanLog
+    from memboard.collector.format.records import CaptureTable, IntArray
+    from memboard.collector.steps.spans.log import SpanLog
 
 Key = TypeVar("Key")
 Rows: TypeAlias = "list[tuple[Any, ...]]"

@@ -16,14 +16,14 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.core.plain import text_of
+from memboard.collector.core.plain import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.config.schedule import Action
-    from collector.sources.device.accelerator import Device
-    from collector.steps.parts import StepParts
+    from memboard.collector.config.schedule import Action
+    from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.steps.parts import StepParts
 
 KEPT: Final = 1
 SUMMED: Final = 2

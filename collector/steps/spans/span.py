@@ -1,12 +1,12 @@
 """Named stretches of code, moments and counters, on the thread they happen on.
 
     with rec.span("forward"):          # of this recorder
-    with collector.span("forward"):    # of whichever is active, or of none
-    @collector.span("validate")        # functions, coroutines and (async) generators
+    with mb.span("forward"):    # of whichever is active, or of none
+    @mb.span("validate")        # functions, coroutines and (async) generators
     loading = rec.span("load").start() # ... and later, anywhere: loading.stop()
     rec.instant("best so far", loss=0.3)
     rec.log({"queue": 17})
-    with rec.span("eval", memory=True):  # snaps memory too: see collector.profiled
+    with rec.span("eval", memory=True):  # snaps memory too: see mb.profiled
 
 Without a live recorder the code runs straight through. In the steps that the schedule
 chooses (`spans.states`, or the span's own `states`) each span is kept by itself, with
@@ -21,7 +21,7 @@ Defined where one might wonder:
   it begins.
 - `start` of what is started and `stop` of what is not are errors of the program, and
   raise `SpanError`; nothing else here ever raises. Use one object for each stretch.
-- Code that torch.compile compiles has no spans in it, see `collector.core.compiling`.
+- Code that torch.compile compiles has no spans in it, see `memboard.collector.core.compiling`.
 - Of a generator the span lasts from the first item to the end, whoever runs in between.
 """
 
@@ -33,13 +33,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from collector.core import lifecycle
-from collector.core.guard import guarded, say
-from collector.core.plain import text_of
-from collector.core.warn_once import WarnOnce
-from collector.errors import SpanError
-from collector.hooks.wrapping import wrapped
-from collector.steps.spans.log import SUMMED, clock_ns
+from memboard.collector.core import lifecycle
+from memboard.collector.core.guard import guarded, say
+from memboard.collector.core.plain import text_of
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.errors import SpanError
+from memboard.collector.hooks.wrapping import wrapped
+from memboard.collector.steps.spans.log import SUMMED, clock_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.session import Session
+    from memboard.collector.session import Session
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

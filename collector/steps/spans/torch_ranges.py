@@ -11,7 +11,7 @@ import functools
 import sys
 from typing import Any, Final
 
-from collector.core.patches import Patches
+from memboard.collector.core.patches import Patches
 
 _START: Final = "_run_on_profiler_start"
 """torch's function that each of its profilers calls before it records."""

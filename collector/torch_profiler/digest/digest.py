@@ -10,30 +10,30 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.config.rules import NEEDED_BY_MEMORY
-from collector.core.guard import Block
-from collector.core.source import Unavailable
-from collector.torch_profiler.digest.events import read_events
-from collector.torch_profiler.digest.memory_page import timeline_page
-from collector.torch_profiler.digest.memory_timeline import (
+from memboard.collector.config.rules import NEEDED_BY_MEMORY
+from memboard.collector.core.guard import Block
+from memboard.collector.core.source import Unavailable
+from memboard.collector.torch_profiler.digest.events import read_events
+from memboard.collector.torch_profiler.digest.memory_page import timeline_page
+from memboard.collector.torch_profiler.digest.memory_timeline import (
     MAX_EVENTS,
     MAX_EVENTS_WANTED,
     memory_timelines,
     timeline_csv,
 )
-from collector.torch_profiler.digest.operators import operators_table
-from collector.torch_profiler.digest.recorder import without_recorder
-from collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
-from collector.torch_profiler.digest.summary import summary
+from memboard.collector.torch_profiler.digest.operators import operators_table
+from memboard.collector.torch_profiler.digest.recorder import without_recorder
+from memboard.collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
+from memboard.collector.torch_profiler.digest.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config.sections import TorchProfilerConfig
-    from collector.format.records import CaptureTable
-    from collector.torch_profiler.digest.events import Events
-    from collector.torch_profiler.digest.memory_timeline import DeviceTimeline
-    from collector.torch_profiler.source import Trace
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.format.records import CaptureTable
+    from memboard.collector.torch_profiler.digest.events import Events
+    from memboard.collector.torch_profiler.digest.memory_timeline import DeviceTimeline
+    from memboard.collector.torch_profiler.source import Trace
 
 
 @dataclass(slots=True)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from collector.format.records import IntArray
+    from memboard.collector.format.records import IntArray
 
 MAX_EVENTS: Final = 4_000_000
 """Of a trace that is summed up; a longer one is saved all the same."""

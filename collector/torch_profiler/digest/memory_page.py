@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import FOLDS_INTO, NOUNS
-from collector.format.sizes import bytes_text
-from collector.torch_profiler.digest.memory_timeline import CATEGORIES, thinned
+from memboard.collector.format.memory import FOLDS_INTO, NOUNS
+from memboard.collector.format.sizes import bytes_text
+from memboard.collector.torch_profiler.digest.memory_timeline import CATEGORIES, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from collector.format.records import FloatArray, IntArray
-    from collector.torch_profiler.digest.memory_timeline import DeviceTimeline
+    from memboard.collector.format.records import FloatArray, IntArray
+    from memboard.collector.torch_profiler.digest.memory_timeline import DeviceTimeline
 
 COLOURS: Final = {
     "param": "#425ed4",

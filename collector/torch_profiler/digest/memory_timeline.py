@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.core.guard import Block
-from collector.core.source import Unavailable
-from collector.format.sizes import counted
+from memboard.collector.core.guard import Block
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from collector.format.records import CaptureTable, IntArray
+    from memboard.collector.format.records import CaptureTable, IntArray
 
 CATEGORY_OF: Final = {
     "PARAMETER": "param",
@@ -38,7 +38,7 @@ CATEGORY_OF: Final = {
     "GRADIENT": "grad",
     "AUTOGRAD_DETAIL": "temp",
 }
-"""torch's names, and those of `collector.format.memory`."""
+"""torch's names, and those of `memboard.collector.format.memory`."""
 
 UNKNOWN: Final = "other"
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.torch_profiler.digest.events import ASYNC, MEMORY
+from memboard.collector.torch_profiler.digest.events import ASYNC, MEMORY
 
 if TYPE_CHECKING:
-    from collector.format.records import FloatArray, IntArray
-    from collector.torch_profiler.digest.events import Events
+    from memboard.collector.format.records import FloatArray, IntArray
+    from memboard.collector.torch_profiler.digest.events import Events
 
 
 @dataclass(frozen=True, slots=True)

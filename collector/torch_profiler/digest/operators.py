@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.own.frames import RECORDER
-from collector.torch_profiler.digest.events import CPU, KERNEL_CATEGORIES, MEMORY
-from collector.torch_profiler.digest.nesting import nested
+from memboard.collector.format.own.frames import RECORDER
+from memboard.collector.torch_profiler.digest.events import (
+    CPU,
+    KERNEL_CATEGORIES,
+    MEMORY,
+)
+from memboard.collector.torch_profiler.digest.nesting import nested
 
 if TYPE_CHECKING:
-    from collector.format.records import CaptureTable, FloatArray, IntArray
-    from collector.torch_profiler.digest.events import Events
-    from collector.torch_profiler.digest.nesting import Nesting
+    from memboard.collector.format.records import CaptureTable, FloatArray, IntArray
+    from memboard.collector.torch_profiler.digest.events import Events
+    from memboard.collector.torch_profiler.digest.nesting import Nesting
 
 MAX_ROWS: Final = 5000
 """Of the table; the rest, with the least time of its own, is one row."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from collector.format.own.frames import RECORDER
-from collector.format.own.slices import (
+from memboard.collector.format.own.frames import RECORDER
+from memboard.collector.format.own.slices import (
     METADATA_KEY,
     OPERATOR,
     TRACKS_MODULES,
@@ -17,8 +17,8 @@ from collector.format.own.slices import (
     kinds,
     relinked,
 )
-from collector.torch_profiler.digest.events import ASYNC, CPU, MEMORY, Events
-from collector.torch_profiler.digest.nesting import nested
+from memboard.collector.torch_profiler.digest.events import ASYNC, CPU, MEMORY, Events
+from memboard.collector.torch_profiler.digest.nesting import nested
 
 _COLUMNS = (
     "name",

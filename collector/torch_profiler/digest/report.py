@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.core.calls import WHOLE_STEP
-from collector.format.capture import TRACE_READ
-from collector.format.records import Capture
-from collector.steps.progress import TRAIN
-from collector.torch_profiler.digest.memory_timeline import timeline_table
+from memboard.collector.core.calls import WHOLE_STEP
+from memboard.collector.format.capture import TRACE_READ
+from memboard.collector.format.records import Capture
+from memboard.collector.steps.progress import TRAIN
+from memboard.collector.torch_profiler.digest.memory_timeline import timeline_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.torch_profiler.digest.digest import Digest
-    from collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.digest.digest import Digest
+    from memboard.collector.torch_profiler.source import Trace
 
 KIND: Final = "trace"
 
@@ -63,7 +63,7 @@ def capture_of(
     context: str = "",
     problem: str,
 ) -> Capture:
-    """The capture of a trace; see `collector.format.records` for its parts.
+    """The capture of a trace; see `memboard.collector.format.records` for its parts.
 
     `digest`: None where nothing was read out of it yet; `saved`: None where it was not, as
     `context` then says. `beside`: what belongs to it, as stacks do.

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from collector.torch_profiler.digest.events import ASYNC, CPU, MEMORY
-from collector.torch_profiler.digest.nesting import nested
-from collector.torch_profiler.digest.operators import device_ns_by_launch
+from memboard.collector.torch_profiler.digest.events import ASYNC, CPU, MEMORY
+from memboard.collector.torch_profiler.digest.nesting import nested
+from memboard.collector.torch_profiler.digest.operators import device_ns_by_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.torch_profiler.digest.events import Events
-    from collector.torch_profiler.digest.nesting import Nesting
+    from memboard.collector.torch_profiler.digest.events import Events
+    from memboard.collector.torch_profiler.digest.nesting import Nesting
 
 MAX_STACKS: Final = 100_000
 """Different ones; what would be another one counts for the stack around it."""

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.records import CaptureTable
 
 SORTED_BY: Final = ("self_cpu_ns", "self_device_ns")
 """Columns of the operators; the summary has a table sorted by each."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ANNOTATE
-from tb_plugin.analysis.arrays import NOTHING, Table
+from memboard.tb_plugin.analysis.allocator.lifetimes import ANNOTATE
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import Events
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Events
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.arrays import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 Frame: TypeAlias = tuple[str, str, int]

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.frames import NO_STACK, stack_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO.values()))

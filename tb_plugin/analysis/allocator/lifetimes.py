@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, begins, picked, places_in
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, begins, picked, places_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 ACTIONS: Final = (

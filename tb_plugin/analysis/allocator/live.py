@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.stacking import seen
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.allocator.stacking import seen
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     changes,
     largest_groups,
@@ -25,8 +25,8 @@ from tb_plugin.analysis.arrays import (
 )
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,37 +11,37 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.annotations import annotations_of
-from tb_plugin.analysis.allocator.lifetimes import (
+from memboard.tb_plugin.analysis.allocator.annotations import annotations_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import (
     ALLOC,
     end_bytes,
     levels,
     lifetimes,
 )
-from tb_plugin.analysis.allocator.segment_spans import (
+from memboard.tb_plugin.analysis.allocator.segment_spans import (
     Changes,
     SpanIndex,
     reserved,
     reserved_by,
     segment_spans,
 )
-from tb_plugin.analysis.allocator.segments import SegmentReplay
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.phases import phases_of
-from tb_plugin.analysis.categories.workspaces import workspaces
+from memboard.tb_plugin.analysis.allocator.segments import SegmentReplay
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.phases import phases_of
+from memboard.tb_plugin.analysis.categories.workspaces import workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.analysis.allocator.annotations import AllocationAnnotations
-    from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.allocator.segment_spans import Reserved, Spans
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.categories.attribution import Attribution
-    from tb_plugin.analysis.categories.phases import Phases
-    from tb_plugin.analysis.snapshots.marks import Marks
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from memboard.tb_plugin.analysis.allocator.annotations import AllocationAnnotations
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from memboard.tb_plugin.analysis.allocator.segment_spans import Reserved, Spans
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.categories.attribution import Attribution
+    from memboard.tb_plugin.analysis.categories.phases import Phases
+    from memboard.tb_plugin.analysis.snapshots.marks import Marks
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
 
 class Replay:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 
 MIB: Final = 1 << 20

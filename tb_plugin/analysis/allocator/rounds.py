@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, begins, changes
+from memboard.tb_plugin.analysis.arrays import Table, begins, changes
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 RoundsBy: TypeAlias = Literal["steps", "stacks", "memory", "nothing"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import (
     ALLOC,
     BEFORE,
     FREE,
@@ -30,7 +30,7 @@ from tb_plugin.analysis.allocator.lifetimes import (
     Levels,
     lifetimes,
 )
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     distinct,
@@ -41,9 +41,9 @@ from tb_plugin.analysis.arrays import (
 )
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
 
 MAX_PIECES: Final = 4_000_000

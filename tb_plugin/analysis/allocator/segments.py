@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.allocator.rounding import SMALL_BYTES, rounding_of
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
+from memboard.tb_plugin.analysis.allocator.rounding import SMALL_BYTES, rounding_of
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     begins,
@@ -29,16 +29,20 @@ from tb_plugin.analysis.arrays import (
     sums,
     within,
 )
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
+from memboard.tb_plugin.analysis.snapshots.snapshot import (
+    ALLOCATED,
+    INACTIVE,
+    PENDING_FREE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.allocator.rounding import Rounding
-    from tb_plugin.analysis.allocator.segment_spans import Spans
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.allocator.rounding import Rounding
+    from memboard.tb_plugin.analysis.allocator.segment_spans import Spans
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
 
 MAX_LOOKUPS: Final = 4_000_000

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import levels
+from memboard.tb_plugin.analysis.allocator.lifetimes import levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.analysis.allocator.lifetimes import Levels
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Levels
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

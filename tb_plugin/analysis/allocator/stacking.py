@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, begins, changes, first_highest, within
+from memboard.tb_plugin.analysis.arrays import (
+    Table,
+    begins,
+    changes,
+    first_highest,
+    within,
+)
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
 
 
 MAX_COLUMNS: Final = 1 << 13

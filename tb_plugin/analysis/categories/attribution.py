@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.snapshots.tags import annotation_data
-from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import MODULE, runs_autograd
-from tb_plugin.analysis.categories.phases import FORWARD
-from tb_plugin.analysis.categories.rules import OUTSIDE, RULES, facts_of
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.snapshots.tags import annotation_data
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.marks import MODULE, runs_autograd
+from memboard.tb_plugin.analysis.categories.phases import FORWARD
+from memboard.tb_plugin.analysis.categories.rules import OUTSIDE, RULES, facts_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.categories.rules import LifeFacts
-    from tb_plugin.analysis.snapshots.extras import Tensors
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.categories.rules import LifeFacts
+    from memboard.tb_plugin.analysis.snapshots.extras import Tensors
 
 
 OTHER: Final = CATEGORIES.index("other")
@@ -42,7 +42,7 @@ class Attribution:
     """Columns over all lives of a device."""
 
     category: npt.NDArray[np.int8]
-    """Index in `collector.format.memory.CATEGORIES`."""
+    """Index in `memboard.collector.format.memory.CATEGORIES`."""
     evidence: npt.NDArray[np.int8]
     """Index in `EVIDENCE`."""
     tensor: Ints

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, picked
-from tb_plugin.analysis.categories.frames import LIBRARY, TORCH
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked
+from memboard.tb_plugin.analysis.categories.frames import LIBRARY, TORCH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 _FORWARD: Final = "forward"

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.own.frames import RECORDER, role_of
-from tb_plugin.analysis.arrays import NOTHING, picked
+from memboard.collector.format.own.frames import RECORDER, role_of
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 KINDS: Final = ("user", "library", "torch", "native")

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import (
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
     BACKWARD,
     BUCKET,
@@ -41,15 +41,15 @@ from tb_plugin.analysis.categories.marks import (
     called_by_engine,
     engine_stacks,
 )
-from tb_plugin.analysis.categories.phases import (
+from memboard.tb_plugin.analysis.categories.phases import (
     BACKWARD_PHASE,
     NONE,
     OPTIMIZER_PHASE,
 )
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 MAX_ROUNDS: Final = 64

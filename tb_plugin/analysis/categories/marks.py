@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, picked
-from tb_plugin.analysis.categories.frames import NATIVE, TORCH, USER
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked
+from memboard.tb_plugin.analysis.categories.frames import NATIVE, TORCH, USER
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 MODULE: Final = 1 << 0

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
-from tb_plugin.analysis.categories.frames import LIBRARY, NATIVE, USER
-from tb_plugin.analysis.categories.marks import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
+from memboard.tb_plugin.analysis.categories.frames import LIBRARY, NATIVE, USER
+from memboard.tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     BACKWARD,
     MAKE,
@@ -26,9 +26,9 @@ from tb_plugin.analysis.categories.marks import (
 )
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 KEEPS: Final = 0.5

@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, SEGMENT_FREE, SEGMENT_UNMAP
-from tb_plugin.analysis.categories.marks import BACKWARD, MODULE, NO_PYTHON, OPTIMIZER
+from memboard.tb_plugin.analysis.allocator.lifetimes import (
+    ALLOC,
+    SEGMENT_FREE,
+    SEGMENT_UNMAP,
+)
+from memboard.tb_plugin.analysis.categories.marks import (
+    BACKWARD,
+    MODULE,
+    NO_PYTHON,
+    OPTIMIZER,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 
 PHASES: Final = ("", "forward", "backward", "optimizer")

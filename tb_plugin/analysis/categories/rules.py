@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import BEFORE, OOM
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.gradients import BackwardLives, backward_lives
-from tb_plugin.analysis.categories.marks import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, OOM
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.gradients import (
+    BackwardLives,
+    backward_lives,
+)
+from memboard.tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     ALL_GATHER,
     BACKWARD,
@@ -41,7 +44,7 @@ from tb_plugin.analysis.categories.marks import (
     UNSHARD,
     WORKSPACE,
 )
-from tb_plugin.analysis.categories.phases import (
+from memboard.tb_plugin.analysis.categories.phases import (
     BACKWARD_PHASE,
     FORWARD,
     NONE,
@@ -52,8 +55,8 @@ from tb_plugin.analysis.categories.phases import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 MAX_PHASES_KEPT: Final = 5

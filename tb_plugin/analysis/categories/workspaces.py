@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.categories.frames import NATIVE
-from tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
+from memboard.tb_plugin.analysis.categories.frames import NATIVE
+from memboard.tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
 
 DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10

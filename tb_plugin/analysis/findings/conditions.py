@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.api.findings import Advice
+from memboard.tb_plugin.api.findings import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -77,9 +77,7 @@ class Setup:
                 f"history=True was set, but nothing was captured: call"
                 f" rec.snapshot(name), or {put}"
             )
-        return (
-            f"Pass history=True to collector.record, call rec.snapshot(name), or {put}"
-        )
+        return f"Pass history=True to mb.record, call rec.snapshot(name), or {put}"
 
     def allocator_variable(self, setting: str) -> str:
         """What sets something of torch's allocator before the process starts.

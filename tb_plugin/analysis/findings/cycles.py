@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from tb_plugin.analysis.findings.evidence import count, num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.text import share_text, size_text
-from tb_plugin.api.findings import Finding
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.findings.conditions import advice_if, advice_of
+from memboard.tb_plugin.analysis.findings.evidence import (
+    count,
+    num_bytes,
+    of_rank,
+    percent,
+)
+from memboard.tb_plugin.analysis.findings.text import share_text, size_text
+from memboard.tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.api.findings import Advice
 
 
 MIN_FALLS: Final = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tb_plugin.api.findings import Evidence, PageName, Place
+from memboard.tb_plugin.api.findings import Evidence, PageName, Place
 
 STEPS: Final = "the profiled steps"
 

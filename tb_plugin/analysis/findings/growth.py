@@ -6,15 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.conditions import (
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.findings.conditions import (
     advice_if,
     advice_of,
     unknown_line_advice,
 )
-from tb_plugin.analysis.findings.cycles import EXPERIMENT_ADVICE, UNCOLLECTED_ADVICE
-from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
-from tb_plugin.analysis.findings.text import (
+from memboard.tb_plugin.analysis.findings.cycles import (
+    EXPERIMENT_ADVICE,
+    UNCOLLECTED_ADVICE,
+)
+from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank
+from memboard.tb_plugin.analysis.findings.text import (
     at_lines,
     let_go_text,
     pools_text,
@@ -22,14 +25,14 @@ from tb_plugin.analysis.findings.text import (
     size_text,
     some_of,
 )
-from tb_plugin.analysis.series.growth import STILL
-from tb_plugin.api.findings import Finding, Place
+from memboard.tb_plugin.analysis.series.growth import STILL
+from memboard.tb_plugin.api.findings import Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.findings.conditions import Setup
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.findings.conditions import Setup
+    from memboard.tb_plugin.api.findings import Advice
 
 SOON: Final = 1000.0
 """Times the steps recorded: what runs full later is worth no warning."""

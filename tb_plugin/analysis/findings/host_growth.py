@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.evidence import num_bytes, of_rank
-from tb_plugin.analysis.findings.growth import GROWTH_RULE, SOON
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.api.findings import Advice, Finding
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank
+from memboard.tb_plugin.analysis.findings.growth import GROWTH_RULE, SOON
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.api.findings import Evidence
+    from memboard.tb_plugin.api.findings import Evidence
 
 
 PINNED_SHARE: Final = 0.3

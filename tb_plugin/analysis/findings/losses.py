@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import counted, part_of
-from tb_plugin.api.findings import Advice, Evidence, Finding, Place
+from memboard.collector.format.sizes import counted, part_of
+from memboard.tb_plugin.api.findings import Advice, Evidence, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
+    from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 
 KEY: Final = "steps_missing"
 TRACES_KEY: Final = "traces_missing"

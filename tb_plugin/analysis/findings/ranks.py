@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, counted, part_of, the_other
-from tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
-from tb_plugin.analysis.findings.text import share_text, size_text, some_of
-from tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
-from tb_plugin.api.findings import Advice, Finding
+from memboard.collector.format.sizes import agreeing, counted, part_of, the_other
+from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
+from memboard.tb_plugin.analysis.findings.text import share_text, size_text, some_of
+from memboard.tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
+from memboard.tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.ranks.distributed import ComparedRanks
-    from tb_plugin.api.base import CapacityKind
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.api.base import CapacityKind
 
 _CAPACITY: Final[dict[CapacityKind, str]] = {
     "device": "the device's {}",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.text import quantity_text, share_text
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tb_plugin.api.findings import (
+    from memboard.tb_plugin.api.findings import (
         Advice,
         Evidence,
         Finding,

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, counted, the_other
-from tb_plugin.analysis.findings.evidence import count, of_rank, percent
-from tb_plugin.analysis.findings.evidence import seconds as seconds_of
-from tb_plugin.analysis.findings.text import duration_text, share_text
-from tb_plugin.analysis.findings.trace_advice import load_in_workers
-from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
-from tb_plugin.analysis.series.step_parts import (
+from memboard.collector.format.sizes import agreeing, counted, the_other
+from memboard.tb_plugin.analysis.findings.evidence import count, of_rank, percent
+from memboard.tb_plugin.analysis.findings.evidence import seconds as seconds_of
+from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
+from memboard.tb_plugin.analysis.findings.trace_advice import load_in_workers
+from memboard.tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
+from memboard.tb_plugin.analysis.series.step_parts import (
     OTHER,
     middle_values,
     most_more,
     part_growth,
     with_other,
 )
-from tb_plugin.api.findings import Advice, Finding, Place
+from memboard.tb_plugin.api.findings import Advice, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Indices, Ints
-    from tb_plugin.analysis.findings.cycles import CollectedSteps
-    from tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
+    from memboard.tb_plugin.analysis.arrays import Floats, Indices, Ints
+    from memboard.tb_plugin.analysis.findings.cycles import CollectedSteps
+    from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
 
 
 PART_TEXT: Final[dict[str, str]] = {

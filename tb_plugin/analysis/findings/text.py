@@ -9,12 +9,12 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import SHOWN_UNIT, fixed, in_unit
+from memboard.collector.format.sizes import SHOWN_UNIT, fixed, in_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.api.findings import Quantity
+    from memboard.tb_plugin.api.findings import Quantity
 
 _MAX_NAMED: Final = 6
 _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")

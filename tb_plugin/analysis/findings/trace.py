@@ -11,27 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings import trace_advice as advised
-from tb_plugin.analysis.findings.evidence import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings import trace_advice as advised
+from memboard.tb_plugin.analysis.findings.evidence import (
     STEPS,
     count,
     num_bytes,
     percent,
     seconds,
 )
-from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
-from tb_plugin.analysis.findings.trace_advice import capability
-from tb_plugin.analysis.time.operators import is_eligible
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.texts import texts_in
-from tb_plugin.api.findings import Advice, Finding
+from memboard.tb_plugin.analysis.findings.text import (
+    duration_text,
+    share_text,
+    size_text,
+)
+from memboard.tb_plugin.analysis.findings.trace_advice import capability
+from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.texts import texts_in
+from memboard.tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.api.findings import Evidence
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.findings import Evidence
 
 _PEER: Final = "torch-tb-profiler 0.4.3"
 

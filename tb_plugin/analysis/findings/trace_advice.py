@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.texts import texts_in
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.texts import texts_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 AMPERE: Final = (8, 0)
 """Compute capability from which on tensor cores know bfloat16 and TF32."""

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, STATES
-from collector.format.sizes import counted
-from tb_plugin.analysis.modules.log import Boundaries, ModuleLog
-from tb_plugin.analysis.modules.states import WINDOW_STATES
-from tb_plugin.analysis.modules.tree import ModuleTree, module_tree
+from memboard.collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.modules.log import Boundaries, ModuleLog
+from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
+from memboard.tb_plugin.analysis.modules.tree import ModuleTree, module_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 MAX_EVENTS: Final = (1 << 24) - 1
 MAX_DELTA_BYTES: Final = 1 << 39

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import distinct, first_highest, with_below
+from memboard.tb_plugin.analysis.arrays import distinct, first_highest, with_below
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
 
 
 def running_total(delta: Ints) -> Ints:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.memory import STATES
-from tb_plugin.analysis.arrays import picked
-from tb_plugin.analysis.modules.event_sums import (
+from memboard.collector.format.memory import STATES
+from memboard.tb_plugin.analysis.arrays import picked
+from memboard.tb_plugin.analysis.modules.event_sums import (
     descendants,
     held_at,
     highest_between,
@@ -27,7 +27,7 @@ from tb_plugin.analysis.modules.event_sums import (
     running_total,
     sums_at,
 )
-from tb_plugin.analysis.modules.states import (
+from memboard.tb_plugin.analysis.modules.states import (
     ALL_STATES,
     MAX_CALLS_LISTED,
     WINDOW_STATES,
@@ -39,9 +39,9 @@ from tb_plugin.analysis.modules.states import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from tb_plugin.analysis.modules.event_sums import OwnedEvents
-    from tb_plugin.analysis.modules.tree import ModuleTree
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.modules.event_sums import OwnedEvents
+    from memboard.tb_plugin.analysis.modules.tree import ModuleTree
 
 _BOUNDS: Final = {
     "peak_forward": ("before_pre_forward", "after_post_forward"),
@@ -60,7 +60,7 @@ class Boundaries:
     module: Ints
     """Row of the tree; -1 for the whole window."""
     state: Ints
-    """Index into collector.format.memory.STATES."""
+    """Index into memboard.collector.format.memory.STATES."""
     call: Ints
 
 

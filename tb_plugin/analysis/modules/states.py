@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import picked
+from memboard.tb_plugin.analysis.arrays import picked
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.modules.tree import ModuleTree
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.modules.tree import ModuleTree
 
 MODULE_STATES: Final = (
     "before_pre_forward",
@@ -98,7 +98,7 @@ class ModuleStates:
     tree: ModuleTree
     devices: tuple[str, ...]
     categories: tuple[str, ...]
-    """Fine names (collector.format.memory.CATEGORIES), one per column of `bytes`."""
+    """Fine names (memboard.collector.format.memory.CATEGORIES), one per column of `bytes`."""
     module: Ints
     """Row of the tree; whatever, for one of `WINDOW_STATES`."""
     state: Ints

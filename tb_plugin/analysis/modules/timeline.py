@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import highest_within
+from memboard.tb_plugin.analysis.arrays import highest_within
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.modules.log import ModuleLog
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.modules.log import ModuleLog
 
 Axis: TypeAlias = Literal["time", "event"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, place_of
+from memboard.tb_plugin.analysis.arrays import Table, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
 
 MAX_DEPTH: Final = 64
 """No model is nested deeper; sums over ancestors cost one pass per level."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, SEGMENT_MAP
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.allocator.moment.arenas import arenas
-from tb_plugin.analysis.allocator.moment.fit import fit
-from tb_plugin.analysis.arrays import largest_groups
-from tb_plugin.analysis.categories.passes import TRAINING
-from tb_plugin.analysis.findings.conditions import Setup, memory_fraction_in
-from tb_plugin.analysis.oom.case import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE, SEGMENT_MAP
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.moment.arenas import arenas
+from memboard.tb_plugin.analysis.allocator.moment.fit import fit
+from memboard.tb_plugin.analysis.arrays import largest_groups
+from memboard.tb_plugin.analysis.categories.passes import TRAINING
+from memboard.tb_plugin.analysis.findings.conditions import Setup, memory_fraction_in
+from memboard.tb_plugin.analysis.oom.case import (
     CapturedPools,
     Elsewhere,
     FreeBlocks,
@@ -27,13 +27,13 @@ from tb_plugin.analysis.oom.case import (
     PendingFrees,
     Place,
 )
-from tb_plugin.analysis.oom.growth_at import captured_pools, growth_at
-from tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
+from memboard.tb_plugin.analysis.oom.growth_at import captured_pools, growth_at
+from memboard.tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 
 MAX_NAMED: Final = 3

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.analysis.allocator.rounding import Rounding
-from tb_plugin.analysis.findings.conditions import Setup
-from tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.allocator.rounding import Rounding
+from memboard.tb_plugin.analysis.findings.conditions import Setup
+from memboard.tb_plugin.analysis.findings.text import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.analysis.findings.cycles import Sawtooth
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.analysis.oom.holdings import Holding
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.findings.cycles import Sawtooth
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.analysis.oom.holdings import Holding
+    from memboard.tb_plugin.api.findings import Advice
 
 
 _ROUNDED: Final = 0.01

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, OOM
-from tb_plugin.analysis.allocator.live import held_rows
-from tb_plugin.analysis.arrays import sums
-from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
-from tb_plugin.analysis.categories.phases import PHASES, asked_in
-from tb_plugin.analysis.oom.at import facts_at, setup_of
-from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import counted_bytes, holders
-from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, OOM
+from memboard.tb_plugin.analysis.allocator.live import held_rows
+from memboard.tb_plugin.analysis.arrays import sums
+from memboard.tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
+from memboard.tb_plugin.analysis.categories.phases import PHASES, asked_in
+from memboard.tb_plugin.analysis.oom.at import facts_at, setup_of
+from memboard.tb_plugin.analysis.oom.case import Case
+from memboard.tb_plugin.analysis.oom.holders import counted_bytes, holders
+from memboard.tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.categories.attribution import Attribution
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
-    from tb_plugin.analysis.snapshots.steps import Steps
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.categories.attribution import Attribution
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.snapshots.steps import Steps
 
 
 MAX_ERRORS: Final = 8

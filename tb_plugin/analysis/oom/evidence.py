@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.cycles import FALL_LABEL
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.oom.full import full_share, likely_card
-from tb_plugin.analysis.oom.taken import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.cycles import FALL_LABEL
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.oom.full import full_share, likely_card
+from memboard.tb_plugin.analysis.oom.taken import (
     USUAL_NON_TORCH_BYTES,
     above_peers_bytes,
     median_peer_bytes,
 )
-from tb_plugin.api.findings import Evidence
+from memboard.tb_plugin.api.findings import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import TypeAlias
 
-    from tb_plugin.analysis.oom.case import Case, OomFacts, Place
-    from tb_plugin.api.findings import Quantity
+    from memboard.tb_plugin.analysis.oom.case import Case, OomFacts, Place
+    from memboard.tb_plugin.api.findings import Quantity
 
     Row: TypeAlias = tuple[str, str, float | None, str, str]
     """Key, label, value, caveat, scope; no value: it is not known. No scope: the error."""

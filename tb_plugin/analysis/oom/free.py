@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from tb_plugin.analysis.findings.text import (
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.findings.conditions import advice_if, advice_of
+from memboard.tb_plugin.analysis.findings.text import (
     at_lines,
     joined,
     lines_text,
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, MANY_POOLS, Suspect, weighed
-from tb_plugin.analysis.oom.live_advice import POOLS, holding_advice
+from memboard.tb_plugin.analysis.oom.case import (
+    MAJOR,
+    MAJOR_FREE,
+    MANY_POOLS,
+    Suspect,
+    weighed,
+)
+from memboard.tb_plugin.analysis.oom.live_advice import POOLS, holding_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom.case import CapturedPools, Case, Elsewhere, Place
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.oom.case import (
+        CapturedPools,
+        Case,
+        Elsewhere,
+        Place,
+    )
+    from memboard.tb_plugin.api.findings import Advice
 
 _EXPANDABLE: Final = "expandable_segments:True"
 

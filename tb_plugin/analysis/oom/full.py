@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from collector.format.sizes import agreeing
-from tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
-from tb_plugin.analysis.oom.case import Suspect
-from tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
+from memboard.collector.format.sizes import agreeing
+from memboard.tb_plugin.analysis.findings.conditions import advice_if, advice_of
+from memboard.tb_plugin.analysis.findings.text import lines_text, share_text, size_text
+from memboard.tb_plugin.analysis.oom.case import Suspect
+from memboard.tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.oom.case import Case, OomFacts
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.oom.case import Case, OomFacts
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.api.findings import Advice
 
 FULL: Final = 0.8
 FULL_WITH: Final = 0.85

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
-from tb_plugin.analysis.allocator.rounds import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, BEFORE
+from memboard.tb_plugin.analysis.allocator.rounds import (
     MIN_ROUNDS,
     Allocations,
     Rounds,
@@ -28,20 +28,20 @@ from tb_plugin.analysis.allocator.rounds import (
     rounds_by_memory,
     rounds_by_steps,
 )
-from tb_plugin.analysis.arrays import NOTHING, changes, places_in, sums
-from tb_plugin.analysis.categories.marks import COPY, DATA, MODULE
-from tb_plugin.analysis.categories.passes import collected
-from tb_plugin.analysis.categories.phases import (
+from memboard.tb_plugin.analysis.arrays import NOTHING, changes, places_in, sums
+from memboard.tb_plugin.analysis.categories.marks import COPY, DATA, MODULE
+from memboard.tb_plugin.analysis.categories.passes import collected
+from memboard.tb_plugin.analysis.categories.phases import (
     BACKWARD_PHASE,
     FORWARD,
     OPTIMIZER_PHASE,
 )
-from tb_plugin.analysis.oom.case import Growth
+from memboard.tb_plugin.analysis.oom.case import Growth
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 _MAX_LINES: Final = 3

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tb_plugin.analysis.allocator.live import held_rows, live_rows
-from tb_plugin.analysis.arrays import NOTHING, largest_groups
-from tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.allocator.live import held_rows, live_rows
+from memboard.tb_plugin.analysis.arrays import NOTHING, largest_groups
+from memboard.tb_plugin.analysis.findings.text import size_text
 
 if TYPE_CHECKING:
     import re
 
-    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
     Pattern: TypeAlias = re.Pattern[str] | None
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.live import held_rows
-from tb_plugin.analysis.categories.frames import USER
-from tb_plugin.analysis.categories.marks import (
+from memboard.tb_plugin.analysis.allocator.live import held_rows
+from memboard.tb_plugin.analysis.categories.frames import USER
+from memboard.tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
     BACKWARD,
     DATA,
@@ -29,19 +29,22 @@ from tb_plugin.analysis.categories.marks import (
     SHARD,
     UNSHARD,
 )
-from tb_plugin.analysis.categories.passes import (
+from memboard.tb_plugin.analysis.categories.passes import (
     by_other_ways,
     had_backward,
     keeps_graph,
 )
-from tb_plugin.analysis.categories.phases import BACKWARD_PHASE, OPTIMIZER_PHASE
-from tb_plugin.analysis.oom.growth_at import rounds_at
+from memboard.tb_plugin.analysis.categories.phases import (
+    BACKWARD_PHASE,
+    OPTIMIZER_PHASE,
+)
+from memboard.tb_plugin.analysis.oom.growth_at import rounds_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 Kind: TypeAlias = Literal[

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.oom import free, full, taken
-from tb_plugin.analysis.oom.case import NAMES
-from tb_plugin.analysis.oom.evidence import evidence_of
-from tb_plugin.analysis.oom.live_advice import category_of, live_advice
-from tb_plugin.api.findings import Advice, Evidence, HeldBy
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.oom import free, full, taken
+from memboard.tb_plugin.analysis.oom.case import NAMES
+from memboard.tb_plugin.analysis.oom.evidence import evidence_of
+from memboard.tb_plugin.analysis.oom.live_advice import category_of, live_advice
+from memboard.tb_plugin.api.findings import Advice, Evidence, HeldBy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.oom.case import Case, Cause, OomFacts, Suspect
+    from memboard.tb_plugin.analysis.oom.case import Case, Cause, OomFacts, Suspect
 
 MAX_ADVICE: Final = 6
 

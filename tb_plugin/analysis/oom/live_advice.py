@@ -9,18 +9,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.conditions import advice_of
-from tb_plugin.analysis.findings.text import at_lines, lines_text, share_text, size_text
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.findings.conditions import advice_of
+from memboard.tb_plugin.analysis.findings.text import (
+    at_lines,
+    lines_text,
+    share_text,
+    size_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.analysis.oom.holdings import Kind
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.oom.case import Case
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.analysis.oom.holdings import Kind
+    from memboard.tb_plugin.api.findings import Advice
 
 ACTIVATIONS: Final = 0.25
 OPTIMIZER: Final = 0.15

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.conditions import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.conditions import (
     advice_if,
     advice_of,
     unknown_line_advice,
 )
-from tb_plugin.analysis.findings.cycles import (
+from memboard.tb_plugin.analysis.findings.cycles import (
     EXPERIMENT_ADVICE,
     RELEASED_ADVICE,
     UNCOLLECTED_ADVICE,
     cycles_advice,
     cycles_text,
 )
-from tb_plugin.analysis.findings.text import (
+from memboard.tb_plugin.analysis.findings.text import (
     at_lines,
     let_go_text,
     lines_text,
@@ -27,12 +27,18 @@ from tb_plugin.analysis.findings.text import (
     share_text,
     size_text,
 )
-from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, MANY_POOLS, Suspect, weighed
-from tb_plugin.analysis.oom.live_advice import holding_advice
+from memboard.tb_plugin.analysis.oom.case import (
+    MAJOR,
+    MAJOR_FREE,
+    MANY_POOLS,
+    Suspect,
+    weighed,
+)
+from memboard.tb_plugin.analysis.oom.live_advice import holding_advice
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.oom.case import Case, Growth, OomFacts
-    from tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.analysis.oom.case import Case, Growth, OomFacts
+    from memboard.tb_plugin.api.findings import Advice
 
 GIANT: Final = 2.0
 SPARE: Final = 0.25

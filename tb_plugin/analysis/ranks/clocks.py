@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tb_plugin.analysis.ranks.clock_line import (
+from memboard.tb_plugin.analysis.ranks.clock_line import (
     SAME,
     ClockLine,
     Reading,
@@ -22,7 +22,7 @@ from tb_plugin.analysis.ranks.clock_line import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from collector.format.records import Header, Note
+    from memboard.collector.format.records import Header, Note
 
 REFERENCE_RANK: Final = 0
 _SAME_HOST_ERROR_NS: Final = 1_000

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, picked, places_in
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, picked, places_in
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 _WORDS: Final = (

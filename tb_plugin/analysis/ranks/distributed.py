@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     begins,
     grouped,
@@ -32,8 +32,8 @@ from tb_plugin.analysis.arrays import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.ranks.collectives import RankCollectives
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
 
 
 _BUS_FACTORS: Final = {

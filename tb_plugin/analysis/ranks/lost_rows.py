@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.records import ChunkRef
+    from memboard.collector.format.records import ChunkRef
 
 
 class LostRows(NamedTuple):

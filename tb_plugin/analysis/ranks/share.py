@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, place_of
-from tb_plugin.analysis.trace.trace import Counters, Flows, Series, Trace
+from memboard.tb_plugin.analysis.arrays import NOTHING, place_of
+from memboard.tb_plugin.analysis.trace.trace import Counters, Flows, Series, Trace
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.details import MemoryEvents
-    from tb_plugin.analysis.trace.trace import Instants
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.details import MemoryEvents
+    from memboard.tb_plugin.analysis.trace.trace import Instants
 
 
 OnTracks = TypeVar("OnTracks", "Instants", "MemoryEvents")

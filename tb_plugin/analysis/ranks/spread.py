@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.arrays import median
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,13 +20,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.series.step_parts import (
+    OTHER,
+    middle_values,
+    other_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.arrays import Floats
 
 
 FLOOR: Final = 0.05

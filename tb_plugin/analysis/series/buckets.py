@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.analysis.series.rows import Rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Indices
+    from memboard.tb_plugin.analysis.arrays import Floats, Indices
 
 
 def visible(rows: Rows, low: float, high: float) -> Rows:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, picked
+from memboard.tb_plugin.analysis.arrays import Table, picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
 
 
 Context: TypeAlias = Literal["start", "end"]

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.arrays import median
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Indices
+    from memboard.tb_plugin.analysis.arrays import Floats, Indices
 
 
 GROUPS: Final = 48

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.arrays import Floats
 
 
 MOST: Final = 65535

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.api.steps import ProfilerStep
+from memboard.tb_plugin.api.steps import ProfilerStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
-    from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.arrays import Floats
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.analysis.arrays import Floats
 
 SAVING: Final = 1.5
 """Time to write a trace, as a share of the time torch took to end it: per event 10.4 us
-beside 7 (`collector.torch_profiler.exporting`)."""
+beside 7 (`memboard.collector.torch_profiler.exporting`)."""
 _INSIDE: Final = ("modules", "hooks", "activations")
 """Kinds that are taken inside the step that they name."""
 MOST: Final = 1 / 2

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table
+from memboard.tb_plugin.analysis.arrays import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.arrays import Floats
 
     Axis: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 

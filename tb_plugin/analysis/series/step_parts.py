@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.columns import STEP_PARTS
-from tb_plugin.analysis.arrays import Table
-from tb_plugin.analysis.series.growth import warmup_rows
+from memboard.collector.format.columns import STEP_PARTS
+from memboard.tb_plugin.analysis.arrays import Table
+from memboard.tb_plugin.analysis.series.growth import warmup_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Indices
+    from memboard.tb_plugin.analysis.arrays import Floats, Indices
 
 PARTS: Final = STEP_PARTS
 """In the order in which they are stacked; `other` comes last."""

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import place_of
-from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, SnapshotError
+from memboard.tb_plugin.analysis.arrays import place_of
+from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, SnapshotError
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import BlockTable, Events, Segments
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import (
+        BlockTable,
+        Events,
+        Segments,
+    )
 
 
 def of_device(

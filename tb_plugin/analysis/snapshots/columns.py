@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.errors import CorruptError
-from collector.format.sizes import counted
-from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.analysis.arrays import NOTHING, constant, grouped
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.sizes import counted
+from memboard.collector.format.snapshots.plain_text import plain_value
+from memboard.tb_plugin.analysis.arrays import NOTHING, constant, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 _ABSENT: Final = -(2**63)
@@ -99,7 +99,7 @@ class Table:
         return name in self._columns
 
     def kind(self, name: str) -> str:
-        """What a column holds, see `collector.format.snapshots`; empty: it is not there."""
+        """What a column holds, see `memboard.collector.format.snapshots`; empty: it is not there."""
         return self._kinds.get(name, "")
 
     def ints(self, name: str, missing: int) -> Ints:

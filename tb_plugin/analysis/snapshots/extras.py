@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.errors import CorruptError
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.snapshots.columns import MAX_LINE, Table, texts_of
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots.plain_text import plain_value
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.columns import MAX_LINE, Table, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
     Frame: TypeAlias = tuple[str, str, int]
 
@@ -29,7 +29,7 @@ class Tensors:
     address: Ints
     num_bytes: Ints
     category: Ints
-    """Index in `collector.format.memory.CATEGORIES`."""
+    """Index in `memboard.collector.format.memory.CATEGORIES`."""
     name: Sequence[str]
     device: Ints
     """Number of the device; -1: not said."""

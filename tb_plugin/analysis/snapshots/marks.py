@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.snapshots.tags import is_tag
-from tb_plugin.analysis.allocator.lifetimes import OOM, SNAPSHOT
-from tb_plugin.analysis.arrays import NOTHING, Table, begins, nth
+from memboard.collector.format.snapshots.tags import is_tag
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM, SNAPSHOT
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, begins, nth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
-    from tb_plugin.analysis.snapshots.steps import Spans, Steps
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+    from memboard.tb_plugin.analysis.snapshots.steps import Spans, Steps
 
 
 KINDS: Final = ("oom", "snapshot", "annotation", "step", "tag")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, constant, grouped
-from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
+from memboard.tb_plugin.analysis.arrays import NOTHING, constant, grouped
+from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.columns import Table
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.columns import Table
 
 
 class Numbering:

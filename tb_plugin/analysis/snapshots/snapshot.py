@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.lifetimes import Blocks, History
-from tb_plugin.analysis.arrays import NOTHING, Table, largest_groups
-from tb_plugin.analysis.categories.frames import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import Blocks, History
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, largest_groups
+from memboard.tb_plugin.analysis.categories.frames import (
     NO_STACK,
     frame_kinds,
     stack_label,
     user_frames,
 )
-from tb_plugin.analysis.categories.marks import stack_marks
+from memboard.tb_plugin.analysis.categories.marks import stack_marks
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.extras import Annotations, Tensors
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.extras import Annotations, Tensors
 
     Pattern: TypeAlias = re.Pattern[str] | None
 

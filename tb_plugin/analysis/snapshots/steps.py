@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from collector.format.snapshots.tags import tag_data
-from tb_plugin.analysis.arrays import NOTHING, constant
+from memboard.collector.format.snapshots.tags import tag_data
+from memboard.tb_plugin.analysis.arrays import NOTHING, constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
 
 StepsBy: TypeAlias = Literal["tags", "profiler", "optimizer", "nothing"]

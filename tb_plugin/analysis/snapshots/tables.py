@@ -10,25 +10,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM, SEGMENT_UNMAP
-from tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
-from tb_plugin.analysis.categories.frames import without_own
-from tb_plugin.analysis.snapshots.by_device import of_device
-from tb_plugin.analysis.snapshots.columns import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.allocator.lifetimes import (
+    ACTIONS,
+    ANNOTATE,
+    OOM,
+    SEGMENT_UNMAP,
+)
+from memboard.tb_plugin.analysis.arrays import NOTHING, constant, grouped, place_of
+from memboard.tb_plugin.analysis.categories.frames import without_own
+from memboard.tb_plugin.analysis.snapshots.by_device import of_device
+from memboard.tb_plugin.analysis.snapshots.columns import (
     MAX_LINE,
     Table,
     texts_of,
     unread_keys,
 )
-from tb_plugin.analysis.snapshots.extras import (
+from memboard.tb_plugin.analysis.snapshots.extras import (
     annotations_of,
     block_histories,
     settings_of,
     tensors_of,
 )
-from tb_plugin.analysis.snapshots.numbering import Numbering
-from tb_plugin.analysis.snapshots.snapshot import (
+from memboard.tb_plugin.analysis.snapshots.numbering import Numbering
+from memboard.tb_plugin.analysis.snapshots.snapshot import (
     HOST,
     INACTIVE,
     MAX_BYTES,
@@ -45,8 +50,8 @@ from tb_plugin.analysis.snapshots.snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
 
 MAX_DEVICES: Final = 256

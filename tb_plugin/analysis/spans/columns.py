@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table
-from tb_plugin.analysis.spans.events import CHECKPOINT, MAX_EVENTS, checkpoint_event
+from memboard.tb_plugin.analysis.arrays import Table
+from memboard.tb_plugin.analysis.spans.events import (
+    CHECKPOINT,
+    MAX_EVENTS,
+    checkpoint_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.format.records import Capture
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.spans.events import SpanEvent
+    from memboard.collector.format.records import Capture
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.spans.events import SpanEvent
 
 
 MAX_TEXT: Final = 1000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from collector.format.records import Note
+    from memboard.collector.format.records import Note
 
 TRACK: Final = "events"
 """Name of the track."""

@@ -2,7 +2,7 @@
 
 The captures of kind `spans` of one rank's file are put one after the other: each has
 names and threads of its own, so those are made common first. Times are wall clock times;
-see `collector.steps.spans.captures`.
+see `memboard.collector.steps.spans.captures`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import begins
-from tb_plugin.analysis.spans.columns import (
+from memboard.tb_plugin.analysis.arrays import begins
+from memboard.tb_plugin.analysis.spans.columns import (
     MAX_TEXT,
     Rows,
     Texts,
@@ -27,9 +27,9 @@ from tb_plugin.analysis.spans.columns import (
     rows_of,
     threads_of,
 )
-from tb_plugin.analysis.spans.events import TRACK
-from tb_plugin.analysis.trace.build import EMPTY_TRACE, nest
-from tb_plugin.analysis.trace.trace import (
+from memboard.tb_plugin.analysis.spans.events import TRACK
+from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE, nest
+from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
     Instants,
     Problem,
@@ -43,9 +43,9 @@ from tb_plugin.analysis.trace.trace import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from collector.format.records import Capture
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.spans.events import SpanEvent
+    from memboard.collector.format.records import Capture
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.spans.events import SpanEvent
 
 
 STATES: Final = ("skip", "warmup", "active", "active and save")

@@ -23,18 +23,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import ratio
-from tb_plugin.analysis.time.intervals import covered_ns, integral, union
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.arrays import ratio
+from memboard.tb_plugin.analysis.time.intervals import covered_ns, integral, union
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from tb_plugin.analysis.time.intervals import Ranges
-    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
+    from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 TENSOR_CORE_KERNEL: Final = re.compile(

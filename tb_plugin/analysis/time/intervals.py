@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import distinct, ratio
+from memboard.tb_plugin.analysis.arrays import distinct, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
 
     Ranges: TypeAlias = npt.NDArray[np.int64]
 

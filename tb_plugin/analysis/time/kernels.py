@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     highest,
@@ -17,11 +17,11 @@ from tb_plugin.analysis.arrays import (
     ratio,
     sums,
 )
-from tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     begins,
@@ -39,13 +39,13 @@ from tb_plugin.analysis.arrays import (
     sums,
     with_below,
 )
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.texts import are, texts_in
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.texts import are, texts_in
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 LinkedBy: TypeAlias = Literal["arrows", "sequence_numbers", "not_run", "not_linked"]

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.own.frames import RECORDER
-from tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
-from tb_plugin.analysis.time.device_use import uses_tensor_cores
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.time.slice_tree import SliceTree, innermost
-from tb_plugin.analysis.trace.texts import are
+from memboard.collector.format.own.frames import RECORDER
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
+from memboard.tb_plugin.analysis.time.device_use import uses_tensor_cores
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree, innermost
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 _NO_OPERATOR: Final = re.compile(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     longest_of,
@@ -23,8 +23,8 @@ from tb_plugin.analysis.arrays import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
 
 
 _ELIGIBLE: Final = re.compile(

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table
-from tb_plugin.analysis.spans.tracks import STEP
-from tb_plugin.analysis.trace.texts import are, looked_up
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table
+from memboard.tb_plugin.analysis.spans.tracks import STEP
+from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 _PROFILER_STEP: Final = re.compile(r"ProfilerStep[#*](\d{1,9})")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
-from tb_plugin.analysis.trace.texts import are, looked_up
+from memboard.tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
+from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 class Role(IntEnum):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, picked, sums
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked, sums
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.trace.trace import Slices, Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.trace.trace import Slices, Trace
 
 
 class SliceTree:

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, sums
-from tb_plugin.analysis.time.intervals import Overlay
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.arrays import NOTHING, sums
+from memboard.tb_plugin.analysis.time.intervals import Overlay
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.intervals import Ranges
-    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
+    from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 _WRAPPER: Final = re.compile(

@@ -15,21 +15,27 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import place_of
-from tb_plugin.analysis.trace.details import (
+from memboard.tb_plugin.analysis.arrays import place_of
+from memboard.tb_plugin.analysis.trace.details import (
     Collectives,
     DeviceWork,
     Launches,
     MemoryEvents,
     Operators,
 )
-from tb_plugin.analysis.trace.trace import Counters, Flows, Instants, Slices, Trace
+from memboard.tb_plugin.analysis.trace.trace import (
+    Counters,
+    Flows,
+    Instants,
+    Slices,
+    Trace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Track
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Track
 
 
 Table = TypeVar("Table")

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.time.device_use import filled_levels
-from tb_plugin.analysis.time.intervals import covered_ns, union
-from tb_plugin.analysis.time.slice_roles import Role, slice_roles
-from tb_plugin.analysis.trace.trace import Counters, Series, Track
+from memboard.tb_plugin.analysis.time.device_use import filled_levels
+from memboard.tb_plugin.analysis.time.intervals import covered_ns, union
+from memboard.tb_plugin.analysis.time.slice_roles import Role, slice_roles
+from memboard.tb_plugin.analysis.trace.trace import Counters, Series, Track
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.time.intervals import Ranges
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 MEMORY: Final = "Memory"

@@ -33,14 +33,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.time.slice_tree import innermost
-from tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_tree import innermost
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
 NEAR_NS: Final = 10_000
 """A device begins what was waiting within this time of what it waited for."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tb_plugin.analysis.arrays import Table
+from memboard.tb_plugin.analysis.arrays import Table
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

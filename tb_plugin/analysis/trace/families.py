@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeAlias, get_args
 
-from tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
+from memboard.tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
 
 TraceFamily: TypeAlias = Literal[
     "kernel",

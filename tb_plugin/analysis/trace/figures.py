@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.time.intervals import Overlay, total_ns
-from tb_plugin.analysis.time.profiled_steps import marked_steps
-from tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.time.intervals import Overlay, total_ns
+from memboard.tb_plugin.analysis.time.profiled_steps import marked_steps
+from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
 _US: Final = 1_000
 _TOTALS: Final = (

@@ -27,14 +27,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.trace.critical_path import NEAR_NS
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.trace.critical_path import NEAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 KERNEL_GAP_TICKS: Final = 30
 """Holistic Trace Analysis's `consecutive_kernel_delay`."""

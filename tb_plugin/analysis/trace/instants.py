@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, begins
+from memboard.tb_plugin.analysis.arrays import Table, begins
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Instants, Slices, Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Instants, Slices, Trace
 
 
 _CELL_BITS: Final = 2

@@ -7,34 +7,43 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
-from collector.format.own.slices import tracks_modules
-from tb_plugin.analysis.ranks.collectives import RankCollectives, rank_collectives
-from tb_plugin.analysis.time.device_use import (
+from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
+from memboard.collector.format.own.slices import tracks_modules
+from memboard.tb_plugin.analysis.ranks.collectives import (
+    RankCollectives,
+    rank_collectives,
+)
+from memboard.tb_plugin.analysis.time.device_use import (
     DeviceSteps,
     DeviceUse,
     device_steps,
     device_use,
 )
-from tb_plugin.analysis.time.kernels import KernelTable, kernel_table
-from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
-from tb_plugin.analysis.time.operator_times import OperatorTimes, operator_times
-from tb_plugin.analysis.time.operators import (
+from memboard.tb_plugin.analysis.time.kernels import KernelTable, kernel_table
+from memboard.tb_plugin.analysis.time.module_times import ModuleTimes, module_times
+from memboard.tb_plugin.analysis.time.operator_times import (
+    OperatorTimes,
+    operator_times,
+)
+from memboard.tb_plugin.analysis.time.operators import (
     OperatorTable,
     launching_table,
     operator_table,
 )
-from tb_plugin.analysis.time.profiled_steps import ProfiledSteps, profiled_steps
-from tb_plugin.analysis.time.slice_roles import slice_roles
-from tb_plugin.analysis.time.time_parts import TimeParts, time_parts
-from tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
-from tb_plugin.analysis.trace_memory.events import (
+from memboard.tb_plugin.analysis.time.profiled_steps import (
+    ProfiledSteps,
+    profiled_steps,
+)
+from memboard.tb_plugin.analysis.time.slice_roles import slice_roles
+from memboard.tb_plugin.analysis.time.time_parts import TimeParts, time_parts
+from memboard.tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
+from memboard.tb_plugin.analysis.trace_memory.events import (
     MemoryDevices,
     MemoryPairs,
     memory_devices,
     memory_pairs,
 )
-from tb_plugin.analysis.trace_memory.operators import (
+from memboard.tb_plugin.analysis.trace_memory.operators import (
     Charge,
     OperatorMemory,
     operator_memory,
@@ -43,8 +52,8 @@ from tb_plugin.analysis.trace_memory.operators import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 class TraceProfile:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 def texts_in(strings: Sequence[str], rows: Ints) -> Iterator[tuple[int, str]]:

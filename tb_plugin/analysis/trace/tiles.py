@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import Table, first_highest
+from memboard.tb_plugin.analysis.arrays import Table, first_highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 MAX_PIECES: Final = 20_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     highest,
@@ -16,14 +16,14 @@ from tb_plugin.analysis.arrays import (
     place_of,
     sums,
 )
-from tb_plugin.analysis.trace.instants import rows_of_track
-from tb_plugin.analysis.trace.trace import Instants
+from memboard.tb_plugin.analysis.trace.instants import rows_of_track
+from memboard.tb_plugin.analysis.trace.trace import Instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.trace.trace import Slices, Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.trace.trace import Slices, Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

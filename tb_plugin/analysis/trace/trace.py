@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, places_in
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, places_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.trace.details import (
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.trace.details import (
         Collectives,
         DeviceWork,
         Launches,

@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.arrays import NOTHING, Table, changes, numbered, sums
-from tb_plugin.analysis.categories.marks import (
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, changes, numbered, sums
+from memboard.tb_plugin.analysis.categories.marks import (
     ALL_GATHER,
     MODULE,
     REDUCE_SCATTER,
     UNSHARD,
 )
-from tb_plugin.analysis.categories.phases import BACKWARD_PHASE, FORWARD, NONE
-from tb_plugin.analysis.categories.rules import RULES, LifeFacts
-from tb_plugin.analysis.trace_memory.autograd_nodes import backward_lives
-from tb_plugin.analysis.trace_memory.event_places import EventPlaces
-from tb_plugin.analysis.trace_memory.marks import COLLECTIVE, ZERO_GRAD
+from memboard.tb_plugin.analysis.categories.phases import BACKWARD_PHASE, FORWARD, NONE
+from memboard.tb_plugin.analysis.categories.rules import RULES, LifeFacts
+from memboard.tb_plugin.analysis.trace_memory.autograd_nodes import backward_lives
+from memboard.tb_plugin.analysis.trace_memory.event_places import EventPlaces
+from memboard.tb_plugin.analysis.trace_memory.marks import COLLECTIVE, ZERO_GRAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
-    from tb_plugin.analysis.trace.details import MemoryEvents
-    from tb_plugin.analysis.trace_memory.events import MemoryPairs
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from memboard.tb_plugin.analysis.trace.details import MemoryEvents
+    from memboard.tb_plugin.analysis.trace_memory.events import MemoryPairs
 
 OTHER: Final = CATEGORIES.index("other")
 _MAX_PHASES: Final = 5
@@ -61,7 +61,7 @@ class TraceLives(Table):
     went."""
     num_bytes: Ints
     category: Ints
-    """Index in `collector.format.memory.CATEGORIES`."""
+    """Index in `memboard.collector.format.memory.CATEGORIES`."""
     evidence: Ints
     """Index in `EVIDENCE`."""
     module: Ints

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, picked
-from tb_plugin.analysis.categories.gradients import BackwardLives
-from tb_plugin.analysis.categories.marks import MODULE
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked
+from memboard.tb_plugin.analysis.categories.gradients import BackwardLives
+from memboard.tb_plugin.analysis.categories.marks import MODULE
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
 
 _EVALUATE: Final = "autograd::engine::evaluate_function: "
 _ACCUMULATE: Final = re.compile(rf"({_EVALUATE})?torch::autograd::AccumulateGrad")

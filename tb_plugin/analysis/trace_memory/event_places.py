@@ -16,17 +16,26 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import COPY, DATA, OPTIMIZER, OPTIMIZER_STATE
-from tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
-from tb_plugin.analysis.time.module_times import arrows, module_names
-from tb_plugin.analysis.trace.texts import texts_in
-from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks, trace_phases
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.marks import (
+    COPY,
+    DATA,
+    OPTIMIZER,
+    OPTIMIZER_STATE,
+)
+from memboard.tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
+from memboard.tb_plugin.analysis.time.module_times import arrows, module_names
+from memboard.tb_plugin.analysis.trace.texts import texts_in
+from memboard.tb_plugin.analysis.trace_memory.marks import (
+    ZERO_GRAD,
+    trace_marks,
+    trace_phases,
+)
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 class EventPlaces:

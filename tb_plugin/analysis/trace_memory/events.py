@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, numbered
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, numbered
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.trace.details import MemoryEvents
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.trace.details import MemoryEvents
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import (
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     ALL_GATHER,
     BACKWARD,
@@ -32,7 +32,7 @@ from tb_plugin.analysis.categories.marks import (
     UNSHARD,
     python_marks,
 )
-from tb_plugin.analysis.categories.phases import (
+from memboard.tb_plugin.analysis.categories.phases import (
     BACKWARD_PHASE,
     FORWARD,
     NONE,
@@ -40,13 +40,13 @@ from tb_plugin.analysis.categories.phases import (
     PHASES,
     Phases,
 )
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.texts import are, looked_up
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 ZERO_GRAD: Final = 1 << 16

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, sums
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, sums
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace_memory.events import MemoryDevices, MemoryPairs
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.trace_memory.events import (
+        MemoryDevices,
+        MemoryPairs,
+    )
 
 
 Charge: TypeAlias = Literal["allocating", "freeing"]

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import begins, first_highest, highest_within, picked
+from memboard.tb_plugin.analysis.arrays import (
+    begins,
+    first_highest,
+    highest_within,
+    picked,
+)
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.trace.details import MemoryEvents
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.trace.details import MemoryEvents
 
 
 @dataclass(frozen=True, slots=True, eq=False)

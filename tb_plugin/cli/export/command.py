@@ -12,10 +12,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from collector.cli.failure import Failure
-from collector.format.names import DUMPS_DIR, EXPORT_MARK
-from tb_plugin.cli.export.contents import Contents
-from tb_plugin.cli.opening import (
+from memboard.collector.cli.failure import Failure
+from memboard.collector.format.names import DUMPS_DIR, EXPORT_MARK
+from memboard.tb_plugin.cli.export.contents import Contents
+from memboard.tb_plugin.cli.opening import (
     attempt_of,
     choose_run,
     folder_of,
@@ -28,16 +28,16 @@ from tb_plugin.cli.opening import (
     run_of_file,
     runs_at,
 )
-from tb_plugin.cli.options import add_run, positive, whole_number
-from tb_plugin.cli.text import complain, problem_text
-from tb_plugin.formats.memprofiler.rows import UNITS
+from memboard.tb_plugin.cli.options import add_run, positive, whole_number
+from memboard.tb_plugin.cli.text import complain, problem_text
+from memboard.tb_plugin.formats.memprofiler.rows import UNITS
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.cli.export.contents import Kind, Planned
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.cli.export.contents import Kind, Planned
+    from memboard.tb_plugin.index.run import Run
 
     Folders = Mapping[Path, Sequence[Planned]]
 

@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ge
 
 import yaml
 
-from collector.cli.failure import Failure
-from collector.config.table import as_yaml as settings_yaml
-from collector.format.errors import FormatError
-from collector.format.memory import HOOK_ATTRS
-from collector.format.snapshots import rebuilt
-from tb_plugin.analysis.series.functions import CONTEXTS, HOOK_PREFIX
-from tb_plugin.cache import Cache
-from tb_plugin.cli.export.module_report import TableFormat, report_of
-from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
-from tb_plugin.cli.opening import no_deadline
-from tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey, names_of
-from tb_plugin.formats.memprofiler.stats import their_name
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.functions import every_snap, snapped
-from tb_plugin.formats.recording.modules import ModulesError, ModulesReader
+from memboard.collector.cli.failure import Failure
+from memboard.collector.config.table import as_yaml as settings_yaml
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.memory import HOOK_ATTRS
+from memboard.collector.format.snapshots import rebuilt
+from memboard.tb_plugin.analysis.series.functions import CONTEXTS, HOOK_PREFIX
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.cli.export.module_report import TableFormat, report_of
+from memboard.tb_plugin.cli.export.module_table import COLUMNS, WindowTable
+from memboard.tb_plugin.cli.opening import no_deadline
+from memboard.tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey, names_of
+from memboard.tb_plugin.formats.memprofiler.stats import their_name
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.functions import every_snap, snapped
+from memboard.tb_plugin.formats.recording.modules import ModulesError, ModulesReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.series.functions import Context
-    from tb_plugin.formats.recording.modules import RankWindow, WindowKey
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import AttemptFiles, Run
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.analysis.series.functions import Context
+    from memboard.tb_plugin.formats.recording.modules import RankWindow, WindowKey
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
 
 Kind: TypeAlias = Literal["yaml", "modules", "history", "config"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -44,7 +44,7 @@ _CACHE_BYTES: Final = 64 << 20
 _HISTORY: Final = "history"
 _SETTINGS_HEADING: Final = (
     "The settings that were in effect, as `memboard export --config` read them from"
-    " the recording. collector.record(config=FILE) takes them back."
+    " the recording. mb.record(config=FILE) takes them back."
 )
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from collector.config.sections import ModulesConfig
-from collector.errors import ConfigError
-from tb_plugin.formats.memprofiler.rows import UNITS
+from memboard.collector.config.sections import ModulesConfig
+from memboard.collector.errors import ConfigError
+from memboard.tb_plugin.formats.memprofiler.rows import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.cli.export.module_table import Row, WindowTable
+    from memboard.tb_plugin.cli.export.module_table import Row, WindowTable
 
     TableRow: TypeAlias = dict[str, str]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.memory import (
+from memboard.collector.format.memory import (
     FSDP_CATEGORIES,
     FSDP_STATES,
     PLAIN_CATEGORIES,
@@ -23,8 +23,8 @@ from collector.format.memory import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.analysis.modules.states import StateTable
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.analysis.modules.states import StateTable
 
 COLUMNS: Final = ("module", "depth", "state", "call", "device", "category", "bytes")
 """`depth` counts the parts of the module's name, calls from 1; the total comes last."""

@@ -7,25 +7,30 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.failure import Failure, printable
-from collector.cli.terminal import say
-from collector.format.memory import NOUNS
-from collector.format.prediction import order, together, worst
-from collector.format.sizes import bytes_text, counted, range_text
-from tb_plugin.cli.opening import runs_at
-from tb_plugin.cli.prediction.launch import launch
-from tb_plugin.cli.report.reading import Reader
-from tb_plugin.cli.text import estimate_lines, figure_line, text_table
+from memboard.collector.cli.failure import Failure, printable
+from memboard.collector.cli.terminal import say
+from memboard.collector.format.memory import NOUNS
+from memboard.collector.format.prediction import order, together, worst
+from memboard.collector.format.sizes import bytes_text, counted, range_text
+from memboard.tb_plugin.cli.opening import runs_at
+from memboard.tb_plugin.cli.prediction.launch import launch
+from memboard.tb_plugin.cli.report.reading import Reader
+from memboard.tb_plugin.cli.text import estimate_lines, figure_line, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from collector.format.prediction import DeviceFigures, Fit, Judged, Prediction
-    from collector.running.plan import Outcome, Place
-    from tb_plugin.api.findings import Finding
-    from tb_plugin.cli.prediction.launch import Ran
-    from tb_plugin.cli.prediction.request import Request
-    from tb_plugin.cli.report.reading import RunReport
+    from memboard.collector.format.prediction import (
+        DeviceFigures,
+        Fit,
+        Judged,
+        Prediction,
+    )
+    from memboard.collector.running.plan import Outcome, Place
+    from memboard.tb_plugin.api.findings import Finding
+    from memboard.tb_plugin.cli.prediction.launch import Ran
+    from memboard.tb_plugin.cli.prediction.request import Request
+    from memboard.tb_plugin.cli.report.reading import RunReport
 
 PREDICTION_VERSION: Final = 1
 EXIT_CODES: Final[Mapping[Fit, int]] = {

@@ -14,24 +14,24 @@ from typing import IO, TYPE_CHECKING, Final
 
 import psutil
 
-from collector.cli.failure import Failure
-from collector.config import variable
-from collector.core.bound_process import bound
-from collector.core.private_folder import TemporaryFolder
-from collector.format.prediction import Estimate
-from collector.format.sizes import counted
-from collector.running.lone.calls import Calls
-from collector.running.plan import Outcome, Plan
-from collector.running.stopping import CLOSE_SECONDS
-from collector.virtual.books import read_books
-from collector.virtual.environment import VirtualGpuUnavailable, environment
-from tb_plugin.cli.prediction.request import WARM_UP_STEPS
+from memboard.collector.cli.failure import Failure
+from memboard.collector.config import variable
+from memboard.collector.core.bound_process import bound
+from memboard.collector.core.private_folder import TemporaryFolder
+from memboard.collector.format.prediction import Estimate
+from memboard.collector.format.sizes import counted
+from memboard.collector.running.lone.calls import Calls
+from memboard.collector.running.plan import Outcome, Plan
+from memboard.collector.running.stopping import CLOSE_SECONDS
+from memboard.collector.virtual.books import read_books
+from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
+from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.virtual.devices import Device
-    from tb_plugin.cli.prediction.request import Request
+    from memboard.collector.virtual.devices import Device
+    from memboard.tb_plugin.cli.prediction.request import Request
 
 MESSAGES: Final = "messages"
 """The folder for what ranks send each other."""
@@ -49,11 +49,11 @@ _ALLOC_CONF: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _START: Final = """
 import sys
 try:
-    import collector.running.child
+    import memboard.collector.running.child
 except ImportError:
     sys.path.append({folder!r})
-    import collector.running.child
-collector.running.child.run_plan({plan!r})
+    import memboard.collector.running.child
+memboard.collector.running.child.run_plan({plan!r})
 """
 """Another Python need not have us installed: its own packages come before ours."""
 

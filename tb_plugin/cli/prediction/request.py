@@ -9,19 +9,19 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from collector.cli.failure import UsageError
-from collector.errors import nearest_of
-from collector.virtual.devices import DEVICES, Device, parse_device
-from tb_plugin.cli.options import positive, rank_set, size_in_bytes
-from tb_plugin.cli.prediction.ranks import DEFAULT_PER_HOST, Ranks
-from tb_plugin.rank_set import RankSet
+from memboard.collector.cli.failure import UsageError
+from memboard.collector.errors import nearest_of
+from memboard.collector.virtual.devices import DEVICES, Device, parse_device
+from memboard.tb_plugin.cli.options import positive, rank_set, size_in_bytes
+from memboard.tb_plugin.cli.prediction.ranks import DEFAULT_PER_HOST, Ranks
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from collector.running.program import Program
-    from collector.running.session import Settings
+    from memboard.collector.running.program import Program
+    from memboard.collector.running.session import Settings
 
 WARM_UP_STEPS: Final = 1
 """Before those that were asked for: optimizers make their states in the first one."""

@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.failure import Failure, UsageError, printable
-from collector.cli.terminal import say
-from collector.core.run_dir import free_run_dir
-from collector.format.sizes import bytes_text
-from tb_plugin.cli.prediction.answer import (
+from memboard.collector.cli.failure import Failure, UsageError, printable
+from memboard.collector.cli.terminal import say
+from memboard.collector.core.run_dir import free_run_dir
+from memboard.collector.format.sizes import bytes_text
+from memboard.tb_plugin.cli.prediction.answer import (
     EXIT_CODES,
     PREDICTION_VERSION,
     answers_of,
@@ -19,14 +19,14 @@ from tb_plugin.cli.prediction.answer import (
     shown,
     to_json,
 )
-from tb_plugin.cli.text import text_table
+from memboard.tb_plugin.cli.text import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.format.prediction import Fit
-    from tb_plugin.cli.prediction.answer import Answer
-    from tb_plugin.cli.prediction.request import Request
+    from memboard.collector.format.prediction import Fit
+    from memboard.tb_plugin.cli.prediction.answer import Answer
+    from memboard.tb_plugin.cli.prediction.request import Request
 
 _MAX_NUMBER: Final = 1 << 20
 """Nothing larger is tried."""

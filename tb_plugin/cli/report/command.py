@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct, to_builtins
 
-from collector.cli.failure import Failure, printable
-from collector.cli.terminal import say, width_of
-from tb_plugin.api.base import Problem
-from tb_plugin.cli.dumps import finish_all
-from tb_plugin.cli.opening import (
+from memboard.collector.cli.failure import Failure, printable
+from memboard.collector.cli.terminal import say, width_of
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.cli.dumps import finish_all
+from memboard.tb_plugin.cli.opening import (
     choose_run,
     is_folder,
     no_deadline,
@@ -30,24 +30,24 @@ from tb_plugin.cli.opening import (
     path_or_url,
     runs_at,
 )
-from tb_plugin.cli.options import add_capacity, add_run, whole_number
-from tb_plugin.cli.report.document import markdown_of, text_of
-from tb_plugin.cli.report.memory_sections import values_of
-from tb_plugin.cli.report.reading import Reader, RunReport
-from tb_plugin.cli.report.sections import run_section
-from tb_plugin.cli.text import complain, problem_lines
-from tb_plugin.formats.registry import WHAT_IS_READ
-from tb_plugin.index.logdirs import Given
-from tb_plugin.index.store import Store
-from tb_plugin.jobs.job import failed_problem
-from tb_plugin.pages.overview.runs import plugin_version
+from memboard.tb_plugin.cli.options import add_capacity, add_run, whole_number
+from memboard.tb_plugin.cli.report.document import markdown_of, text_of
+from memboard.tb_plugin.cli.report.memory_sections import values_of
+from memboard.tb_plugin.cli.report.reading import Reader, RunReport
+from memboard.tb_plugin.cli.report.sections import run_section
+from memboard.tb_plugin.cli.text import complain, problem_lines
+from memboard.tb_plugin.formats.registry import WHAT_IS_READ
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.store import Store
+from memboard.tb_plugin.jobs.job import failed_problem
+from memboard.tb_plugin.pages.overview.runs import plugin_version
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.cli.opening import Place
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.cli.opening import Place
+    from memboard.tb_plugin.index.run import Run
 
 REPORT_VERSION: Final = 2
 EXIT_NOTHING: Final = 2

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from collector.cli.failure import printable
-from tb_plugin.analysis.findings.render import markdown_table, plain
-from tb_plugin.cli.text import text_table
+from memboard.collector.cli.failure import printable
+from memboard.tb_plugin.analysis.findings.render import markdown_table, plain
+from memboard.tb_plugin.cli.text import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

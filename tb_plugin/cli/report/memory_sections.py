@@ -7,10 +7,10 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.memory import NOUNS
-from collector.format.sizes import bytes_text, counted, time_text
-from tb_plugin.cli.report.document import Column, Section, Table
-from tb_plugin.pages.histories.history import unread_text
+from memboard.collector.format.memory import NOUNS
+from memboard.collector.format.sizes import bytes_text, counted, time_text
+from memboard.tb_plugin.cli.report.document import Column, Section, Table
+from memboard.tb_plugin.pages.histories.history import unread_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tb_plugin.api.calls import FunctionsResponse
-    from tb_plugin.api.modules import ModulesResponse
-    from tb_plugin.cli.report.reading import RunReport, Snapshot
-    from tb_plugin.pages.histories.figures import (
+    from memboard.tb_plugin.api.calls import FunctionsResponse
+    from memboard.tb_plugin.api.modules import ModulesResponse
+    from memboard.tb_plugin.cli.report.reading import RunReport, Snapshot
+    from memboard.tb_plugin.pages.histories.figures import (
         AnnotationFigures,
         DeviceFigures,
         SiteFigures,

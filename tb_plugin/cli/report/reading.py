@@ -15,53 +15,53 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tb_plugin.cache import Cache
-from tb_plugin.cli.opening import no_deadline, read_whole
-from tb_plugin.cli.report.memory_sections import SHOWN_STATS
-from tb_plugin.cli.report.traces import trace_rows
-from tb_plugin.contract.errors import NotReadyError
-from tb_plugin.formats.recording.functions import FunctionsReader
-from tb_plugin.formats.recording.modules import ModulesReader
-from tb_plugin.jobs.histories import Histories
-from tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
-from tb_plugin.pages.calls.calls import functions
-from tb_plugin.pages.calls.shown import FunctionsQuery
-from tb_plugin.pages.distributed.stragglers import stragglers_view
-from tb_plugin.pages.findings.errors import ErrorsReader
-from tb_plugin.pages.findings.findings import findings
-from tb_plugin.pages.findings.judge import MAX_WAITING, size_of
-from tb_plugin.pages.histories.figures import (
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.cli.opening import no_deadline, read_whole
+from memboard.tb_plugin.cli.report.memory_sections import SHOWN_STATS
+from memboard.tb_plugin.cli.report.traces import trace_rows
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.formats.recording.functions import FunctionsReader
+from memboard.tb_plugin.formats.recording.modules import ModulesReader
+from memboard.tb_plugin.jobs.histories import Histories
+from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
+from memboard.tb_plugin.pages.calls.calls import functions
+from memboard.tb_plugin.pages.calls.shown import FunctionsQuery
+from memboard.tb_plugin.pages.distributed.stragglers import stragglers_view
+from memboard.tb_plugin.pages.findings.errors import ErrorsReader
+from memboard.tb_plugin.pages.findings.findings import findings
+from memboard.tb_plugin.pages.findings.judge import MAX_WAITING, size_of
+from memboard.tb_plugin.pages.histories.figures import (
     DeviceFigures,
     figures_of,
     pinned_figures_of,
 )
-from tb_plugin.pages.histories.history import settings_of
-from tb_plugin.pages.modules.modules import ModulesQuery, modules
-from tb_plugin.pages.of_run import View
-from tb_plugin.pages.overview.facts import FactsReader
-from tb_plugin.pages.overview.losses import LossReader
-from tb_plugin.pages.overview.overview import overview
-from tb_plugin.pages.overview.runs import summary_of
-from tb_plugin.pages.steps.steps import StepsQuery, steps
-from tb_plugin.pages.timeline.selection import RanksQuery
+from memboard.tb_plugin.pages.histories.history import settings_of
+from memboard.tb_plugin.pages.modules.modules import ModulesQuery, modules
+from memboard.tb_plugin.pages.of_run import View
+from memboard.tb_plugin.pages.overview.facts import FactsReader
+from memboard.tb_plugin.pages.overview.losses import LossReader
+from memboard.tb_plugin.pages.overview.overview import overview
+from memboard.tb_plugin.pages.overview.runs import summary_of
+from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
+from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
 
-    from tb_plugin.api.base import Problem, RunSummary
-    from tb_plugin.api.calls import FunctionsResponse, HistoryReference
-    from tb_plugin.api.findings import FindingsResponse
-    from tb_plugin.api.histories import HistoryOrigin
-    from tb_plugin.api.modules import ModulesResponse
-    from tb_plugin.api.overview import OverviewResponse
-    from tb_plugin.api.steps import StepsResponse, StragglersResponse
-    from tb_plugin.contract.routes import Q
-    from tb_plugin.index.run import Run
-    from tb_plugin.index.store import Store
-    from tb_plugin.jobs.histories import HistoryJob
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.api.base import Problem, RunSummary
+    from memboard.tb_plugin.api.calls import FunctionsResponse, HistoryReference
+    from memboard.tb_plugin.api.findings import FindingsResponse
+    from memboard.tb_plugin.api.histories import HistoryOrigin
+    from memboard.tb_plugin.api.modules import ModulesResponse
+    from memboard.tb_plugin.api.overview import OverviewResponse
+    from memboard.tb_plugin.api.steps import StepsResponse, StragglersResponse
+    from memboard.tb_plugin.contract.routes import Q
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.index.store import Store
+    from memboard.tb_plugin.jobs.histories import HistoryJob
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""

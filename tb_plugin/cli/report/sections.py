@@ -7,34 +7,39 @@ from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.sizes import (
+from memboard.collector.format.sizes import (
     bytes_text,
     counted,
     part_of,
     range_text,
     time_text,
 )
-from tb_plugin.analysis.findings.losses import KEYS as MISSING
-from tb_plugin.analysis.findings.losses import loss_line
-from tb_plugin.analysis.findings.render import markdown_lines, text_lines
-from tb_plugin.analysis.findings.text import duration_text
-from tb_plugin.cli.report.document import Column, Rendered, Section, Table
-from tb_plugin.cli.report.memory_sections import (
+from memboard.tb_plugin.analysis.findings.losses import KEYS as MISSING
+from memboard.tb_plugin.analysis.findings.losses import loss_line
+from memboard.tb_plugin.analysis.findings.render import markdown_lines, text_lines
+from memboard.tb_plugin.analysis.findings.text import duration_text
+from memboard.tb_plugin.cli.report.document import Column, Rendered, Section, Table
+from memboard.tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
     function_section,
     modules_section,
     snapshot_sections,
     values_of,
 )
-from tb_plugin.cli.text import problem_lines
-from tb_plugin.formats.registry import FORMATS
+from memboard.tb_plugin.cli.text import problem_lines
+from memboard.tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tb_plugin.api.overview import Attempt, Headline, OverviewResponse, Prediction
-    from tb_plugin.api.steps import StepPartMean, StepRate
-    from tb_plugin.cli.report.reading import RunReport
+    from memboard.tb_plugin.api.overview import (
+        Attempt,
+        Headline,
+        OverviewResponse,
+        Prediction,
+    )
+    from memboard.tb_plugin.api.steps import StepPartMean, StepRate
+    from memboard.tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5
 _MAX_TRACES: Final = 10

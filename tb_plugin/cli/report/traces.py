@@ -11,28 +11,28 @@ from pathlib import PurePath
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.errors import FormatError
-from collector.format.names import rank_file_stem
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.ranks.share import share_of
-from tb_plugin.analysis.trace.figures import trace_figures
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.cli.opening import no_deadline
-from tb_plugin.formats.recording.captures import read_capture, traces_of
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.jobs.job import problem_of
-from tb_plugin.jobs.trace_files import note_trace, recorded_trace
-from tb_plugin.jobs.trace_sources import problems_of_trace
-from tb_plugin.worker.importer import MAX_WORKERS, Importer
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.names import rank_file_stem
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.ranks.share import share_of
+from memboard.tb_plugin.analysis.trace.figures import trace_figures
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.cli.opening import no_deadline
+from memboard.tb_plugin.formats.recording.captures import read_capture, traces_of
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.jobs.job import problem_of
+from memboard.tb_plugin.jobs.trace_files import note_trace, recorded_trace
+from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
+from memboard.tb_plugin.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.traces.files.listing import FoundTrace
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
+    from memboard.tb_plugin.index.run import Run
 
 _BEGUN: Final = 4
 """Times as many as are read at once: the rest wait for their turn."""

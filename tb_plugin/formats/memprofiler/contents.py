@@ -7,24 +7,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from collector.format.sizes import counted
-from tb_plugin import storage
-from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
-from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
-from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
-from tb_plugin.formats.memprofiler.report import read_report
-from tb_plugin.formats.memprofiler.stats import UnreadableError, our_name
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.analysis.series.functions import (
+    CONTEXTS,
+    Snap,
+    SnapTable,
+    table_of,
+)
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
+from memboard.tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
+from memboard.tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
+from memboard.tb_plugin.formats.memprofiler.report import read_report
+from memboard.tb_plugin.formats.memprofiler.stats import UnreadableError, our_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tb_plugin.formats.memprofiler.listing import FoundDump
-    from tb_plugin.formats.memprofiler.modules_yaml import Call
-    from tb_plugin.formats.memprofiler.names import SnapKey
-    from tb_plugin.formats.memprofiler.rows import Report
-    from tb_plugin.formats.memprofiler.stats import Stats
+    from memboard.tb_plugin.formats.memprofiler.listing import FoundDump
+    from memboard.tb_plugin.formats.memprofiler.modules_yaml import Call
+    from memboard.tb_plugin.formats.memprofiler.names import SnapKey
+    from memboard.tb_plugin.formats.memprofiler.rows import Report
+    from memboard.tb_plugin.formats.memprofiler.stats import Stats
 
 
 class Window(NamedTuple):

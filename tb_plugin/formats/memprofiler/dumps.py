@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 
-from tb_plugin.formats.memprofiler.stats import Refused, Stats, UnreadableError, shown
-from tb_plugin.formats.memprofiler.yaml_events import (
+from memboard.tb_plugin.formats.memprofiler.stats import (
+    Refused,
+    Stats,
+    UnreadableError,
+    shown,
+)
+from memboard.tb_plugin.formats.memprofiler.yaml_events import (
     PLAIN_TAGS,
     PREFIX,
     REMEDY,
@@ -25,9 +30,9 @@ from tb_plugin.formats.memprofiler.yaml_events import (
     place_of,
     value_of,
 )
-from tb_plugin.formats.snapshots.pickles.machine import Machine
-from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
+from memboard.tb_plugin.formats.snapshots.window import Window
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tb_plugin.cache import Cache
-from tb_plugin.formats.found_files import FoundFiles
-from tb_plugin.formats.memprofiler.contents import (
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.formats.found_files import FoundFiles
+from memboard.tb_plugin.formats.memprofiler.contents import (
     Window,
     call_in,
     calls_in,
@@ -21,22 +21,25 @@ from tb_plugin.formats.memprofiler.contents import (
     size_of_tables,
     snaps_in,
 )
-from tb_plugin.formats.memprofiler.modules_yaml import MAX_MODULES_BYTES
-from tb_plugin.formats.memprofiler.names import split_phase
-from tb_plugin.formats.memprofiler.report import MAX_REPORT_BYTES
-from tb_plugin.formats.memprofiler.stats import MAX_STATS_BYTES
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshots, snapshot_at
+from memboard.tb_plugin.formats.memprofiler.modules_yaml import MAX_MODULES_BYTES
+from memboard.tb_plugin.formats.memprofiler.names import split_phase
+from memboard.tb_plugin.formats.memprofiler.report import MAX_REPORT_BYTES
+from memboard.tb_plugin.formats.memprofiler.stats import MAX_STATS_BYTES
+from memboard.tb_plugin.formats.snapshots.files.listing import (
+    FoundSnapshots,
+    snapshot_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tb_plugin.analysis.series.functions import SnapTable
-    from tb_plugin.api.base import Problem
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.memprofiler.listing import FoundDump
-    from tb_plugin.formats.memprofiler.modules_yaml import Call
-    from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.formats.memprofiler.rows import Report
+    from memboard.tb_plugin.analysis.series.functions import SnapTable
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.memprofiler.listing import FoundDump
+    from memboard.tb_plugin.formats.memprofiler.modules_yaml import Call
+    from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+    from memboard.tb_plugin.formats.memprofiler.rows import Report
 
 __all__ = ("Imports", "Window")
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tb_plugin.formats.found_files import Candidate, FoundFile, FoundFiles, Listing
-from tb_plugin.formats.memprofiler.names import FileName, likelihood, parse_file_name
+from memboard.tb_plugin.formats.found_files import (
+    Candidate,
+    FoundFile,
+    FoundFiles,
+    Listing,
+)
+from memboard.tb_plugin.formats.memprofiler.names import (
+    FileName,
+    likelihood,
+    parse_file_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

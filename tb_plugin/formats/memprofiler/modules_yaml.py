@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from tb_plugin.analysis.modules.states import ALL_STATES
-from tb_plugin.formats.memprofiler.names import MAX_NAME, FunctionKey, split_phase
-from tb_plugin.formats.memprofiler.rows import WHOLE_WINDOW, Rows, state_of
-from tb_plugin.formats.memprofiler.stats import (
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES
+from memboard.tb_plugin.formats.memprofiler.names import (
+    MAX_NAME,
+    FunctionKey,
+    split_phase,
+)
+from memboard.tb_plugin.formats.memprofiler.rows import WHOLE_WINDOW, Rows, state_of
+from memboard.tb_plugin.formats.memprofiler.stats import (
     LeftOut,
     Refused,
     UnreadableError,
     shown,
 )
-from tb_plugin.formats.memprofiler.yaml_events import Events, entries, value_of
+from memboard.tb_plugin.formats.memprofiler.yaml_events import Events, entries, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.formats.memprofiler.rows import Report
+    from memboard.tb_plugin.formats.memprofiler.rows import Report
 
 MAX_MODULES_BYTES: Final = 64 << 20
 MAX_CALLS: Final = 20_000

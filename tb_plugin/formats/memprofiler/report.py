@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.modules.states import ALL_STATES
-from tb_plugin.formats.memprofiler.rows import (
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES
+from memboard.tb_plugin.formats.memprofiler.rows import (
     WHOLE_WINDOW,
     Rows,
     size_of,
     state_of,
 )
-from tb_plugin.formats.memprofiler.stats import UnreadableError, shown
+from memboard.tb_plugin.formats.memprofiler.stats import UnreadableError, shown
 
 if TYPE_CHECKING:
-    from tb_plugin.formats.memprofiler.rows import Report, Row
+    from memboard.tb_plugin.formats.memprofiler.rows import Report, Row
 
 
 MAX_REPORT_BYTES: Final = 64 << 20

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.memory import (
+from memboard.collector.format.memory import (
     CATEGORIES,
     TORCH_CATEGORIES,
     TORCH_STATES,
     TORCH_TOTAL,
 )
-from collector.format.sizes import counted
-from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
-from tb_plugin.analysis.modules.tree import tree_of_names
-from tb_plugin.formats.memprofiler.stats import LeftOut, UnreadableError, shown
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
+from memboard.tb_plugin.analysis.modules.tree import tree_of_names
+from memboard.tb_plugin.formats.memprofiler.stats import LeftOut, UnreadableError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

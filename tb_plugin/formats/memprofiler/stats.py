@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.analysis.series.functions import HOOK_PREFIX
-from tb_plugin.formats.memprofiler.names import parse_snap_key
-from tb_plugin.worker.errors import ImportFailedError
+from memboard.tb_plugin.analysis.series.functions import HOOK_PREFIX
+from memboard.tb_plugin.formats.memprofiler.names import parse_snap_key
+from memboard.tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
-    from tb_plugin.formats.memprofiler.names import SnapKey
+    from memboard.tb_plugin.formats.memprofiler.names import SnapKey
 
 
 class UnreadableError(ImportFailedError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from tb_plugin.formats.memprofiler.stats import Refused, UnreadableError
+from memboard.tb_plugin.formats.memprofiler.stats import Refused, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

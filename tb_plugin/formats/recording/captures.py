@@ -10,27 +10,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.capture import (
+from memboard.collector.format.capture import (
     CAPTURE,
     MAX_BODY_BYTES,
     TRACE_CONTEXTS,
     decode_capture,
     decode_part,
 )
-from collector.format.encoding.framing import Damage, Framed, read_frames
-from collector.format.errors import CorruptError, FormatError
-from collector.format.sizes import counted
-from tb_plugin.budget import Budget
-from tb_plugin.formats.recording.frames.parts import PartsReader
-from tb_plugin.formats.recording.frames.scan import scan
-from tb_plugin.formats.recording.tail import MAX_CAPTURES, CaptureLister, named
+from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.recording.frames.parts import PartsReader
+from memboard.tb_plugin.formats.recording.frames.scan import scan
+from memboard.tb_plugin.formats.recording.tail import MAX_CAPTURES, CaptureLister, named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from collector.format.capture import CapturePart
-    from collector.format.records import Capture, CaptureEntry
-    from tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.collector.format.capture import CapturePart
+    from memboard.collector.format.records import Capture, CaptureEntry
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
 TRACE: Final = "trace"
 """The kind of a trace of torch's profiler."""

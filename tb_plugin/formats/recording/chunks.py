@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from collector.format.encoding.framing import Framed
-from collector.format.encoding.numeric import ABSENT
-from collector.format.errors import CorruptError, FormatError
-from collector.format.records import CHUNK, ChunkRef, decode_chunk, decode_chunk_ref
-from tb_plugin.formats.recording.frames.parts import PartsReader
-from tb_plugin.formats.recording.frames.scan import scan
+from memboard.collector.format.encoding.framing import Framed
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.collector.format.records import (
+    CHUNK,
+    ChunkRef,
+    decode_chunk,
+    decode_chunk_ref,
+)
+from memboard.tb_plugin.formats.recording.frames.parts import PartsReader
+from memboard.tb_plugin.formats.recording.frames.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import IntArray, Schema
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import IntArray, Schema
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
 Axis: TypeAlias = Literal["step", "ns"]
 

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.series.functions import (
+from memboard.tb_plugin.analysis.series.functions import (
     CONTEXTS,
     NO_STEP,
     NO_TIME,
     SnapTable,
     joined,
 )
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.formats.memprofiler.names import FunctionKey
-from tb_plugin.formats.recording.captures import captures_of
-from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+from memboard.tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.format.columns import Column
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import CaptureEntry, ChunkRef, Schema
-    from tb_plugin.formats.memprofiler.imports import Imports
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.columns import Column
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import CaptureEntry, ChunkRef, Schema
+    from memboard.tb_plugin.formats.memprofiler.imports import Imports
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
 
 TABLE_PREFIX: Final = "function/"
 

@@ -9,15 +9,15 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import parse_rank_file_name
-from tb_plugin import storage
-from tb_plugin.formats.found_files import MAX_PROBLEMS
-from tb_plugin.formats.plain_files import NotOpened, plain_file, target_outside
-from tb_plugin.formats.recording.frames.parts import Part
+from memboard.collector.format.names import parse_rank_file_name
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.formats.plain_files import NotOpened, plain_file, target_outside
+from memboard.tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
-    from tb_plugin.api.base import Problem
-    from tb_plugin.storage.contract import Entry
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.storage.contract import Entry
 
 FileKey = tuple[int, str]
 """(rank, attempt) as the file's name says."""

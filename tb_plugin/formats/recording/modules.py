@@ -12,22 +12,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from collector.format.errors import FormatError
-from tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.meta import Meta
-from tb_plugin.formats.recording.tail import named
+from memboard.collector.format.errors import FormatError
+from memboard.tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.meta import Meta
+from memboard.tb_plugin.formats.recording.tail import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
 
-    from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.memprofiler.imports import Imports, Window
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.memprofiler.imports import Imports, Window
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
 
 Source: TypeAlias = Literal["recorded", "simulated", "imported"]
 

@@ -14,35 +14,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.errors import FormatError
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.oom import KIND, ORIGINS, REPORT
-from collector.format.own.frames import program_frames
-from collector.format.sizes import sizes_in
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import frame_label, kind_of
-from tb_plugin.analysis.categories.marks import python_marks
-from tb_plugin.analysis.categories.phases import asked_in
-from tb_plugin.analysis.findings.conditions import (
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.oom import KIND, ORIGINS, REPORT
+from memboard.collector.format.own.frames import program_frames
+from memboard.collector.format.sizes import sizes_in
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.frames import frame_label, kind_of
+from memboard.tb_plugin.analysis.categories.marks import python_marks
+from memboard.tb_plugin.analysis.categories.phases import asked_in
+from memboard.tb_plugin.analysis.findings.conditions import (
     is_rejected_in,
     memory_fraction_in,
     recorded_setup,
 )
-from tb_plugin.analysis.oom.case import Case, OomFacts, filled
-from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.meta import MAX_COUNT, Meta
+from memboard.tb_plugin.analysis.oom.case import Case, OomFacts, filled
+from memboard.tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.meta import MAX_COUNT, Meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.format.oom import Origin
-    from collector.format.records import Capture, CaptureEntry, CaptureTable
-    from tb_plugin.analysis.findings.conditions import Setup
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.notes import Event
+    from memboard.collector.format.oom import Origin
+    from memboard.collector.format.records import Capture, CaptureEntry, CaptureTable
+    from memboard.tb_plugin.analysis.findings.conditions import Setup
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.notes import Event
 
     Tables = Mapping[str, CaptureTable]
 

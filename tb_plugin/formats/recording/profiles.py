@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.ranks.collectives import RankCollectives
-    from tb_plugin.analysis.trace.trace import Problem
-    from tb_plugin.jobs.trace_sources import (
+    from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
+    from memboard.tb_plugin.analysis.trace.trace import Problem
+    from memboard.tb_plugin.jobs.trace_sources import (
         FoundSource,
         OpenSource,
         TraceJob,

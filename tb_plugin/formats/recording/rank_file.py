@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from collector.format.digest import DIGEST, decode_digest
-from collector.format.encoding.framing import Damage, Framed, read_frames
-from collector.format.errors import CorruptError, FormatError, VersionError
-from collector.format.records import (
+from memboard.collector.format.digest import DIGEST, decode_digest
+from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.errors import CorruptError, FormatError, VersionError
+from memboard.collector.format.records import (
     CHUNK,
     HEADER,
     SEGMENT,
@@ -26,34 +26,34 @@ from collector.format.records import (
     Segment,
     decode_record,
 )
-from tb_plugin.formats.recording.frames.faults import Faults
-from tb_plugin.formats.recording.frames.headers import (
+from memboard.tb_plugin.formats.recording.frames.faults import Faults
+from memboard.tb_plugin.formats.recording.frames.headers import (
     SegmentHeads,
     first_record,
     header_by_name,
     with_device,
     with_schema,
 )
-from tb_plugin.formats.recording.frames.parts import (
+from memboard.tb_plugin.formats.recording.frames.parts import (
     Compared,
     Layout,
     Part,
     PartsReader,
     continues,
 )
-from tb_plugin.formats.recording.frames.scan import (
+from memboard.tb_plugin.formats.recording.frames.scan import (
     end_of_frame,
     latest_digest_offset,
     scan,
 )
-from tb_plugin.formats.recording.tail import Tail
-from tb_plugin.storage import StorageError
+from memboard.tb_plugin.formats.recording.tail import Tail
+from memboard.tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
-    from collector.format.digest import Digest
-    from collector.format.records import CaptureEntry
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.frames.faults import Fault
+    from memboard.collector.format.digest import Digest
+    from memboard.collector.format.records import CaptureEntry
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.frames.faults import Fault
 
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.errors import FormatError
-from collector.format.rollup import AXES
-from tb_plugin.formats.recording.chunks import as_numbers, read_chunks
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.rollup import AXES
+from memboard.tb_plugin.formats.recording.chunks import as_numbers, read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.digest import RollupSpan
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import ChunkRef, Schema
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.collector.format.digest import RollupSpan
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import ChunkRef, Schema
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
 STEP_AXIS: Final = ("step_first", "step_last")
 _MAX_SHARED: Final = 512

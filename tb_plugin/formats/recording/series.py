@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.series.rows import Rows
-from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
-from tb_plugin.formats.recording.rollups import STEP_AXIS, RollupReader
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
+from memboard.tb_plugin.formats.recording.rollups import STEP_AXIS, RollupReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.encoding.numeric import Values
-    from collector.format.records import ChunkRef, Schema
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.collector.format.records import ChunkRef, Schema
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class SeriesKey:
 
     @property
     def text(self) -> str:
-        """As `SeriesInfo.key` of `tb_plugin.api.timeline`."""
+        """As `SeriesInfo.key` of `memboard.tb_plugin.api.timeline`."""
         return f"{self.table}/{self.column}"
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.capture import CAPTURE, decode_part
-from collector.format.digest import MAX_CHUNK_ROWS
-from collector.format.errors import CorruptError
-from collector.format.records import decode_chunk_ref
-from collector.format.sizes import counted
-from tb_plugin.formats.recording.frames.faults import SCHEMA_LOST
+from memboard.collector.format.capture import CAPTURE, decode_part
+from memboard.collector.format.digest import MAX_CHUNK_ROWS
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.records import decode_chunk_ref
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.recording.frames.faults import SCHEMA_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from collector.format.capture import CapturePart
-    from collector.format.encoding.framing import Framed
-    from collector.format.records import CaptureEntry, ChunkRef, Note
+    from memboard.collector.format.capture import CapturePart
+    from memboard.collector.format.encoding.framing import Framed
+    from memboard.collector.format.records import CaptureEntry, ChunkRef, Note
 
 MAX_CAPTURES: Final = 100_000
 """Of one file, that are listed."""

@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.formats.recording.captures import CaptureMetas, capture_of, traces_of
-from tb_plugin.formats.recording.meta import Meta
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.formats.recording.captures import (
+    CaptureMetas,
+    capture_of,
+    traces_of,
+)
+from memboard.tb_plugin.formats.recording.meta import Meta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.records import CaptureEntry, CaptureTable
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.records import CaptureEntry, CaptureTable
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
 
     Ints: TypeAlias = npt.NDArray[Any]
 

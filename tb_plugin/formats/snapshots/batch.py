@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.formats.snapshots.pickles.extent import HEAD
-from tb_plugin.formats.snapshots.stacks import NO_STACK
+from memboard.tb_plugin.formats.snapshots.pickles.extent import HEAD
+from memboard.tb_plugin.formats.snapshots.stacks import NO_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.pickles.extent import Key, Shape
-    from tb_plugin.formats.snapshots.stacks import RawStacks
+    from memboard.tb_plugin.formats.snapshots.pickles.extent import Key, Shape
+    from memboard.tb_plugin.formats.snapshots.stacks import RawStacks
 
     Numbers = npt.NDArray[Any]
 

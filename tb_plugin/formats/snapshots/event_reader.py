@@ -11,27 +11,37 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.formats.snapshots.batch import NO_ENTRY, PLAIN, REFERRED, Batch, Field
-from tb_plugin.formats.snapshots.events import is_pair
-from tb_plugin.formats.snapshots.pickles.extent import HEAD, Shapes, is_container
-from tb_plugin.formats.snapshots.pickles.stack import (
+from memboard.tb_plugin.formats.snapshots.batch import (
+    NO_ENTRY,
+    PLAIN,
+    REFERRED,
+    Batch,
+    Field,
+)
+from memboard.tb_plugin.formats.snapshots.events import is_pair
+from memboard.tb_plugin.formats.snapshots.pickles.extent import (
+    HEAD,
+    Shapes,
+    is_container,
+)
+from memboard.tb_plugin.formats.snapshots.pickles.stack import (
     FIRST_PAIR,
     FIRST_TEXT,
     NOTHING,
     FrameNumber,
     StackNumber,
 )
-from tb_plugin.formats.snapshots.stacks import RawStacks
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots.stacks import RawStacks
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.events import Events
-    from tb_plugin.formats.snapshots.pickles.stack import Memo
-    from tb_plugin.formats.snapshots.stacks import Stacks
+    from memboard.tb_plugin.formats.snapshots.events import Events
+    from memboard.tb_plugin.formats.snapshots.pickles.stack import Memo
+    from memboard.tb_plugin.formats.snapshots.stacks import Stacks
 
     Numbers = npt.NDArray[Any]
 

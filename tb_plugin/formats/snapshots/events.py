@@ -3,7 +3,7 @@
 Events come one by one, or many at once from `event_reader`; both fill rows that were
 numbered in the file's order, and `settle` puts them into their columns. Columns appear
 when their key does; rows without it hold the kind's gap. Kinds are those of
-`collector.format.snapshots`: a key whose values change their type is kept as `value`
+`memboard.collector.format.snapshots`: a key whose values change their type is kept as `value`
 there too.
 """
 
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.encoding.numeric import ABSENT
-from collector.format.snapshots.plain_text import plain_text
-from tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
-from tb_plugin.formats.snapshots.pickles.packed import Packed
-from tb_plugin.formats.snapshots.pickles.stack import StackNumber
-from tb_plugin.worker.errors import RefusedError
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.snapshots.plain_text import plain_text
+from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
+from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
+from memboard.tb_plugin.formats.snapshots.pickles.stack import StackNumber
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.stacks import Stacks
+    from memboard.tb_plugin.formats.snapshots.stacks import Stacks
 
     Numbers = npt.NDArray[Any]
 

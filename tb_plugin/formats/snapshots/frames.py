@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.encoding.numeric import ABSENT
-from tb_plugin.formats.snapshots.pickles.stack import FrameNumber
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.tb_plugin.formats.snapshots.pickles.stack import FrameNumber
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""The events that a reader made columns of, as `collector.format.snapshots` takes them."""
+"""The events that a reader made columns of, as `memboard.collector.format.snapshots` takes them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.snapshots import HeldColumn
-from collector.format.snapshots.interning import (
+from memboard.collector.format.snapshots import HeldColumn
+from memboard.collector.format.snapshots.interning import (
     MAX_KEYS,
     NotFramesError,
     StackTables,
     is_name,
 )
-from tb_plugin.formats.snapshots.events import NOTHING
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots.events import NOTHING
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.events import Column, Events
-    from tb_plugin.formats.snapshots.pickles.packed import Packed
-    from tb_plugin.formats.snapshots.stacks import Stacks
+    from memboard.tb_plugin.formats.snapshots.events import Column, Events
+    from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
+    from memboard.tb_plugin.formats.snapshots.stacks import Stacks
 
     Numbers = npt.NDArray[Any]
 

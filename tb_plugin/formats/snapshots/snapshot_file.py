@@ -7,19 +7,19 @@ import json
 import pickle
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from collector.format.snapshots import tables_of
-from collector.format.snapshots.encode import FLAT, has_entries
-from collector.format.snapshots.interning import NotFramesError
-from tb_plugin.formats.snapshots.held_events import Held
-from tb_plugin.formats.snapshots.pickles.extent import Extent
-from tb_plugin.formats.snapshots.pickles.machine import Machine
-from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.worker.errors import RefusedError
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots.encode import FLAT, has_entries
+from memboard.collector.format.snapshots.interning import NotFramesError
+from memboard.tb_plugin.formats.snapshots.held_events import Held
+from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent
+from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
+from memboard.tb_plugin.formats.snapshots.window import Window
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.format.records import CaptureTable
+    from memboard.collector.format.records import CaptureTable
 
 
 MAX_BYTES: Final = 128 << 20
@@ -93,7 +93,7 @@ def _refuse(constant: str) -> Any:
 def read_tables(
     file: IO[bytes], report: Callable[[float], None] | None = None
 ) -> Mapping[str, CaptureTable]:
-    """The tables of an open file, as `collector.format.snapshots` has them.
+    """The tables of an open file, as `memboard.collector.format.snapshots` has them.
 
     `report` is told the share that was read. Columns of events are not whole in memory;
     `numpy.asarray` makes them so.

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.formats.snapshots.frames import Frames, first_seen
-from tb_plugin.formats.snapshots.pickles.stack import NOTHING, FrameNumber
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots.frames import Frames, first_seen
+from memboard.tb_plugin.formats.snapshots.pickles.stack import NOTHING, FrameNumber
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.frames import Frame
-    from tb_plugin.formats.snapshots.pickles.stack import Memo
+    from memboard.tb_plugin.formats.snapshots.frames import Frame
+    from memboard.tb_plugin.formats.snapshots.pickles.stack import Memo
 
     Numbers = npt.NDArray[Any]
 

@@ -12,9 +12,9 @@ import zlib
 from bisect import bisect_right
 from typing import IO, TYPE_CHECKING, Final
 
-from tb_plugin.formats.file_size import size_of
-from tb_plugin.worker.errors import RefusedError
-from tb_plugin.worker.limits import GZIP
+from memboard.tb_plugin.formats.file_size import size_of
+from memboard.tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.limits import GZIP
 
 if TYPE_CHECKING:
     from collections.abc import Callable

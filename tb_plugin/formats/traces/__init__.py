@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.worker.cache import FileKey
-    from tb_plugin.worker.importer import Importer
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.worker.cache import FileKey
+    from memboard.tb_plugin.worker.importer import Importer
 
 
 def read_trace(
@@ -37,10 +37,10 @@ def read_trace(
         ImportFailedError: there is no trace; its parts say why.
     """
     # Here, because whoever lists traces imports this package and reads none.
-    from tb_plugin.formats.traces.args import FileArgs
-    from tb_plugin.formats.traces.bytes.stored import trace_of
-    from tb_plugin.worker.importer import key_of
-    from tb_plugin.worker.limits import TRACE
+    from memboard.tb_plugin.formats.traces.args import FileArgs
+    from memboard.tb_plugin.formats.traces.bytes.stored import trace_of
+    from memboard.tb_plugin.worker.importer import key_of
+    from memboard.tb_plugin.worker.limits import TRACE
 
     key = key_of(os.fspath(path), listed)
     tables = importer.tables(path, TRACE, listed, note)

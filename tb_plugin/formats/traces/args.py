@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from tb_plugin import storage
-from tb_plugin.formats.traces.bytes.inflated import Inflated
-from tb_plugin.formats.traces.bytes.pieces import repairs, walk
-from tb_plugin.formats.traces.events import FAULTS, plain
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
+from memboard.tb_plugin.formats.traces.events import FAULTS, plain
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
+from memboard.tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.formats.traces.details import Growing, Problems
-    from tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.details import Growing, Problems
+    from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Columns: TypeAlias = dict[str, Any]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.own.frames import RECORDER
-from collector.format.own.slices import (
+from memboard.collector.format.own.frames import RECORDER
+from memboard.collector.format.own.slices import (
     OPERATOR,
     HostSlices,
     folded,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace.build import Placed
-    from tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.analysis.trace.build import Placed
+    from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Columns: TypeAlias = dict[str, Any]

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from tb_plugin.formats.traces.events import FAULTS
-from tb_plugin.formats.traces.top_level import facts_of
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.traces.events import FAULTS
+from memboard.tb_plugin.formats.traces.top_level import facts_of
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.formats.traces.bytes.inflated import Inflated
-    from tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+    from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[np.int64]
 

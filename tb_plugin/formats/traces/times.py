@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace.build import Placed
-    from tb_plugin.formats.traces.details import Growing, Problems
+    from memboard.tb_plugin.analysis.trace.build import Placed
+    from memboard.tb_plugin.formats.traces.details import Growing, Problems
 
     Ints: TypeAlias = npt.NDArray[Any]
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -7,16 +7,16 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.analysis.findings.text import joined
-from tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
-from tb_plugin.formats.traces.details import clean
-from tb_plugin.formats.traces.events import plain
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.analysis.findings.text import joined
+from memboard.tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
+from memboard.tb_plugin.formats.traces.details import clean
+from memboard.tb_plugin.formats.traces.events import plain
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
-    from tb_plugin.formats.traces.bytes.chunks import Around
-    from tb_plugin.formats.traces.bytes.pieces import Fault
-    from tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.bytes.chunks import Around
+    from memboard.tb_plugin.formats.traces.bytes.pieces import Fault
+    from memboard.tb_plugin.formats.traces.gathering import Gathering
 
 
 _FLAGS: Final = (

@@ -6,14 +6,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.formats.traces import timelines
-from tb_plugin.formats.traces.assembling import tables_of
-from tb_plugin.formats.traces.bytes.chunks import Chunks
-from tb_plugin.formats.traces.bytes.inflated import Inflated
-from tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
-from tb_plugin.formats.traces.gathering import Gathering
-from tb_plugin.formats.traces.top_level import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.traces import timelines
+from memboard.tb_plugin.formats.traces.assembling import tables_of
+from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
+from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
+from memboard.tb_plugin.formats.traces.gathering import Gathering
+from memboard.tb_plugin.formats.traces.top_level import (
     base_of,
     facts_of,
     note_problems,
@@ -21,8 +21,8 @@ from tb_plugin.formats.traces.top_level import (
     refused,
     top_level,
 )
-from tb_plugin.formats.traces.torch_clock import join_clocks
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.traces.torch_clock import join_clocks
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

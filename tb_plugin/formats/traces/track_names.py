@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.trace.trace import Track
-from tb_plugin.formats.traces.gathering import table_of
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.trace.trace import Track
+from memboard.tb_plugin.formats.traces.gathering import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace.trace import TrackKind
-    from tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.analysis.trace.trace import TrackKind
+    from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Labels: TypeAlias = Mapping[tuple[str, str, str], Any]

@@ -7,54 +7,54 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.series.functions import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.series.functions import (
     NO_STEP,
     NO_TIME,
     CallTable,
 )
-from tb_plugin.api.calls import (
+from memboard.tb_plugin.api.calls import (
     CollectedFunction,
     FunctionCalls,
     FunctionOverRanks,
     FunctionsResponse,
     StatOfCalls,
 )
-from tb_plugin.api.overview import Recorded
-from tb_plugin.contract.wire import f64, i32
-from tb_plugin.formats.recording.functions import (
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.formats.recording.functions import (
     KINDS,
     FunctionsReader,
     bit_of,
 )
-from tb_plugin.formats.recording.modules import WindowKey
-from tb_plugin.index.catalogue import said_instead
-from tb_plugin.pages.calls.captures import (
+from memboard.tb_plugin.formats.recording.modules import WindowKey
+from memboard.tb_plugin.index.catalogue import said_instead
+from memboard.tb_plugin.pages.calls.captures import (
     histories,
     hook_values,
     saved_activations,
 )
-from tb_plugin.pages.calls.shown import (
+from memboard.tb_plugin.pages.calls.shown import (
     FunctionsQuery,
     Shown,
     place,
     shown_of,
 )
-from tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
-from tb_plugin.pages.of_run import View, of_run, why_absent
-from tb_plugin.pages.table import titled
+from memboard.tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
+from memboard.tb_plugin.pages.of_run import View, of_run, why_absent
+from memboard.tb_plugin.pages.table import titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.api.calls import HistoryReference, ModuleValues
-    from tb_plugin.api.overview import Recorded
-    from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.calls.stats import Sides
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.calls import HistoryReference, ModuleValues
+    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.calls.stats import Sides
+    from memboard.tb_plugin.server.state import State
 
 MAX_FUNCTIONS: Final = 1000
 
@@ -63,7 +63,7 @@ USUAL_STAT: Final = "allocated_bytes.all.current"
 _SOURCES: Final = ("functions", "hooks", "activations", "history")
 _NO_STATS: Final = (
     "Memory was not measured at the start and end of these calls:"
-    " collector.record(functions=True), the default, measures it."
+    " mb.record(functions=True), the default, measures it."
 )
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
@@ -265,6 +265,6 @@ def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
         run,
         *_SOURCES,
         reason="" if found else "No call of a function was collected in this run.",
-        remedy="Mark one with `@collector.profiled`, or a part of the loop with"
+        remedy="Mark one with `@mb.profiled`, or a part of the loop with"
         ' `with rec.span("eval", memory=True):`.',
     )

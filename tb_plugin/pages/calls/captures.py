@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.errors import FormatError
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.series.functions import unit_of
-from tb_plugin.api.calls import ModuleValues
-from tb_plugin.api.tables import TableRows
-from tb_plugin.formats.recording.captures import read_capture
-from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
-from tb_plugin.pages.table import Column, titled
+from memboard.collector.format.errors import FormatError
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.series.functions import unit_of
+from memboard.tb_plugin.api.calls import ModuleValues
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.formats.recording.captures import read_capture
+from memboard.tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
+from memboard.tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.records import Capture, CaptureTable
-    from tb_plugin.api.calls import HistoryReference
-    from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.formats.recording.functions import Entry
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.records import Capture, CaptureTable
+    from memboard.tb_plugin.api.calls import HistoryReference
+    from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+    from memboard.tb_plugin.formats.recording.functions import Entry
+    from memboard.tb_plugin.index.run import Run
 
 MAX_HISTORIES: Final = 1000
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.series.functions import (
+from memboard.tb_plugin.analysis.series.functions import (
     NO_STEP,
     NO_TIME,
     CallTable,
@@ -15,17 +15,21 @@ from tb_plugin.analysis.series.functions import (
     calls_of,
     with_captures,
 )
-from tb_plugin.contract.parameters import Count, Text
-from tb_plugin.formats.recording.functions import bit_of
-from tb_plugin.pages.timeline.selection import RanksQuery
+from memboard.tb_plugin.contract.parameters import Count, Text
+from memboard.tb_plugin.formats.recording.functions import bit_of
+from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.formats.memprofiler.imports import Imports
-    from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.formats.recording.functions import Entry, FunctionsReader, Snaps
-    from tb_plugin.pages.of_run import View
+    from memboard.tb_plugin.formats.memprofiler.imports import Imports
+    from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+    from memboard.tb_plugin.formats.recording.functions import (
+        Entry,
+        FunctionsReader,
+        Snaps,
+    )
+    from memboard.tb_plugin.pages.of_run import View
 
 MAX_CALLS: Final = 1000
 _MAX_ITERATION: Final = 2**31 - 1

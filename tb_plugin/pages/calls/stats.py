@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import numpy as np
 
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.series.functions import HOOK_PREFIX, sides, unit_of
-from tb_plugin.analysis.series.labels import column_label
-from tb_plugin.api.base import Unit
-from tb_plugin.api.calls import FunctionStat
-from tb_plugin.api.tables import ColumnUnit, TableRows
-from tb_plugin.pages.table import Column
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.series.functions import HOOK_PREFIX, sides, unit_of
+from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.base import Unit
+from memboard.tb_plugin.api.calls import FunctionStat
+from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
+from memboard.tb_plugin.pages.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.series.functions import CallTable
-    from tb_plugin.api.calls import FunctionCalls, FunctionGroup
-    from tb_plugin.formats.recording.functions import Snaps
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.series.functions import CallTable
+    from memboard.tb_plugin.api.calls import FunctionCalls, FunctionGroup
+    from memboard.tb_plugin.formats.recording.functions import Snaps
 
 _UNITS: Final = frozenset(get_args(Unit))
 _COLUMN_UNITS: Final = frozenset(get_args(ColumnUnit))

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.api.compare import CompareTable
-from tb_plugin.api.tables import TableRows
-from tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.api.compare import CompareTable
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.api.compare import CompareBy
-    from tb_plugin.api.tables import ColumnUnit, TableColumn
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.api.compare import CompareBy
+    from memboard.tb_plugin.api.tables import ColumnUnit, TableColumn
 
 _ABSENT: Final = "Not known, or only the other side has it"
 _CHANGE: Final[Mapping[ColumnUnit, ColumnUnit]] = {

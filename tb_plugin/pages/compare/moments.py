@@ -8,45 +8,45 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.comparison import Side, joined, table
-from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE, SITE_SHARE
-from tb_plugin.analysis.allocator.live import (
+from memboard.tb_plugin.analysis.allocator.comparison import Side, joined, table
+from memboard.tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE, SITE_SHARE
+from memboard.tb_plugin.analysis.allocator.live import (
     by_stack,
     live_rows,
     live_totals,
     summed,
 )
-from tb_plugin.analysis.categories.frames import stack_label
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.api.compare import (
+from memboard.tb_plugin.analysis.categories.frames import stack_label
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.compare import (
     CompareResponse,
     CompareSide,
     CompareStacks,
     StackMatch,
 )
-from tb_plugin.contract.parameters import Moment, Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.compare.difference import Difference, Figure, figures_of
-from tb_plugin.pages.compare.words import moments_sentence
-from tb_plugin.pages.histories.asked import (
+from memboard.tb_plugin.contract.parameters import Moment, Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.compare.difference import Difference, Figure, figures_of
+from memboard.tb_plugin.pages.compare.words import moments_sentence
+from memboard.tb_plugin.pages.histories.asked import (
     DeviceNumber,
     HistoryQuery,
     find,
     open_history,
 )
-from tb_plugin.pages.histories.history import moment_of, moment_words
+from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.analysis.allocator.comparison import Joined
-    from tb_plugin.analysis.allocator.live import StackSums
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.compare import CompareBy
-    from tb_plugin.api.tables import ColumnUnit
-    from tb_plugin.jobs.open_history import OpenDevice
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.analysis.allocator.comparison import Joined
+    from memboard.tb_plugin.analysis.allocator.live import StackSums
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.api.compare import CompareBy
+    from memboard.tb_plugin.api.tables import ColumnUnit
+    from memboard.tb_plugin.jobs.open_history import OpenDevice
+    from memboard.tb_plugin.server.state import State
 
     Rows: TypeAlias = Iterator[tuple[str, int, int]]
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.api.compare import CompareRunsResponse
-from tb_plugin.contract.parameters import Query, Rank, Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import finite
-from tb_plugin.pages.compare.difference import Difference, Figure, figures_of
-from tb_plugin.pages.compare.sides import side_of
-from tb_plugin.pages.compare.words import Pair, runs_sentence
+from memboard.tb_plugin.api.compare import CompareRunsResponse
+from memboard.tb_plugin.contract.parameters import Query, Rank, Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.pages.compare.difference import Difference, Figure, figures_of
+from memboard.tb_plugin.pages.compare.sides import side_of
+from memboard.tb_plugin.pages.compare.words import Pair, runs_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.api.compare import CompareBy
-    from tb_plugin.api.tables import ColumnUnit
-    from tb_plugin.pages.compare.sides import Key, Side, Window
+    from memboard.tb_plugin.api.compare import CompareBy
+    from memboard.tb_plugin.api.tables import ColumnUnit
+    from memboard.tb_plugin.pages.compare.sides import Key, Side, Window
 
 _TOGETHER: Final = "of all ranks together"
 _FIGURES: Final[Mapping[Key, tuple[str, ColumnUnit, str]]] = {

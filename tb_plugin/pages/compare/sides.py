@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.analysis.series.profiler_steps import usual_columns
-from tb_plugin.budget import Budget
-from tb_plugin.index.store import REQUEST_SECONDS
-from tb_plugin.pages.modules.choice import WindowQuery, choose, readers
-from tb_plugin.pages.modules.columns import group_of
-from tb_plugin.pages.of_run import View
-from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED, RSS, STEP_TIME
-from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
-from tb_plugin.pages.steps.profiler_steps import profiler_steps
-from tb_plugin.pages.steps.rates import Rates, as_rates
-from tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
-from tb_plugin.pages.steps.tables import StepTables
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.analysis.series.heatmap import step_edges
+from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.index.store import REQUEST_SECONDS
+from memboard.tb_plugin.pages.modules.choice import WindowQuery, choose, readers
+from memboard.tb_plugin.pages.modules.columns import group_of
+from memboard.tb_plugin.pages.of_run import View
+from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RESERVED, RSS, STEP_TIME
+from memboard.tb_plugin.pages.overview.rank_numbers import (
+    RankNumbers,
+    standing_of,
+    strip_of,
+)
+from memboard.tb_plugin.pages.steps.profiler_steps import profiler_steps
+from memboard.tb_plugin.pages.steps.rates import Rates, as_rates
+from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
+from memboard.tb_plugin.pages.steps.tables import StepTables
+from memboard.tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,
     chosen_ranks,
@@ -32,11 +36,11 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.server.state import State
 
 Key: TypeAlias = Literal[
     "peak_allocated",

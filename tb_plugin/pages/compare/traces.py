@@ -8,33 +8,36 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.api.compare import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.api.compare import (
     CompareTracesResponse,
     TraceMeasure,
     TracePer,
     TraceTableName,
 )
-from tb_plugin.contract.parameters import SourceId, Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.pages.compare.difference import difference, side_columns
-from tb_plugin.pages.compare.words import steps_sentence
-from tb_plugin.pages.operators.kernels import KernelsQuery, kernels
-from tb_plugin.pages.operators.memory import OperatorMemoryQuery, operator_memory_of
-from tb_plugin.pages.operators.module_times import module_times
-from tb_plugin.pages.operators.operators import OperatorsQuery, operators
-from tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
-from tb_plugin.pages.profile.profile import ROLES
-from tb_plugin.pages.table import Column, titled
+from memboard.tb_plugin.contract.parameters import SourceId, Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.pages.compare.difference import difference, side_columns
+from memboard.tb_plugin.pages.compare.words import steps_sentence
+from memboard.tb_plugin.pages.operators.kernels import KernelsQuery, kernels
+from memboard.tb_plugin.pages.operators.memory import (
+    OperatorMemoryQuery,
+    operator_memory_of,
+)
+from memboard.tb_plugin.pages.operators.module_times import module_times
+from memboard.tb_plugin.pages.operators.operators import OperatorsQuery, operators
+from memboard.tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
+from memboard.tb_plugin.pages.profile.profile import ROLES
+from memboard.tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.api.tables import ColumnUnit, TableRows
-    from tb_plugin.pages.profile.asked import Shown
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
+    from memboard.tb_plugin.pages.profile.asked import Shown
+    from memboard.tb_plugin.server.state import State
 
 MAX_ROWS: Final = 5_000
 _OF_CALL: Final = ("Mean", "Max")

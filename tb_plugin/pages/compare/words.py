@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.memory import NOUNS
-from tb_plugin.analysis.allocator.groups import OUTSIDE as OUTSIDE_FORWARD
-from tb_plugin.analysis.categories.frames import NO_STACK
-from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
-from tb_plugin.contract.wire import finite
-from tb_plugin.pages.compare.sides import OUTSIDE
+from memboard.collector.format.memory import NOUNS
+from memboard.tb_plugin.analysis.allocator.groups import OUTSIDE as OUTSIDE_FORWARD
+from memboard.tb_plugin.analysis.categories.frames import NO_STACK
+from memboard.tb_plugin.analysis.findings.text import (
+    duration_text,
+    share_text,
+    size_text,
+)
+from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.pages.compare.sides import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.pages.compare.difference import Difference
-    from tb_plugin.pages.compare.sides import Key, Number, Side
+    from memboard.tb_plugin.pages.compare.difference import Difference
+    from memboard.tb_plugin.pages.compare.sides import Key, Number, Side
 
 _ALIKE: Final = 0.005
 """Peaks that differ by less of the larger one are about the same."""

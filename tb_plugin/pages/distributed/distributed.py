@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted, part_of
-from tb_plugin.analysis.findings.ranks import last_in_collectives
-from tb_plugin.api.base import Problem
-from tb_plugin.api.distributed import DistributedResponse
-from tb_plugin.contract.parameters import Count, Query
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import i32
-from tb_plugin.formats.recording.profiles import world_size_of
-from tb_plugin.pages.distributed.tables import (
+from memboard.collector.format.sizes import counted, part_of
+from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.distributed import DistributedResponse
+from memboard.tb_plugin.contract.parameters import Count, Query
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import i32
+from memboard.tb_plugin.formats.recording.profiles import world_size_of
+from memboard.tb_plugin.pages.distributed.tables import (
     collectives_table,
     groups_table,
     missing_text,
@@ -24,19 +24,19 @@ from tb_plugin.pages.distributed.tables import (
     step_text,
     waits_text,
 )
-from tb_plugin.pages.profile.asked import MS, profiler_traces, profiles
-from tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.pages.profile.asked import MS, profiler_traces, profiles
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.ranks.distributed import ComparedRanks
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.findings import Finding
-    from tb_plugin.api.tables import TableRows
-    from tb_plugin.formats.recording.profiles import RankSummary
-    from tb_plugin.jobs.trace_sources import TraceJob
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.findings import Finding
+    from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.jobs.trace_sources import TraceJob
 
 MAX_PROBLEMS: Final = 20
 _UNKNOWN: Final = "How long ranks wait for each other is not known."

@@ -8,19 +8,26 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from tb_plugin.analysis.series.heatmap import farthest_ranks, size_of, step_edges
-from tb_plugin.api.distributed import DistributedHeatmapResponse, DistributedPart
-from tb_plugin.api.timeline import SeriesInfo
-from tb_plugin.contract.parameters import Pixels
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
-from tb_plugin.pages.timeline.heatmap import cells_response
+from memboard.tb_plugin.analysis.series.heatmap import (
+    farthest_ranks,
+    size_of,
+    step_edges,
+)
+from memboard.tb_plugin.api.distributed import (
+    DistributedHeatmapResponse,
+    DistributedPart,
+)
+from memboard.tb_plugin.api.timeline import SeriesInfo
+from memboard.tb_plugin.contract.parameters import Pixels
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
+from memboard.tb_plugin.pages.timeline.heatmap import cells_response
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
 
 _SECOND: Final = 1e9
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.findings.evidence import percent
-from tb_plugin.api.findings import Advice, Finding
-from tb_plugin.pages.timeline.selection import RankRows, x_axis
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.findings.evidence import percent
+from memboard.tb_plugin.api.findings import Advice, Finding
+from memboard.tb_plugin.pages.timeline.selection import RankRows, x_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 STOLEN_PCT: Final = 10.0
 """Of the processors' time, at the median: given to other virtual machines."""

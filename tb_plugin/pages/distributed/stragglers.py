@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, part_of
-from tb_plugin.analysis.findings.steps import (
+from memboard.collector.format.sizes import agreeing, part_of
+from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
     straggling,
     waiting_for_data,
 )
-from tb_plugin.analysis.findings.text import duration_text
-from tb_plugin.analysis.ranks.stragglers import (
+from memboard.tb_plugin.analysis.findings.text import duration_text
+from memboard.tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
     median_known,
     step_seconds,
     stragglers,
 )
-from tb_plugin.analysis.series.buckets import windows
-from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.analysis.series.labels import part_words
-from tb_plugin.analysis.series.profiler_steps import usual_columns
-from tb_plugin.analysis.series.step_parts import (
+from memboard.tb_plugin.analysis.series.buckets import windows
+from memboard.tb_plugin.analysis.series.heatmap import step_edges
+from memboard.tb_plugin.analysis.series.labels import part_words
+from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
+from memboard.tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
     STEP,
@@ -34,15 +34,15 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     pooled_means,
 )
-from tb_plugin.api.steps import StepPartMean, StragglersResponse
-from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import finite
-from tb_plugin.pages.distributed.overload import overloaded
-from tb_plugin.pages.of_run import View, loader_workers, of_run
-from tb_plugin.pages.steps.profiler_steps import profiler_steps
-from tb_plugin.pages.steps.tables import StepTables
-from tb_plugin.pages.table import Column, table_of, titled
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.api.steps import StepPartMean, StragglersResponse
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.pages.distributed.overload import overloaded
+from memboard.tb_plugin.pages.of_run import View, loader_workers, of_run
+from memboard.tb_plugin.pages.steps.profiler_steps import profiler_steps
+from memboard.tb_plugin.pages.steps.tables import StepTables
+from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,
     chosen_ranks,
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.ranks.stragglers import Straggler
-    from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.api.findings import Finding
-    from tb_plugin.api.steps import ProfilerStep
-    from tb_plugin.api.tables import TableRows
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
+    from memboard.tb_plugin.analysis.series.step_parts import StepRows
+    from memboard.tb_plugin.api.findings import Finding
+    from memboard.tb_plugin.api.steps import ProfilerStep
+    from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64
 _NAMED: Final = 3

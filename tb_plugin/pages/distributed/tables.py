@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from collector.format.sizes import agreeing, counted, part_of
-from tb_plugin.analysis.findings.text import duration_text, some_of
-from tb_plugin.formats.recording.profiles import world_size_of
-from tb_plugin.pages.profile.asked import MS
-from tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of, titled
+from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.tb_plugin.analysis.findings.text import duration_text, some_of
+from memboard.tb_plugin.formats.recording.profiles import world_size_of
+from memboard.tb_plugin.pages.profile.asked import MS
+from memboard.tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.ranks.distributed import (
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
         ComparedRanks,
         GroupRow,
     )
-    from tb_plugin.api.tables import TableRows
-    from tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
 
 R = TypeVar("R", "GroupRow", "CollectiveRow")
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from collector.format.sizes import agreeing, counted, time_text
-from tb_plugin.analysis.findings.text import share_text, size_text
-from tb_plugin.api.findings import Advice, Evidence, Finding, Place
-from tb_plugin.index.notes import text_of
-from tb_plugin.pages.overview.facts import LIMIT_USED, RSS
+from memboard.collector.format.sizes import agreeing, counted, time_text
+from memboard.tb_plugin.analysis.findings.text import share_text, size_text
+from memboard.tb_plugin.api.findings import Advice, Evidence, Finding, Place
+from memboard.tb_plugin.index.notes import text_of
+from memboard.tb_plugin.pages.overview.facts import LIMIT_USED, RSS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tb_plugin.api.findings import Severity
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.overview.rank_numbers import RankNumbers
+    from memboard.tb_plugin.api.findings import Severity
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.overview.rank_numbers import RankNumbers
 
     How: TypeAlias = Literal["exception", "lost", "signal"]
 

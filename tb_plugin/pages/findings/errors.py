@@ -10,40 +10,40 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.names import IMPORT_JOB
-from tb_plugin.analysis.findings.growth import Retained
-from tb_plugin.analysis.oom.case import MANY_POOLS
-from tb_plugin.api.findings import Place
-from tb_plugin.contract.errors import NotFoundError, NotReadyError
-from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
-from tb_plugin.pages.findings.judge import HistoryJudge, processes
-from tb_plugin.pages.findings.of_error import (
+from memboard.collector.format.names import IMPORT_JOB
+from memboard.tb_plugin.analysis.findings.growth import Retained
+from memboard.tb_plugin.analysis.oom.case import MANY_POOLS
+from memboard.tb_plugin.api.findings import Place
+from memboard.tb_plugin.contract.errors import NotFoundError, NotReadyError
+from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
+from memboard.tb_plugin.pages.findings.judge import HistoryJudge, processes
+from memboard.tb_plugin.pages.findings.of_error import (
     Around,
     Peers,
     error_in_file,
     of_snapshots,
     reported_error,
 )
-from tb_plugin.pages.findings.reports import Told, told_of
-from tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
+from memboard.tb_plugin.pages.findings.reports import Told, told_of
+from memboard.tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.analysis.findings.cycles import Sawtooth
-    from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.api.base import Problem
-    from tb_plugin.api.findings import Finding
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.oom import OomReport
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.jobs.histories import Histories
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.pages.findings.judge import Judged
-    from tb_plugin.pages.overview.facts import FactsReader
+    from memboard.tb_plugin.analysis.findings.cycles import Sawtooth
+    from memboard.tb_plugin.analysis.oom.errors import HistoryErrors, OomError
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.api.findings import Finding
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.formats.recording.oom import OomReport
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.jobs.histories import Histories
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.pages.findings.judge import Judged
+    from memboard.tb_plugin.pages.overview.facts import FactsReader
 
 MAX_ERRORS: Final = 20
 MAX_UNASKED: Final = 4

@@ -15,18 +15,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+from memboard.tb_plugin.analysis.oom.errors import (
+    HistoryErrors,
+    OomError,
+    errors_of,
+    state_at,
+)
+from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
-    from tb_plugin.api.base import Problem
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import Histories, HistoryJob
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.analysis.oom.errors import HistoryErrors, OomError
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.histories import Histories, HistoryJob
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 MAX_KEPT: Final = 1 << 14
 """Histories whose verdicts are kept. Findings are made of those of all files of a run: were

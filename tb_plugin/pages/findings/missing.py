@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.format.sizes import agreeing, counted, part_of
-from tb_plugin.api.findings import Finding
+from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.of_run import View
-    from tb_plugin.pages.timeline.selection import RanksQuery
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.of_run import View
+    from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 
 def simulating(view: View[RanksQuery]) -> Iterator[Finding]:

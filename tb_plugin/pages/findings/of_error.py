@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.findings.render import markdown_lines
-from tb_plugin.analysis.oom.case import Growth
-from tb_plugin.analysis.oom.full import held_text
-from tb_plugin.analysis.oom.judge import held_by, judged, survived_text
-from tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
-from tb_plugin.contract.wire import finite
-from tb_plugin.pages.overview.facts import ALLOCATED, RESERVED
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.findings.render import markdown_lines
+from memboard.tb_plugin.analysis.oom.case import Growth
+from memboard.tb_plugin.analysis.oom.full import held_text
+from memboard.tb_plugin.analysis.oom.judge import held_by, judged, survived_text
+from memboard.tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
+from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.findings.cycles import Sawtooth
-    from tb_plugin.analysis.oom.case import Case
-    from tb_plugin.analysis.oom.errors import OomError
-    from tb_plugin.api.findings import OomOrigin
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.oom import OomReport
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.pages.overview.facts import FactsReader, FileFacts
+    from memboard.tb_plugin.analysis.findings.cycles import Sawtooth
+    from memboard.tb_plugin.analysis.oom.case import Case
+    from memboard.tb_plugin.analysis.oom.errors import OomError
+    from memboard.tb_plugin.api.findings import OomOrigin
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.oom import OomReport
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 _MAX_TEXT: Final = 2000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.formats.recording.oom import (
+from memboard.tb_plugin.formats.recording.oom import (
     Ending,
     OomReport,
     endings_of,
@@ -16,10 +16,10 @@ from tb_plugin.formats.recording.oom import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
-    from tb_plugin.index.notes import Event
-    from tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.index.notes import Event
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
 
 MAX_REPORTS: Final = 60
 """Ends whose reports are read: those of out-of-memory errors first."""

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 
 from msgspec import Meta
 
-from tb_plugin.analysis.snapshots.snapshot import HOST
-from tb_plugin.contract.errors import (
+from memboard.tb_plugin.analysis.snapshots.snapshot import HOST
+from memboard.tb_plugin.contract.errors import (
     NotFoundError,
     NotReadyError,
     RequestError,
     UnreadableError,
 )
-from tb_plugin.contract.parameters import Moment, Query, Text, Whole
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.jobs.history_list import default_of, history_of, listed
-from tb_plugin.pages.of_run import setup_of
+from memboard.tb_plugin.contract.parameters import Moment, Query, Text, Whole
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.jobs.history_list import default_of, history_of, listed
+from memboard.tb_plugin.pages.of_run import setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.analysis.allocator.selection import Selection
-    from tb_plugin.api.base import Problem
-    from tb_plugin.budget import Budget
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import HistoryJob
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-    from tb_plugin.server.state import Reading, State
+    from memboard.tb_plugin.analysis.allocator.selection import Selection
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.histories import HistoryJob
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.server.state import Reading, State
 
 PICTURE_SECONDS: Final = 3.0
 """Longest wait of a picture for a history that is being opened."""

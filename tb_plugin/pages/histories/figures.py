@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.snapshots.tags import is_tag
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
-from tb_plugin.analysis.allocator.live import live_rows, summed
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.findings.text import share_text
-from tb_plugin.analysis.oom.holders import holders
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
+from memboard.collector.format.snapshots.tags import is_tag
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from memboard.tb_plugin.analysis.allocator.live import live_rows, summed
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.findings.text import share_text
+from memboard.tb_plugin.analysis.oom.holders import holders
+from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.analysis.oom.holders import Holder
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 _MANY: Final = 0.05
 """Share of the peak from which on bytes without a stack are mentioned."""

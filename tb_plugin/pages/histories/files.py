@@ -9,30 +9,30 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.base import RunStanding
-from tb_plugin.api.findings import HeldBy
-from tb_plugin.api.snapshot_files import (
+from memboard.tb_plugin.api.base import RunStanding
+from memboard.tb_plugin.api.findings import HeldBy
+from memboard.tb_plugin.api.snapshot_files import (
     CategoryBytes,
     FilePeak,
     SnapshotFilesResponse,
 )
-from tb_plugin.budget import Budget
-from tb_plugin.contract.errors import NotReadyError
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.jobs.history_list import listed, of_rank
-from tb_plugin.pages.findings.judge import MAX_UNASKED_BYTES
-from tb_plugin.pages.histories.figures import figures_of
-from tb_plugin.pages.histories.histories import HistoriesQuery
-from tb_plugin.pages.histories.ranks import OPEN_AT_ONCE
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.jobs.history_list import listed, of_rank
+from memboard.tb_plugin.pages.findings.judge import MAX_UNASKED_BYTES
+from memboard.tb_plugin.pages.histories.figures import figures_of
+from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
+from memboard.tb_plugin.pages.histories.ranks import OPEN_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.api.base import RunStatus
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenHistory
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.base import RunStatus
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.server.state import State
 
 MAX_FILES: Final = 200
 SECONDS: Final = 0.5

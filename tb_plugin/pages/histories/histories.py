@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
-from tb_plugin.contract.parameters import Query, Rank
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.jobs.history_list import default_of, listed, of_rank
-from tb_plugin.pages.of_run import setup_of, why_absent
+from memboard.tb_plugin.api.histories import HistoriesResponse, HistoryChoice
+from memboard.tb_plugin.contract.parameters import Query, Rank
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.jobs.history_list import default_of, listed, of_rank
+from memboard.tb_plugin.pages.of_run import setup_of, why_absent
 
 if TYPE_CHECKING:
-    from tb_plugin.jobs.histories import HistoryJob
-    from tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.histories import HistoryJob
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
 
 MAX_HISTORIES: Final = 1000
 

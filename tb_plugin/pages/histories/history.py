@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, counted, part_of
-from tb_plugin.analysis.allocator.stacking import columns
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.snapshots.marks import KINDS
-from tb_plugin.api.blocks import AllocationMoment
-from tb_plugin.api.histories import (
+from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.tb_plugin.analysis.allocator.stacking import columns
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.snapshots.marks import KINDS
+from memboard.tb_plugin.api.blocks import AllocationMoment
+from memboard.tb_plugin.api.histories import (
     HistoryCurve,
     HistoryDevice,
     HistoryFacts,
@@ -23,18 +23,18 @@ from tb_plugin.api.histories import (
     HistoryResponse,
     HistorySetting,
 )
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.allocator.lifetimes import Levels
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.snapshots.marks import Marks
-    from tb_plugin.api.histories import HistoryLevel
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Levels
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.marks import Marks
+    from memboard.tb_plugin.api.histories import HistoryLevel
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 OPEN_SECONDS: Final = 1.0
 """Longest wait of an answer for a history before it returns the progress."""

@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, counted, part_of
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.live import by_stack, live_rows
-from tb_plugin.analysis.categories.frames import stack_label
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
-from tb_plugin.budget import Budget
-from tb_plugin.contract.errors import NotReadyError
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64
-from tb_plugin.jobs.history_list import listed
-from tb_plugin.pages.histories.asked import HistoryQuery, find
-from tb_plugin.pages.table import Column, table_of, titled
+from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.live import by_stack, live_rows
+from memboard.tb_plugin.analysis.categories.frames import stack_label
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.jobs.history_list import listed
+from memboard.tb_plugin.pages.histories.asked import HistoryQuery, find
+from memboard.tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.api.tables import TableRows
-    from tb_plugin.cache import Cache
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import Histories
-    from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.histories import Histories
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 MAX_RANKS: Final = 4_096
 MAX_LINES: Final = 20

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.groups import FOLDED
-from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-from tb_plugin.analysis.allocator.live import live_rows, summed
-from tb_plugin.analysis.allocator.stacking import (
+from memboard.tb_plugin.analysis.allocator.groups import FOLDED
+from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from memboard.tb_plugin.analysis.allocator.live import live_rows, summed
+from memboard.tb_plugin.analysis.allocator.stacking import (
     Columns,
     band_bytes,
     columns,
     stacked,
     time_columns,
 )
-from tb_plugin.api.base import NO_F64
-from tb_plugin.api.blocks import (
+from memboard.tb_plugin.api.base import NO_F64
+from memboard.tb_plugin.api.blocks import (
     AllocationColour,
     AllocationColumns,
     AllocationGroup,
@@ -27,23 +27,23 @@ from tb_plugin.api.blocks import (
     AllocationRuns,
     AllocationsResponse,
 )
-from tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
-from tb_plugin.contract.parameters import Number, Pixels, Whole
-from tb_plugin.contract.wire import f64, i32, u16
-from tb_plugin.pages.histories.asked import DeviceQuery, of_device
-from tb_plugin.pages.histories.history import marks_of_window
+from memboard.tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
+from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
+from memboard.tb_plugin.contract.wire import f64, i32, u16
+from memboard.tb_plugin.pages.histories.asked import DeviceQuery, of_device
+from memboard.tb_plugin.pages.histories.history import marks_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.allocator.groups import Group, Groups
-    from tb_plugin.analysis.allocator.segment_spans import Spans
-    from tb_plugin.analysis.allocator.selection import Selection
-    from tb_plugin.analysis.allocator.stacking import Stacking
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.api.modules import CategoryGroup
-    from tb_plugin.jobs.open_history import OpenDevice
-    from tb_plugin.pages.memory.segments import SegmentsQuery
+    from memboard.tb_plugin.analysis.allocator.groups import Group, Groups
+    from memboard.tb_plugin.analysis.allocator.segment_spans import Spans
+    from memboard.tb_plugin.analysis.allocator.selection import Selection
+    from memboard.tb_plugin.analysis.allocator.stacking import Stacking
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.api.modules import CategoryGroup
+    from memboard.tb_plugin.jobs.open_history import OpenDevice
+    from memboard.tb_plugin.pages.memory.segments import SegmentsQuery
 
 Axis: TypeAlias = Literal["event", "time"]
 

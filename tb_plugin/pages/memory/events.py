@@ -6,32 +6,32 @@ from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.snapshots.tags import annotation_data, is_tag
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM, SNAPSHOT
-from tb_plugin.analysis.allocator.live import siblings, versions
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.attribution import EVIDENCE
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from tb_plugin.api.blocks import AllocationBlockResponse
-from tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.parameters import Moment, Whole
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import (
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.snapshots.tags import annotation_data, is_tag
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM, SNAPSHOT
+from memboard.tb_plugin.analysis.allocator.live import siblings, versions
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from memboard.tb_plugin.api.blocks import AllocationBlockResponse
+from memboard.tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.parameters import Moment, Whole
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.histories.asked import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,
     of_history,
 )
-from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.blocks import US_PER_MS
+from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
+from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 DEFAULT_COUNT: Final = 200
 MAX_COUNT: Final = 2_000

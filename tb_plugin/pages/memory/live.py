@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.groups import FOLDED
-from tb_plugin.analysis.allocator.live import (
+from memboard.tb_plugin.analysis.allocator.groups import FOLDED
+from memboard.tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
     heaviest_groups,
@@ -17,31 +17,31 @@ from tb_plugin.analysis.allocator.live import (
     range_sums,
     summed,
 )
-from tb_plugin.analysis.allocator.moment.ledger import ledger
-from tb_plugin.analysis.allocator.stacking import pending_bytes, seen
-from tb_plugin.api.blocks import (
+from memboard.tb_plugin.analysis.allocator.moment.ledger import ledger
+from memboard.tb_plugin.analysis.allocator.stacking import pending_bytes, seen
+from memboard.tb_plugin.api.blocks import (
     AllocationCategory,
     AllocationHoldersResponse,
     AllocationLiveResponse,
     AllocationRangeResponse,
     StacksResponse,
 )
-from tb_plugin.contract.wire import f64, finite, i32, u8, u16
-from tb_plugin.pages.histories.asked import (
+from memboard.tb_plugin.contract.wire import f64, finite, i32, u8, u16
+from memboard.tb_plugin.pages.histories.asked import (
     HistoryQuery,
     MomentQuery,
     of_device,
     of_history,
 )
-from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
+from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
+from memboard.tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.allocator.selection import Selection
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.analysis.allocator.selection import Selection
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 MAX_STACKS: Final = 20_000
 MAX_LIVE_STACKS: Final = 4_000

@@ -7,36 +7,40 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from msgspec import Meta
 
-from collector.format.sizes import agreeing, counted
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
-from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes, releasable
-from tb_plugin.analysis.allocator.moment.pins import pins
-from tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
-from tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED
-from tb_plugin.api.histories import HistoryOddity
-from tb_plugin.api.segments import (
+from memboard.collector.format.sizes import agreeing, counted
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from memboard.tb_plugin.analysis.allocator.moment.arenas import (
+    arenas,
+    free_sizes,
+    releasable,
+)
+from memboard.tb_plugin.analysis.allocator.moment.pins import pins
+from memboard.tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
+from memboard.tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED
+from memboard.tb_plugin.api.histories import HistoryOddity
+from memboard.tb_plugin.api.segments import (
     SegmentBlocks,
     SegmentPins,
     SegmentSort,
     SegmentsResponse,
     SizeClass,
 )
-from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import MomentQuery, of_device
-from tb_plugin.pages.histories.history import moment_of, moment_words
-from tb_plugin.pages.memory.blocks import allocation_groups, passing
-from tb_plugin.pages.memory.why import request_at, why_of
+from memboard.tb_plugin.api.segments import SegmentRows as ApiSegmentRows
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.histories.asked import MomentQuery, of_device
+from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
+from memboard.tb_plugin.pages.memory.blocks import allocation_groups, passing
+from memboard.tb_plugin.pages.memory.why import request_at, why_of
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.moment.pins import Pins
-    from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
-    from tb_plugin.analysis.allocator.selection import Selection
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.segments import AllocatorAction
-    from tb_plugin.jobs.open_history import OpenDevice
+    from memboard.tb_plugin.analysis.allocator.moment.pins import Pins
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
+    from memboard.tb_plugin.analysis.allocator.selection import Selection
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.api.segments import AllocatorAction
+    from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.moment.arenas import releasable
-from tb_plugin.analysis.allocator.moment.fit import fit, obstacle
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import stack_label
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.api.base import NO_I32
-from tb_plugin.api.segments import SegmentFigure, SegmentsWhy
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.moment.arenas import releasable
+from memboard.tb_plugin.analysis.allocator.moment.fit import fit, obstacle
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.frames import stack_label
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.base import NO_I32
+from memboard.tb_plugin.api.segments import SegmentFigure, SegmentsWhy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.allocator.moment.fit import Fit, Obstacle
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.api.segments import SegmentPinners
-    from tb_plugin.jobs.open_history import OpenDevice
+    from memboard.tb_plugin.analysis.allocator.moment.fit import Fit, Obstacle
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.api.segments import SegmentPinners
+    from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 
 _FAILED_YET: Final = (

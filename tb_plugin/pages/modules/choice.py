@@ -11,33 +11,37 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.api.base import Problem
-from tb_plugin.api.modules import ModuleFacts, ModuleWindow
-from tb_plugin.api.overview import Recorded
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.contract.parameters import Count, Query, Rank, Text
-from tb_plugin.contract.wire import finite
-from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
-from tb_plugin.formats.recording.series import TRAIN_PHASE
-from tb_plugin.index.catalogue import said_instead
-from tb_plugin.pages.modules.words import call_group, call_words
-from tb_plugin.pages.of_run import View, why_absent
-from tb_plugin.pages.timeline.selection import RankRows, x_axis
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.modules import ModuleFacts, ModuleWindow
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
+from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.formats.recording.modules import (
+    KIND,
+    ModulesError,
+    ModulesReader,
+)
+from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
+from memboard.tb_plugin.index.catalogue import said_instead
+from memboard.tb_plugin.pages.modules.words import call_group, call_words
+from memboard.tb_plugin.pages.of_run import View, why_absent
+from memboard.tb_plugin.pages.timeline.selection import RankRows, x_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.formats.recording.modules import (
         RankModules,
         RankWindow,
         WindowKey,
         Windows,
     )
-    from tb_plugin.index.run import Run
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000
 LISTING_SECONDS: Final = 1.0

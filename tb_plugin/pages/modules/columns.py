@@ -14,14 +14,14 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
-from tb_plugin.analysis.modules.tree import folds_of, num_equal
-from tb_plugin.api.modules import ModuleBaseline
-from tb_plugin.api.modules import ModuleTree as ApiModuleTree
-from tb_plugin.contract.parameters import Text
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.modules.choice import (
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
+from memboard.tb_plugin.analysis.modules.tree import folds_of, num_equal
+from memboard.tb_plugin.api.modules import ModuleBaseline
+from memboard.tb_plugin.api.modules import ModuleTree as ApiModuleTree
+from memboard.tb_plugin.contract.parameters import Text
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.modules.choice import (
     WindowQuery,
     chosen_window,
     device_of,
@@ -31,19 +31,19 @@ from tb_plugin.pages.modules.choice import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.analysis.modules.states import StateTable
-    from tb_plugin.analysis.modules.tree import ModuleTree
-    from tb_plugin.api.modules import CategoryGroup, ModuleMeasure
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.analysis.modules.states import StateTable
+    from memboard.tb_plugin.analysis.modules.tree import ModuleTree
+    from memboard.tb_plugin.api.modules import CategoryGroup, ModuleMeasure
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from tb_plugin.pages.modules.choice import Choice
-    from tb_plugin.pages.of_run import View
+    from memboard.tb_plugin.pages.modules.choice import Choice
+    from memboard.tb_plugin.pages.of_run import View
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
-from tb_plugin.api.modules import (
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
+from memboard.tb_plugin.api.modules import (
     ModuleMoments,
     ModuleOverRanks,
     ModuleOverWindows,
     ModuleResponse,
     ModuleState,
 )
-from tb_plugin.budget import Budget
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.parameters import Text
-from tb_plugin.contract.wire import f64, finite, i32
-from tb_plugin.formats.recording.modules import KIND, ModulesError
-from tb_plugin.pages.modules.choice import (
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.parameters import Text
+from memboard.tb_plugin.contract.wire import f64, finite, i32
+from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
+from memboard.tb_plugin.pages.modules.choice import (
     WindowQuery,
     absent_of,
     choose,
@@ -30,19 +30,19 @@ from tb_plugin.pages.modules.choice import (
     problems_of,
     readers,
 )
-from tb_plugin.pages.modules.columns import spread
-from tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.modules.columns import spread
+from memboard.tb_plugin.pages.of_run import View, of_run
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
         WindowKey,
     )
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.modules.choice import Choice
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.modules.choice import Choice
 
 MODULE_SECONDS: Final = 1.0
 """Time for the picture over windows and ranks: each poll returns more of it."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from tb_plugin.analysis.modules import timeline as analysis
-from tb_plugin.analysis.modules.log import ModuleLog
-from tb_plugin.analysis.modules.states import WINDOW_STATES
-from tb_plugin.analysis.modules.tree import lowest_with_most
-from tb_plugin.api.modules import (
+from memboard.tb_plugin.analysis.modules import timeline as analysis
+from memboard.tb_plugin.analysis.modules.log import ModuleLog
+from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
+from memboard.tb_plugin.analysis.modules.tree import lowest_with_most
+from memboard.tb_plugin.api.modules import (
     ModuleCategory,
     ModuleMark,
     ModuleMeasure,
@@ -22,9 +22,9 @@ from tb_plugin.api.modules import (
     ModuleState,
     ModuleTimelineResponse,
 )
-from tb_plugin.contract.parameters import Number, Pixels
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.modules.choice import (
+from memboard.tb_plugin.contract.parameters import Number, Pixels
+from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.pages.modules.choice import (
     WindowQuery,
     absent_of,
     choose,
@@ -36,7 +36,7 @@ from tb_plugin.pages.modules.choice import (
     window_list,
     window_of,
 )
-from tb_plugin.pages.modules.columns import (
+from memboard.tb_plugin.pages.modules.columns import (
     BaselineQuery,
     Held,
     ShownRows,
@@ -46,7 +46,7 @@ from tb_plugin.pages.modules.columns import (
     group_of,
     in_order,
 )
-from tb_plugin.pages.modules.words import (
+from memboard.tb_plugin.pages.modules.words import (
     Whole,
     baseline_words,
     caveats_of,
@@ -54,22 +54,22 @@ from tb_plugin.pages.modules.words import (
     lead_of,
     moments_of,
 )
-from tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.of_run import View, of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.modules.log import ModuleMemory
-    from tb_plugin.analysis.modules.states import StateTable
-    from tb_plugin.api.modules import ModuleBaseline
-    from tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.analysis.modules.states import StateTable
+    from memboard.tb_plugin.api.modules import ModuleBaseline
+    from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from tb_plugin.pages.modules.choice import Choice
-    from tb_plugin.pages.modules.columns import Baseline
+    from memboard.tb_plugin.pages.modules.choice import Choice
+    from memboard.tb_plugin.pages.modules.columns import Baseline
 
 MAX_SPANS: Final = 3000
 MAX_MARKS: Final = 100

@@ -6,21 +6,21 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.memory import NOUNS
-from collector.format.sizes import agreeing, counted, part_of
-from tb_plugin.analysis.findings.text import duration_text, size_text
-from tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
-from tb_plugin.formats.recording.series import TRAIN_PHASE
+from memboard.collector.format.memory import NOUNS
+from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
+from memboard.tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
+from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.api.modules import (
+    from memboard.tb_plugin.api.modules import (
         ModuleBaseline,
         ModuleSplit,
         ModuleWindow,
     )
-    from tb_plugin.formats.recording.modules import CaptureFacts, WindowKey
+    from memboard.tb_plugin.formats.recording.modules import CaptureFacts, WindowKey
 
 _GROUPS: Final = (
     "Forward of each module",

@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES
-from collector.format.sizes import counted
-from tb_plugin.analysis.arrays import NOTHING, numbered, sums
-from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, OTHER, memory_holders
-from tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
-from tb_plugin.api.tables import TableRows
-from tb_plugin.pages.profile.asked import MS
-from tb_plugin.pages.table import Column, titled
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.arrays import NOTHING, numbered, sums
+from memboard.tb_plugin.analysis.trace_memory.attribution import (
+    EVIDENCE,
+    OTHER,
+    memory_holders,
+)
+from memboard.tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.pages.profile.asked import MS
+from memboard.tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace_memory.attribution import MemoryHolders, TraceLives
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace_memory.attribution import (
+        MemoryHolders,
+        TraceLives,
+    )
 
 HoldersBy: TypeAlias = Literal["category", "module", "phase", "all"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.api.kernels import KernelsResponse
-from tb_plugin.pages.profile.asked import TableQuery, of_profile
-from tb_plugin.pages.table import Column, Table, titled
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.api.kernels import KernelsResponse
+from memboard.tb_plugin.pages.profile.asked import TableQuery, of_profile
+from memboard.tb_plugin.pages.table import Column, Table, titled
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
 
 _UNSAID: Final = "Not in the trace"
 _KERNELS: Final = Table(

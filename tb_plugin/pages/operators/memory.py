@@ -14,28 +14,32 @@ from typing import (
 import numpy as np
 from msgspec import Meta
 
-from collector.format.memory import CATEGORIES, FOLDS_INTO
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.trace_memory.pictures import memory_curve
-from tb_plugin.api.operators import (
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.trace_memory.pictures import memory_curve
+from memboard.tb_plugin.api.operators import (
     OperatorCharge,
     OperatorMemoryResponse,
     TraceDevice,
     TraceMemoryCategory,
     TraceMemoryCurve,
 )
-from tb_plugin.contract.parameters import Pixels
-from tb_plugin.pages.operators.allocations import HoldersBy, allocations_of, peak_of
-from tb_plugin.pages.profile.asked import MS, TableQuery, of_profile
-from tb_plugin.pages.table import Column, Table, titled
+from memboard.tb_plugin.contract.parameters import Pixels
+from memboard.tb_plugin.pages.operators.allocations import (
+    HoldersBy,
+    allocations_of,
+    peak_of,
+)
+from memboard.tb_plugin.pages.profile.asked import MS, TableQuery, of_profile
+from memboard.tb_plugin.pages.table import Column, Table, titled
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace_memory.events import MemoryDevices
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace_memory.events import MemoryDevices
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
 
 Milliseconds = Annotated[
     float, Meta(ge=-1e12, le=1e12, description="a number of milliseconds")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.profile import ModuleTimesResponse
-from tb_plugin.api.tables import TableRows
-from tb_plugin.contract.wire import i32
-from tb_plugin.pages.profile.asked import SourceQuery, of_profile
-from tb_plugin.pages.table import Column
+from memboard.tb_plugin.api.profile import ModuleTimesResponse
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.contract.wire import i32
+from memboard.tb_plugin.pages.profile.asked import SourceQuery, of_profile
+from memboard.tb_plugin.pages.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.time.module_times import BackwardBy
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.analysis.time.module_times import BackwardBy
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
 
 MAX_MODULES: Final = 5_000
 """Rows that are sent; a parent's row comes before its own, so these are a whole tree."""

@@ -8,31 +8,43 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.own.frames import program_frames
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.text import duration_text
-from tb_plugin.analysis.time.operators import callees, is_eligible
-from tb_plugin.analysis.trace.texts import are
-from tb_plugin.api.operators import (
+from memboard.collector.format.own.frames import program_frames
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import duration_text
+from memboard.tb_plugin.analysis.time.operators import callees, is_eligible
+from memboard.tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.api.operators import (
     OperatorResponse,
     OperatorsBy,
     OperatorsResponse,
     OperatorStack,
 )
-from tb_plugin.contract.parameters import Text
-from tb_plugin.pages.profile.asked import MS, SourceQuery, TableQuery, of_profile
-from tb_plugin.pages.table import MAX_TEXT, Column, Table, table_of, text_of, titled
+from memboard.tb_plugin.contract.parameters import Text
+from memboard.tb_plugin.pages.profile.asked import (
+    MS,
+    SourceQuery,
+    TableQuery,
+    of_profile,
+)
+from memboard.tb_plugin.pages.table import (
+    MAX_TEXT,
+    Column,
+    Table,
+    table_of,
+    text_of,
+    titled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Flags, Ints
-    from tb_plugin.analysis.time.operators import OperatorTable
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
-    from tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.operators import OperatorTable
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.api.tables import TableRows
 
 MAX_CALLS: Final = 2_000
 """Calls of one operator whose stacks are looked at: the longest."""

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.api.overview import EmptyTab
-from tb_plugin.formats.recording.captures import TRACE, captures_of
-from tb_plugin.pages.of_run import setup_of
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.api.overview import EmptyTab
+from memboard.tb_plugin.formats.recording.captures import TRACE, captures_of
+from memboard.tb_plugin.pages.of_run import setup_of
 
 if TYPE_CHECKING:
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.functions import FunctionsReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.functions import FunctionsReader
+    from memboard.tb_plugin.index.run import Run
 
 _HISTORY: Final = ("No allocator history", "")
 """How to get one depends on the run, see `Setup.no_history_remedy`."""
 _TRACE: Final = (
     "No profiler trace",
     (
-        "Pass torch_profiler=True to collector.record, or put a *.pt.trace.json file of"
+        "Pass torch_profiler=True to mb.record, or put a *.pt.trace.json file of"
         " torch.profiler into the log directory."
     ),
 )
 _WORDS: Final = {
     "timeline": (
         "No measurements",
-        "Record the training with collector.record: it measures memory at each step.",
+        "Record the training with mb.record: it measures memory at each step.",
     ),
     "blocks": _HISTORY,
     "segments": _HISTORY,
     "modules": (
         "No module memory",
-        "Pass modules=True, model and optimizer to collector.record.",
+        "Pass modules=True, model and optimizer to mb.record.",
     ),
     "calls": (
         "No profiled calls",
         (
-            "Decorate a function with @collector.profiled, or open"
+            "Decorate a function with @mb.profiled, or open"
             ' rec.span("eval", memory=True) around it.'
         ),
     ),

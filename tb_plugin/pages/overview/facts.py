@@ -12,24 +12,29 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.findings.growth import GrowingRank
-from tb_plugin.analysis.series.buckets import during
-from tb_plugin.analysis.series.growth import STILL, WARMUP_FRACTION, Trend, trend
-from tb_plugin.analysis.series.rows import NO_STEP
-from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.findings.growth import GrowingRank
+from memboard.tb_plugin.analysis.series.buckets import during
+from memboard.tb_plugin.analysis.series.growth import (
+    STILL,
+    WARMUP_FRACTION,
+    Trend,
+    trend,
+)
+from memboard.tb_plugin.analysis.series.rows import NO_STEP
+from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from collector.format.records import Schema
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
+    from memboard.collector.format.records import Schema
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
 
 Aggregate: TypeAlias = Literal["max", "mean"]
 

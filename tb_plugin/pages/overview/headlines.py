@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from collector.format.sizes import agreeing, part_of
-from tb_plugin.analysis.series.growth import FEW_ROWS
-from tb_plugin.api.overview import Headline
-from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import f64, finite
-from tb_plugin.pages.overview.facts import (
+from memboard.collector.format.sizes import agreeing, part_of
+from memboard.tb_plugin.analysis.series.growth import FEW_ROWS
+from memboard.tb_plugin.api.overview import Headline
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.pages.overview.facts import (
     ALLOCATED,
     CPU,
     DEVICE_USED,
@@ -23,18 +23,27 @@ from tb_plugin.pages.overview.facts import (
     STEP_TIME,
     WORKERS,
 )
-from tb_plugin.pages.overview.headline_words import CAVEATS, LINES, WORDS, HeadlineKey
-from tb_plugin.pages.overview.sparklines import Sparklines
+from memboard.tb_plugin.pages.overview.headline_words import (
+    CAVEATS,
+    LINES,
+    WORDS,
+    HeadlineKey,
+)
+from memboard.tb_plugin.pages.overview.sparklines import Sparklines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from collector.format.prediction import Prediction
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.api.base import Unit
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers, Strip
+    from memboard.collector.format.prediction import Prediction
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.api.base import Unit
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.overview.rank_numbers import (
+        PerRank,
+        RankNumbers,
+        Strip,
+    )
 
 _EXACT_SECONDS: Final = 0.1
 

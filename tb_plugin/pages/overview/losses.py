@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from collector.format.capture import TRACE_ENDED, TRACE_LOST
-from collector.format.columns import STEP_TABLE
-from collector.format.records import OVER_BUDGET, StepCounts
-from tb_plugin.analysis.ranks.lost_rows import lost_rows
-from tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
-from tb_plugin.formats.recording.captures import CaptureMetas, traces_of
-from tb_plugin.formats.recording.meta import Meta
-from tb_plugin.formats.recording.series import stamp_of
-from tb_plugin.index.notes import text_of
-from tb_plugin.pages.overview.facts import STEP_TIME
+from memboard.collector.format.capture import TRACE_ENDED, TRACE_LOST
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.records import OVER_BUDGET, StepCounts
+from memboard.tb_plugin.analysis.ranks.lost_rows import lost_rows
+from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
+from memboard.tb_plugin.formats.recording.captures import CaptureMetas, traces_of
+from memboard.tb_plugin.formats.recording.meta import Meta
+from memboard.tb_plugin.formats.recording.series import stamp_of
+from memboard.tb_plugin.index.notes import text_of
+from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from collector.format.records import CaptureEntry, Schema
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.overview.facts import FactsReader, FileFacts
+    from memboard.collector.format.records import CaptureEntry, Schema
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 _FLUSH_SECONDS: Final = 2.0
 """Where a header does not say at which pace the file was written."""

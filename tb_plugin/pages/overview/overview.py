@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.prediction import NOTE, order, prediction_of, together
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.api.overview import (
+from memboard.collector.format.prediction import NOTE, order, prediction_of, together
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.overview import (
     Attempt,
     LedgerRow,
     MissingSources,
@@ -14,28 +14,32 @@ from tb_plugin.api.overview import (
     RecordedSource,
     RunFact,
 )
-from tb_plugin.api.overview import Prediction as ApiPrediction
-from tb_plugin.formats.recording.functions import FunctionsReader
-from tb_plugin.index.catalogue import said_instead
-from tb_plugin.index.notes import text_of
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.overview.empty_tabs import empty_tabs
-from tb_plugin.pages.overview.facts import ALLOCATED, RSS
-from tb_plugin.pages.overview.headlines import Headlines
-from tb_plugin.pages.overview.rank_numbers import RankNumbers, strip_of, strip_response
-from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
+from memboard.tb_plugin.api.overview import Prediction as ApiPrediction
+from memboard.tb_plugin.formats.recording.functions import FunctionsReader
+from memboard.tb_plugin.index.catalogue import said_instead
+from memboard.tb_plugin.index.notes import text_of
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
+from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RSS
+from memboard.tb_plugin.pages.overview.headlines import Headlines
+from memboard.tb_plugin.pages.overview.rank_numbers import (
+    RankNumbers,
+    strip_of,
+    strip_response,
+)
+from memboard.tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from collector.format.prediction import Prediction
-    from collector.format.records import Header
-    from tb_plugin.api.base import Problem
-    from tb_plugin.api.overview import Recorded
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.pages.overview.facts import FactsReader
-    from tb_plugin.pages.overview.losses import LossReader
+    from memboard.collector.format.prediction import Prediction
+    from memboard.collector.format.records import Header
+    from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.pages.overview.facts import FactsReader
+    from memboard.tb_plugin.pages.overview.losses import LossReader
 
 _MISSING: Final = ("failed", "absent", "off", "elsewhere")
 _MAX_VALUES: Final = 4

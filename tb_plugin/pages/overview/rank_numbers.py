@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.ranks.spread import outliers
-from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
-from tb_plugin.analysis.series.labels import column_label
-from tb_plugin.api.overview import RankStrip
-from tb_plugin.contract.wire import f64, finite, i32, u8
-from tb_plugin.pages.overview.facts import OOMS, RETRIES
-from tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.ranks.spread import outliers
+from memboard.tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
+from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.overview import RankStrip
+from memboard.tb_plugin.contract.wire import f64, finite, i32, u8
+from memboard.tb_plugin.pages.overview.facts import OOMS, RETRIES
+from memboard.tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.format.records import Header
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.api.base import CapacityKind
-    from tb_plugin.budget import Budget
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
+    from memboard.collector.format.records import Header
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.api.base import CapacityKind
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
 
 NOTHING: Final = np.empty(0)
 

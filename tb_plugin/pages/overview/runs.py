@@ -6,16 +6,16 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from collector.format.names import started_ns_of
-from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.api.base import RunsResponse, RunSummary
-from tb_plugin.contract.parameters import Query
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.index.problems import STILL_READING
+from memboard.collector.format.names import started_ns_of
+from memboard.tb_plugin.analysis.ranks.attempts import Start, grouped
+from memboard.tb_plugin.api.base import RunsResponse, RunSummary
+from memboard.tb_plugin.contract.parameters import Query
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.index.problems import STILL_READING
 
 if TYPE_CHECKING:
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 
 @route("runs", Query)

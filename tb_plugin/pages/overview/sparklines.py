@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.series.buckets import during, pooled, windows
-from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.analysis.series.rows import Rows
-from tb_plugin.pages.overview.facts import (
+from memboard.tb_plugin.analysis.series.buckets import during, pooled, windows
+from memboard.tb_plugin.analysis.series.heatmap import step_edges
+from memboard.tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.pages.overview.facts import (
     ALLOCATED,
     DEVICE_USED,
     RESERVED,
@@ -25,10 +25,10 @@ from tb_plugin.pages.overview.facts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 _MOST_VALUES: Final = 120
 

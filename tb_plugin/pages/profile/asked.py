@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from tb_plugin.analysis.trace.build import EMPTY_TRACE
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.api.base import Problem
-from tb_plugin.api.profile import ProfileChoice, ProfiledTrace
-from tb_plugin.contract.parameters import Count, Query, SourceId, Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.formats.recording.profiles import Profiles
-from tb_plugin.jobs.trace_sources import problems_of_trace
-from tb_plugin.storage import is_remote
+from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.profile import ProfileChoice, ProfiledTrace
+from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.formats.recording.profiles import Profiles
+from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
+from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
+    from memboard.tb_plugin.server.state import State
 
 OPEN_SECONDS: Final = 2.0
 """Longest wait of an answer for a trace that is being opened."""

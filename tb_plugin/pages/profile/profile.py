@@ -7,34 +7,40 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
-from tb_plugin.analysis.findings.trace import trace_findings
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.api.findings import Place
-from tb_plugin.api.profile import (
+from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.api.findings import Place
+from memboard.tb_plugin.api.profile import (
     ProfileFact,
     ProfilePart,
     ProfileResponse,
 )
-from tb_plugin.contract.parameters import Count
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32
-from tb_plugin.pages.distributed.distributed import straggler
-from tb_plugin.pages.of_run import loader_workers
-from tb_plugin.pages.profile.asked import MS, SourceQuery, profile_of, profiles, shown
-from tb_plugin.pages.table import Column, table_of, titled
-from tb_plugin.storage import is_remote
+from memboard.tb_plugin.contract.parameters import Count
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.pages.distributed.distributed import straggler
+from memboard.tb_plugin.pages.of_run import loader_workers
+from memboard.tb_plugin.pages.profile.asked import (
+    MS,
+    SourceQuery,
+    profile_of,
+    profiles,
+    shown,
+)
+from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.time.device_use import DeviceUse
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.analysis.trace.trace import TraceFacts
-    from tb_plugin.api.profile import ProfileRole
-    from tb_plugin.api.tables import TableRows
-    from tb_plugin.formats.recording.profiles import RankSummary
-    from tb_plugin.jobs.trace_sources import FoundSource
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.analysis.time.device_use import DeviceUse
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.trace import TraceFacts
+    from memboard.tb_plugin.api.profile import ProfileRole
+    from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource
+    from memboard.tb_plugin.server.state import State
 
 MAX_BESIDE: Final = 64 << 20
 """Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.findings.cycles import (
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.findings.cycles import (
     CollectedSteps,
     Collections,
     sawtooth,
 )
-from tb_plugin.formats.recording.series import SeriesKey, schemas_of
-from tb_plugin.pages.overview.facts import ALLOCATED_NOW, FULL_COLLECTIONS, RSS
+from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
+from memboard.tb_plugin.pages.overview.facts import ALLOCATED_NOW, FULL_COLLECTIONS, RSS
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.findings.cycles import Sawtooth
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.findings.cycles import Sawtooth
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
 
 MAX_STEPS: Final = 2000
 _COUNTS: Final = (

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
 import numpy as np
 
-from collector.format.capture import TRACE_LOST
-from collector.format.columns import STEP_TABLE
-from collector.format.errors import FormatError
-from tb_plugin.analysis.series.profiler_steps import (
+from memboard.collector.format.capture import TRACE_LOST
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.errors import FormatError
+from memboard.tb_plugin.analysis.series.profiler_steps import (
     StepEnds,
     capture_step,
     trace_steps,
 )
-from tb_plugin.api.steps import ProfilerStep
-from tb_plugin.formats.recording.captures import (
+from memboard.tb_plugin.api.steps import ProfilerStep
+from memboard.tb_plugin.formats.recording.captures import (
     captures_of,
     read_capture,
     traces_of,
 )
-from tb_plugin.formats.recording.series import SeriesKey, stamp_of
-from tb_plugin.pages.overview.facts import STEP_TIME
+from memboard.tb_plugin.formats.recording.series import SeriesKey, stamp_of
+from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 MAX_SHOWN: Final = 500
 _STAMP: Final = "profiler steps"

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from collector.format.errors import FormatError
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.series.growth import warmup_rows
-from tb_plugin.api.steps import StepFlops, StepRate
-from tb_plugin.contract.wire import f64, finite
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.series import SeriesKey, schemas_of
-from tb_plugin.pages.overview.facts import STEP_TIME
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.collector.format.errors import FormatError
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.series.growth import warmup_rows
+from memboard.tb_plugin.api.steps import StepFlops, StepRate
+from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
+from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
-    from collector.format.encoding.numeric import Values
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 COUNTERS: Final = ("samples", "tokens")
 FLOPS: Final = "flops"

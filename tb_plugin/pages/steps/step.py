@@ -13,31 +13,35 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from tb_plugin.analysis.series.heatmap import (
+from memboard.tb_plugin.analysis.series.heatmap import (
     size_of,
     step_edges,
 )
-from tb_plugin.analysis.series.labels import part_words
-from tb_plugin.analysis.series.step_parts import (
+from memboard.tb_plugin.analysis.series.labels import part_words
+from memboard.tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
     STEP,
     other_part,
     relative_pct,
 )
-from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
-from tb_plugin.api.timeline import SeriesInfo
-from tb_plugin.contract.errors import BadRequestError, NotFoundError
-from tb_plugin.contract.parameters import Count
-from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.overview.facts import STEP_TIME
-from tb_plugin.pages.steps.steps import memory_series
-from tb_plugin.pages.steps.tables import StepTables, parts_of
-from tb_plugin.pages.table import Column, table_of, titled
-from tb_plugin.pages.timeline.heatmap import cells_response, matrix, refined_rows
-from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
+from memboard.tb_plugin.api.timeline import SeriesInfo
+from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
+from memboard.tb_plugin.contract.parameters import Count
+from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.overview.facts import STEP_TIME
+from memboard.tb_plugin.pages.steps.steps import memory_series
+from memboard.tb_plugin.pages.steps.tables import StepTables, parts_of
+from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.pages.timeline.heatmap import (
+    cells_response,
+    matrix,
+    refined_rows,
+)
+from memboard.tb_plugin.pages.timeline.marks import marks_of
+from memboard.tb_plugin.pages.timeline.selection import (
     MatrixQuery,
     RankRows,
     RanksQuery,
@@ -50,10 +54,10 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.budget import Budget
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.analysis.series.step_parts import StepRows
+    from memboard.tb_plugin.budget import Budget
 
 MAX_RANKS: Final = 1024
 

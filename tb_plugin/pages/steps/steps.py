@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.series.buckets import windows
-from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.analysis.series.profiler_steps import usual_columns
-from tb_plugin.analysis.series.step_parts import (
+from memboard.tb_plugin.analysis.series.buckets import windows
+from memboard.tb_plugin.analysis.series.heatmap import step_edges
+from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
+from memboard.tb_plugin.analysis.series.step_parts import (
     PARTS,
     median_ranks,
     slowest_in,
     slowest_parts,
     worst_ranks,
 )
-from tb_plugin.api.steps import StepsOf, StepsResponse
-from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import f64, i32
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.overview.facts import ALLOCATED, RSS
-from tb_plugin.pages.steps.profiler_steps import MAX_SHOWN, profiler_steps
-from tb_plugin.pages.steps.rate_words import worded
-from tb_plugin.pages.steps.rates import Rates, as_rates, summed
-from tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
-from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
-from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.api.steps import StepsOf, StepsResponse
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RSS
+from memboard.tb_plugin.pages.steps.profiler_steps import MAX_SHOWN, profiler_steps
+from memboard.tb_plugin.pages.steps.rate_words import worded
+from memboard.tb_plugin.pages.steps.rates import Rates, as_rates, summed
+from memboard.tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
+from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
+from memboard.tb_plugin.pages.timeline.marks import marks_of
+from memboard.tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,
     chosen_ranks,
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Floats, Indices
-    from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.api.steps import AbsentPart
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Floats, Indices
+    from memboard.tb_plugin.analysis.series.step_parts import StepRows
+    from memboard.tb_plugin.api.steps import AbsentPart
+    from memboard.tb_plugin.index.run import Run
 
 MAX_COLUMNS: Final = 1000
 """Twenty columns of so many numbers stay below 200 KB."""

@@ -7,29 +7,34 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.series.labels import part_words
-from tb_plugin.analysis.series.rows import Rows, on_steps
-from tb_plugin.analysis.series.step_parts import OTHER, PARTS, StepRows, other_part
-from tb_plugin.api.steps import AbsentPart, StepPart
-from tb_plugin.contract.wire import f64
-from tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
-from tb_plugin.pages.overview.facts import STEP_TIME
-from tb_plugin.pages.steps.collections import collected_steps
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.series.labels import part_words
+from memboard.tb_plugin.analysis.series.rows import Rows, on_steps
+from memboard.tb_plugin.analysis.series.step_parts import (
+    OTHER,
+    PARTS,
+    StepRows,
+    other_part,
+)
+from memboard.tb_plugin.api.steps import AbsentPart, StepPart
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
+from memboard.tb_plugin.pages.overview.facts import STEP_TIME
+from memboard.tb_plugin.pages.steps.collections import collected_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from collector.format.encoding.numeric import Values
-    from tb_plugin.analysis.arrays import Floats, Ints
-    from tb_plugin.analysis.findings.cycles import CollectedSteps
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.pages.timeline.selection import XAxis
+    from memboard.collector.format.encoding.numeric import Values
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.findings.cycles import CollectedSteps
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.pages.timeline.selection import XAxis
 
 COLUMNS: Final = tuple(f"{part}_seconds" for part in PARTS)
 _AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
@@ -247,7 +252,7 @@ def absent_parts(
 def _switched_off(run: Run, rank: int | None) -> tuple[str, str] | None:
     """Why no part of any step was recorded; None where some could be."""
     if run.made_of != "recording":
-        return "the files of another tool hold no steps", "record with collector.record"
+        return "the files of another tool hold no steps", "record with mb.record"
     files = [file for _, file in run.rank_files(rank)] if rank is not None else []
     config = files[-1].header.config if files else {}
     spans = config.get("spans")

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.series.buckets import pooled, windows
-from tb_plugin.analysis.series.heatmap import (
+from memboard.tb_plugin.analysis.series.buckets import pooled, windows
+from memboard.tb_plugin.analysis.series.heatmap import (
     beyond_median,
     farthest_ranks,
     pooled_ranks,
     quantized,
     step_edges,
 )
-from tb_plugin.api.timeline import HeatmapResponse
-from tb_plugin.contract.wire import i32, u16
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.api.timeline import HeatmapResponse
+from memboard.tb_plugin.contract.wire import i32, u16
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.timeline.marks import marks_of
+from memboard.tb_plugin.pages.timeline.selection import (
     MatrixQuery,
     RankRows,
     capacity_of,
@@ -33,11 +33,11 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.timeline import SeriesInfo
-    from tb_plugin.budget import Budget
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.timeline import SeriesInfo
+    from memboard.tb_plugin.budget import Budget
 
 _NUM_PROBES: Final = 3
 """Ranks whose reading tells what all would take."""

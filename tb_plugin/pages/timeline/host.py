@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.analysis.series.buckets import thinned, visible
-from tb_plugin.analysis.series.labels import column_label
-from tb_plugin.api.host import HostLine, HostResponse, HostTrack
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.wire import f64
-from tb_plugin.formats.recording.series import SeriesKey
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.timeline.heatmap import refined_rows
-from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.analysis.series.buckets import thinned, visible
+from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.host import HostLine, HostResponse, HostTrack
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.formats.recording.series import SeriesKey
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.timeline.heatmap import refined_rows
+from memboard.tb_plugin.pages.timeline.marks import marks_of
+from memboard.tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,
     extent,
@@ -28,11 +28,11 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.api.base import Unit
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.api.base import Unit
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 MAX_HOSTS: Final = 16
 """More hosts than this are too many lines for one chart: the fullest are drawn."""

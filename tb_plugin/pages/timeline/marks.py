@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.api.timeline import Mark
-from tb_plugin.index.notes import text_of
+from memboard.tb_plugin.api.timeline import Mark
+from memboard.tb_plugin.index.notes import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Literal
 
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
-    from tb_plugin.index.notes import Event
-    from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.pages.timeline.selection import XAxis
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesKey, SeriesReader
+    from memboard.tb_plugin.index.notes import Event
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.pages.timeline.selection import XAxis
 
 MAX_MARKS: Final = 500
 _MAX_PER_COUNTER: Final = 64

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.series.rows import Rows, on_steps, on_time
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.parameters import Number, Pixels, Query, Rank, Text
-from tb_plugin.formats.recording.series import (
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.analysis.series.rows import Rows, on_steps, on_time
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Rank, Text
+from memboard.tb_plugin.formats.recording.series import (
     DEFAULT_COLUMNS,
     TRAIN_PHASE,
     WALL,
@@ -20,17 +20,17 @@ from tb_plugin.formats.recording.series import (
     schemas_of,
     stamp_of,
 )
-from tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from collector.format.records import Header
-    from tb_plugin.api.base import CapacityKind
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import AttemptFiles, Run
+    from memboard.collector.format.records import Header
+    from memboard.tb_plugin.api.base import CapacityKind
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import AttemptFiles, Run
 
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 

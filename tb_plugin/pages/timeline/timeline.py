@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import astuple
 
-from tb_plugin.analysis.arrays import median
-from tb_plugin.analysis.ranks.spread import extremes, spread
-from tb_plugin.analysis.series.buckets import thinned, visible
-from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.api.base import Problem
-from tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
-from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import f64, i32
-from tb_plugin.pages.of_run import View, of_run
-from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
-from tb_plugin.pages.timeline.marks import marks_of, ranks_with_oom
-from tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.ranks.spread import extremes, spread
+from memboard.tb_plugin.analysis.series.buckets import thinned, visible
+from memboard.tb_plugin.analysis.series.heatmap import step_edges
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
+from memboard.tb_plugin.pages.timeline.marks import marks_of, ranks_with_oom
+from memboard.tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,
     capacity_of,
@@ -29,14 +29,14 @@ from tb_plugin.pages.timeline.selection import (
     visible_range,
     x_axis,
 )
-from tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Floats
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.index.run import Run
 
 Why: TypeAlias = Literal["selected", "pinned", "high", "low", "oom"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
-from tb_plugin.contract.errors import BadRequestError, NotFoundError
-from tb_plugin.contract.parameters import Query, SourceId
-from tb_plugin.jobs.trace_files import TraceFiles
-from tb_plugin.jobs.trace_sources import TraceSources, span_sources
-from tb_plugin.pages.histories.asked import not_open
-from tb_plugin.pages.trace.axis import (
+from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
+from memboard.tb_plugin.contract.parameters import Query, SourceId
+from memboard.tb_plugin.jobs.trace_files import TraceFiles
+from memboard.tb_plugin.jobs.trace_sources import TraceSources, span_sources
+from memboard.tb_plugin.pages.histories.asked import not_open
+from memboard.tb_plugin.pages.trace.axis import (
     COUNTERS,
     Placed,
     RunClocks,
@@ -30,12 +30,12 @@ from tb_plugin.pages.trace.axis import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tb_plugin.api.base import Problem, RunSummary
-    from tb_plugin.budget import Budget
-    from tb_plugin.contract.routes import Asked
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.base import Problem, RunSummary
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.contract.routes import Asked
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource, OpenSource
+    from memboard.tb_plugin.server.state import State
 
 PICTURE_SECONDS: Final = 3.0
 """Longest wait of a picture for each source that is being opened."""

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
 
 from msgspec import Meta
 
-from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
-from tb_plugin.api.trace import TraceClock
-from tb_plugin.contract.errors import BadRequestError, NotFoundError
-from tb_plugin.contract.parameters import Query
-from tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.analysis.ranks.clocks import (
+    UNCOMPARED,
+    RankClock,
+    recorded_clocks,
+)
+from memboard.tb_plugin.api.trace import TraceClock
+from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
+from memboard.tb_plugin.contract.parameters import Query
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.index.run import Run
-    from tb_plugin.jobs.trace_sources import OpenSource
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.trace_sources import OpenSource
 
 COUNTERS: Final = "counters-"
 """Prefix of the ids of a run's own numbers as sources; a rank follows."""

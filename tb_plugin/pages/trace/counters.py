@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.series.buckets import thinned, visible
-from tb_plugin.analysis.series.labels import column_label
-from tb_plugin.analysis.series.rows import Rows
-from tb_plugin.analysis.time.intervals import step_means
-from tb_plugin.analysis.trace.counters import DEVICE_USE
-from tb_plugin.analysis.trace.tiles import zoom_of
-from tb_plugin.api.trace import TraceLine, TraceTrack
-from tb_plugin.contract.wire import f64
-from tb_plugin.formats.recording.series import WALL
-from tb_plugin.pages.timeline.selection import RankRows, XAxis
-from tb_plugin.pages.trace.axis import COUNTERS
+from memboard.tb_plugin.analysis.series.buckets import thinned, visible
+from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.analysis.time.intervals import step_means
+from memboard.tb_plugin.analysis.trace.counters import DEVICE_USE
+from memboard.tb_plugin.analysis.trace.tiles import zoom_of
+from memboard.tb_plugin.api.trace import TraceLine, TraceTrack
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.formats.recording.series import WALL
+from memboard.tb_plugin.pages.timeline.selection import RankRows, XAxis
+from memboard.tb_plugin.pages.trace.axis import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
     Floats: TypeAlias = npt.NDArray[Any]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.api.trace import TraceFocus
+from memboard.tb_plugin.api.trace import TraceFocus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.pages.trace.axis import Placed
-    from tb_plugin.pages.trace.interest import Interest
+    from memboard.tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.pages.trace.interest import Interest
 
 SLOW_RATIO: Final = 1.1
 """A step is the slowest where it takes so many times the median; else the first is shown."""

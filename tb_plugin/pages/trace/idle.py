@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.findings.text import duration_text, share_text
-from tb_plugin.analysis.trace.idle import idle_times
-from tb_plugin.api.trace import TraceIdleResponse
-from tb_plugin.pages.profile.asked import SourceQuery, of_profile
-from tb_plugin.pages.table import Column, rows_of, titled
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
+from memboard.tb_plugin.analysis.trace.idle import idle_times
+from memboard.tb_plugin.api.trace import TraceIdleResponse
+from memboard.tb_plugin.pages.profile.asked import SourceQuery, of_profile
+from memboard.tb_plugin.pages.table import Column, rows_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.trace.idle import Idle
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
-    from tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.analysis.trace.idle import Idle
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.api.tables import TableRows
 
 MAX_ROWS: Final = 200
 _MUCH: Final = 0.1

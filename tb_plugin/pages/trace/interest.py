@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.budget import Budget
-from tb_plugin.pages.distributed.distributed import straggler
-from tb_plugin.pages.distributed.stragglers import stragglers_view
-from tb_plugin.pages.of_run import View
-from tb_plugin.pages.profile.asked import profiler_traces, profiles
-from tb_plugin.pages.profile.profile import compared_with
-from tb_plugin.pages.timeline.selection import RanksQuery
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.pages.distributed.distributed import straggler
+from memboard.tb_plugin.pages.distributed.stragglers import stragglers_view
+from memboard.tb_plugin.pages.of_run import View
+from memboard.tb_plugin.pages.profile.asked import profiler_traces, profiles
+from memboard.tb_plugin.pages.profile.profile import compared_with
+from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.pages.trace.asked import Listed
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.pages.trace.asked import Listed
+    from memboard.tb_plugin.server.state import State
 
 _SECONDS: Final = 0.3
 """Of one answer for reading the ranks' steps; the next one goes on from there."""

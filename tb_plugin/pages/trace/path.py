@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.findings.text import duration_text, share_text
-from tb_plugin.analysis.trace.critical_path import by_name, critical_path
-from tb_plugin.api.trace import TracePathResponse
-from tb_plugin.contract.parameters import Count
-from tb_plugin.pages.profile.asked import SourceQuery, of_profile
-from tb_plugin.pages.table import Column, rows_of, titled
+from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
+from memboard.tb_plugin.analysis.trace.critical_path import by_name, critical_path
+from memboard.tb_plugin.api.trace import TracePathResponse
+from memboard.tb_plugin.contract.parameters import Count
+from memboard.tb_plugin.pages.profile.asked import SourceQuery, of_profile
+from memboard.tb_plugin.pages.table import Column, rows_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.trace.critical_path import OnPath, Piece
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice
-    from tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.analysis.trace.critical_path import OnPath, Piece
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.api.tables import TableRows
 
 MAX_ROWS: Final = 200
 _COLUMNS: Final = (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.findings.text import duration_text
-from tb_plugin.analysis.trace.families import family_of, family_of_instant
-from tb_plugin.analysis.trace.instants import slices_around
-from tb_plugin.analysis.trace.totals import found_rows, totals
-from tb_plugin.api.trace import (
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import duration_text
+from memboard.tb_plugin.analysis.trace.families import family_of, family_of_instant
+from memboard.tb_plugin.analysis.trace.instants import slices_around
+from memboard.tb_plugin.analysis.trace.totals import found_rows, totals
+from memboard.tb_plugin.api.trace import (
     INSTANTS_LEVEL,
     TraceArg,
     TracePartner,
@@ -21,20 +21,20 @@ from tb_plugin.api.trace import (
     TraceSearchResponse,
     TraceSliceResponse,
 )
-from tb_plugin.contract.errors import BadRequestError, NotFoundError
-from tb_plugin.contract.parameters import Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, i32, u16
-from tb_plugin.pages.table import Column, table_of, titled
-from tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
-from tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
+from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
+from memboard.tb_plugin.contract.parameters import Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64, i32, u16
+from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
+from memboard.tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Trace
-    from tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.pages.trace.axis import Placed
 
 MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500

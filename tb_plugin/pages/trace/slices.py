@@ -6,32 +6,36 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.trace.families import FAMILIES, family_of, family_of_instant
-from tb_plugin.analysis.trace.instants import marks
-from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
-from tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesResponse
-from tb_plugin.budget import Budget
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.parameters import Pixels
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import i32, u8, u16
-from tb_plugin.pages.trace.asked import places_of
-from tb_plugin.pages.trace.axis import (
+from memboard.tb_plugin.analysis.trace.families import (
+    FAMILIES,
+    family_of,
+    family_of_instant,
+)
+from memboard.tb_plugin.analysis.trace.instants import marks
+from memboard.tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
+from memboard.tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesResponse
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.parameters import Pixels
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import i32, u8, u16
+from memboard.tb_plugin.pages.trace.asked import places_of
+from memboard.tb_plugin.pages.trace.axis import (
     COUNTERS,
     TracksQuery,
     chosen_tracks,
     run_clocks,
     window_of,
 )
-from tb_plugin.pages.trace.counters import RankCounters, trace_lines
+from memboard.tb_plugin.pages.trace.counters import RankCounters, trace_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.analysis.trace.trace import Instants, Slices
-    from tb_plugin.api.trace import TraceLine
-    from tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.trace import Instants, Slices
+    from memboard.tb_plugin.api.trace import TraceLine
+    from memboard.tb_plugin.pages.trace.axis import Placed
 
 NO_NAME: Final = 0xFFFF
 MAX_NAME: Final = 160

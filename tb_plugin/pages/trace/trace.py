@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from collector.format.sizes import counted, part_of
-from tb_plugin.analysis.findings.text import duration_text, size_text
-from tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
-from tb_plugin.analysis.trace.instants import rows_of_track
-from tb_plugin.api.trace import (
+from memboard.collector.format.sizes import counted, part_of
+from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
+from memboard.tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
+from memboard.tb_plugin.analysis.trace.instants import rows_of_track
+from memboard.tb_plugin.api.trace import (
     TraceChoice,
     TraceClock,
     TraceResponse,
@@ -22,25 +22,25 @@ from tb_plugin.api.trace import (
     TraceSteps,
     TraceTrack,
 )
-from tb_plugin.contract.parameters import SourceId, Whole
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64, finite, i32
-from tb_plugin.pages.timeline.selection import OfRanksQuery
-from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
-from tb_plugin.pages.trace.counters import RankCounters
-from tb_plugin.pages.trace.focus import focus_of
-from tb_plugin.pages.trace.interest import of_interest
-from tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.contract.parameters import SourceId, Whole
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64, finite, i32
+from memboard.tb_plugin.pages.timeline.selection import OfRanksQuery
+from memboard.tb_plugin.pages.trace.axis import COUNTERS, run_clocks
+from memboard.tb_plugin.pages.trace.counters import RankCounters
+from memboard.tb_plugin.pages.trace.focus import focus_of
+from memboard.tb_plugin.pages.trace.interest import of_interest
+from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.analysis.trace.trace import Trace, Track
-    from tb_plugin.api.base import Unit
-    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
-    from tb_plugin.pages.trace.axis import Placed
-    from tb_plugin.pages.trace.interest import Interest
+    from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.analysis.trace.trace import Trace, Track
+    from memboard.tb_plugin.api.base import Unit
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
+    from memboard.tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.pages.trace.interest import Interest
 
     Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]
     """By rank, with the offset of its clock: tracks and their rows."""

@@ -17,22 +17,30 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Meta
 from werkzeug.wrappers import Response
 
-from collector.format.names import RANK_FILES_DIR
-from tb_plugin.budget import Budget
-from tb_plugin.contract.errors import BadRequestError, NotFoundError, RequestError
-from tb_plugin.contract.parameters import Query
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.index.run import Run
-from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_below
-from tb_plugin.merging.merged import merged
-from tb_plugin.merging.output import deflated
-from tb_plugin.rank_set import RankSet
-from tb_plugin.storage import is_remote
+from memboard.collector.format.names import RANK_FILES_DIR
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import (
+    BadRequestError,
+    NotFoundError,
+    RequestError,
+)
+from memboard.tb_plugin.contract.parameters import Query
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.merging.finding import (
+    inputs_of_files,
+    inputs_of_run,
+    traces_below,
+)
+from memboard.tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.output import deflated
+from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.merging.inputs import Inputs, Ranks
+    from memboard.tb_plugin.merging.inputs import Inputs, Ranks
 
 CONTENT_TYPE: Final = "application/gzip"
 MAX_AT_ONCE: Final = 2

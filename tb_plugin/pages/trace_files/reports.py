@@ -6,41 +6,48 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
-from collector.format.capture import TRACE_ENDED
-from collector.format.errors import FormatError
-from collector.format.memory import FOLDS_INTO
-from collector.format.sizes import agreeing
-from tb_plugin.analysis.findings.text import duration_text, size_text
-from tb_plugin.analysis.trace_memory.pictures import memory_columns
-from tb_plugin.api.modules import ModuleCategory
-from tb_plugin.api.tables import TableRows
-from tb_plugin.api.traces import (
+from memboard.collector.format.capture import TRACE_ENDED
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.memory import FOLDS_INTO
+from memboard.collector.format.sizes import agreeing
+from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
+from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
+from memboard.tb_plugin.api.modules import ModuleCategory
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.traces import (
     TraceReport,
     TraceReportMemory,
     TraceReportResponse,
     TraceReportsResponse,
 )
-from tb_plugin.contract.errors import BadRequestError, NotFoundError, UnreadableError
-from tb_plugin.contract.parameters import Number, Pixels, Query, Text
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.contract.wire import f64
-from tb_plugin.formats.recording.trace_reports import (
+from memboard.tb_plugin.contract.errors import (
+    BadRequestError,
+    NotFoundError,
+    UnreadableError,
+)
+from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Text
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.formats.recording.trace_reports import (
     TraceReports,
     device_shown,
     tables_of,
 )
-from tb_plugin.pages.of_run import why_absent
-from tb_plugin.pages.table import Column, titled
-from tb_plugin.pages.timeline.selection import OfRanksQuery
+from memboard.tb_plugin.pages.of_run import why_absent
+from memboard.tb_plugin.pages.table import Column, titled
+from memboard.tb_plugin.pages.timeline.selection import OfRanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.api.overview import Recorded
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.trace_reports import FoundReport, ReportTables
-    from tb_plugin.index.run import Run
-    from tb_plugin.server.state import State
+    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.trace_reports import (
+        FoundReport,
+        ReportTables,
+    )
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.server.state import State
 
 _MOST: Final = 2**62
 _MOST_FLOPS: Final = 1e30

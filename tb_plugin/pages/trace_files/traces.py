@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.wrappers import Response
 from werkzeug.wsgi import wrap_file
 
-from tb_plugin import storage
-from tb_plugin.api.traces import (
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.api.traces import (
     TraceFile,
     TracesResponse,
 )
-from tb_plugin.contract.errors import NotFoundError
-from tb_plugin.contract.parameters import Query, SourceId
-from tb_plugin.contract.routes import Asked, route
-from tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.contract.errors import NotFoundError
+from memboard.tb_plugin.contract.parameters import Query, SourceId
+from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request
 
-    from tb_plugin.formats.traces.files.listing import FoundTrace
-    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
+    from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
 
 MAX_FILES: Final = 10_000
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import fsspec
 import pytest
 
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 from tests.memprofiler_files import printed_by_torch
 
 if TYPE_CHECKING:

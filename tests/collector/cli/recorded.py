@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.format.columns import Column
-from collector.format.memory import CATEGORIES, HOOK_ATTRS, STATES
-from collector.format.snapshots import tables_of
+from memboard.collector.format.columns import Column
+from memboard.collector.format.memory import CATEGORIES, HOOK_ATTRS, STATES
+from memboard.collector.format.snapshots import tables_of
 from tests.made_snapshots import everything
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.cli.text import text_table
+from memboard.tb_plugin.cli.text import text_table
 from tests.builders import RunBuilder
 from tests.simulate import oom_case
 
@@ -29,7 +29,7 @@ def lines_on_terminal(*words: object, **environment: str) -> list[str]:
 def on_terminal(*words: object, **environment: str) -> str:
     """What `memboard` prints on a terminal of its own."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "tb_plugin.cli", *map(str, words)]
+    command = [sys.executable, "-m", "memboard.tb_plugin.cli", *map(str, words)]
     inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
     environment = {**inherited, "TERM": "xterm", **environment}
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
@@ -68,7 +68,7 @@ def test_colour_can_be_switched_off(dumped, off):
 
 
 def test_a_file_gets_no_colour(dumped):
-    command = [sys.executable, "-m", "tb_plugin.cli", "report", str(dumped)]
+    command = [sys.executable, "-m", "memboard.tb_plugin.cli", "report", str(dumped)]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Out of memory" in said.stdout
     assert "\x1b" not in said.stdout

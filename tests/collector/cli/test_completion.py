@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tb_plugin.cli import VERBS, main
+from memboard.tb_plugin.cli import VERBS, main
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ import numpy as np
 import psutil
 import pytest
 
-from collector.cli.demo import launch
-from collector.cli.demo.launch import TrainingPlan, plan_training
-from collector.cli.failure import Failure
-from tb_plugin.cli import main
+from memboard.collector.cli.demo import launch
+from memboard.collector.cli.demo.launch import TrainingPlan, plan_training
+from memboard.collector.cli.failure import Failure
+from memboard.tb_plugin.cli import main
 from tests.recordings import read_run
 
-DEMO = [sys.executable, "-u", "-m", "tb_plugin.cli", "demo"]
+DEMO = [sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "demo"]
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
@@ -378,7 +378,7 @@ def test_an_unknown_verb_or_option_exits_with_2(capsys):
 
 def test_help_loads_nothing_heavy():
     script = (
-        "import sys\nfrom tb_plugin.cli import main\n"
+        "import sys\nfrom memboard.tb_plugin.cli import main\n"
         "try: main(['demo', '--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'torch', 'numpy', 'tensorboard', 'google'} & set(sys.modules)\n"

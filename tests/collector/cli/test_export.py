@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.config import RecordConfig, load
-from collector.config.table import as_yaml
-from collector.format.names import EXPORT_MARK
-from tb_plugin.analysis.series.functions import calls_of, sides
-from tb_plugin.cli import main
-from tb_plugin.formats.memprofiler.imports import Imports, Window
-from tb_plugin.formats.memprofiler.names import FunctionKey
-from tb_plugin.formats.memprofiler.report import read_report
+from memboard.collector.config import RecordConfig, load
+from memboard.collector.config.table import as_yaml
+from memboard.collector.format.names import EXPORT_MARK
+from memboard.tb_plugin.analysis.series.functions import calls_of, sides
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.formats.memprofiler.imports import Imports, Window
+from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
+from memboard.tb_plugin.formats.memprofiler.report import read_report
 from tests.builders import RunBuilder, flip_bit
 from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
 from tests.memprofiler_files import dumps_in, write_stats

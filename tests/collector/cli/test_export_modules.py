@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
-from tb_plugin.analysis.modules.tree import tree_of_names
-from tb_plugin.cli import main
-from tb_plugin.cli.export.module_report import TableFormat, report_of
-from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
-from tb_plugin.formats.memprofiler.report import read_report
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
+from memboard.tb_plugin.analysis.modules.tree import tree_of_names
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.export.module_report import TableFormat, report_of
+from memboard.tb_plugin.cli.export.module_table import COLUMNS, WindowTable
+from memboard.tb_plugin.formats.memprofiler.report import read_report
 from tests import programs
 
 

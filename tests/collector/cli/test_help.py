@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.cli import VERBS, main
+from memboard.tb_plugin.cli import VERBS, main
 
 MOST_LINES = 30
 """What a small terminal shows at once."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from collector.config import load
-from tb_plugin.cli import main
+from memboard.collector.config import load
+from memboard.tb_plugin.cli import main
 
 DEMO = """\
 trainer.profiler: pytorch_profiler.yaml

@@ -8,9 +8,9 @@ import pickle
 
 import pytest
 
-from collector.format.names import parse_rank_file_name
-from collector.format.snapshots import rebuilt
-from tb_plugin.cli import import_snapshots, main
+from memboard.collector.format.names import parse_rank_file_name
+from memboard.collector.format.snapshots import rebuilt
+from memboard.tb_plugin.cli import import_snapshots, main
 from tests.collector.cli.conftest import command
 from tests.errors_found import errors_in
 from tests.made_snapshots import everything, long_history

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from collector.config import load
-from collector.errors import ConfigError
-from tb_plugin.cli import main
+from memboard.collector.config import load
+from memboard.collector.errors import ConfigError
+from memboard.tb_plugin.cli import main
 
 PROFILER = """\
 model: {name: mpt}

@@ -10,8 +10,8 @@ from itertools import islice
 
 import pytest
 
-from tb_plugin.cli import VERBS, main, parser_of, verbs_of
-from tb_plugin.docs import NAMES
+from memboard.tb_plugin.cli import VERBS, main, parser_of, verbs_of
+from memboard.tb_plugin.docs import NAMES
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import command
 from tests.made_snapshots import long_history

@@ -16,12 +16,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from collector.cli import tensorboard
-from tb_plugin.cli import main
-from tb_plugin.cli.open import first_place
-from tb_plugin.formats.found_files import file_id
-from tb_plugin.index.logdirs import Given
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.collector.cli import tensorboard
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.open import first_place
+from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import command
 from tests.tb_plugin.client import decode_envelope
@@ -133,7 +133,7 @@ def test_no_browser_takes_over_the_terminal(monkeypatch):
 @contextmanager
 def running(*arguments: str, temporary: Path):
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "tb_plugin.cli", "open", *arguments],
+        [sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "open", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -178,9 +178,9 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
 def test_torch_is_not_loaded(tmp_path):
     path = write(tmp_path / "memory_snapshot.pickle")
     code = (
-        "import sys; from tb_plugin.cli.open import first_place\n"
-        "import tb_plugin.cli.import_snapshots\n"
-        "from tb_plugin.index.logdirs import Given; from tb_plugin.cli.standalone import Standalone\n"
+        "import sys; from memboard.tb_plugin.cli.open import first_place\n"
+        "import memboard.tb_plugin.cli.import_snapshots\n"
+        "from memboard.tb_plugin.index.logdirs import Given; from memboard.tb_plugin.cli.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"

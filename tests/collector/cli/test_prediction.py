@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from collector.format.prediction import (
+from memboard.collector.format.prediction import (
     DeviceFigures,
     Ended,
     Judged,
@@ -18,15 +18,15 @@ from collector.format.prediction import (
     prediction_of,
     worst,
 )
-from collector.running.plan import Outcome, Place, Plan
-from collector.running.program import Program
-from collector.virtual.devices import parse_device
-from tb_plugin.cli.options import size_in_bytes
-from tb_plugin.cli.prediction.answer import Answer, to_json, to_text
-from tb_plugin.cli.prediction.launch import Ran, estimates_of
-from tb_plugin.cli.prediction.ranks import Ranks
-from tb_plugin.cli.prediction.request import Request
-from tb_plugin.cli.prediction.sweep import search
+from memboard.collector.running.plan import Outcome, Place, Plan
+from memboard.collector.running.program import Program
+from memboard.collector.virtual.devices import parse_device
+from memboard.tb_plugin.cli.options import size_in_bytes
+from memboard.tb_plugin.cli.prediction.answer import Answer, to_json, to_text
+from memboard.tb_plugin.cli.prediction.launch import Ran, estimates_of
+from memboard.tb_plugin.cli.prediction.ranks import Ranks
+from memboard.tb_plugin.cli.prediction.request import Request
+from memboard.tb_plugin.cli.prediction.sweep import search
 from tests.collector.cli.conftest import command
 from tests.test_docs import rows_of
 

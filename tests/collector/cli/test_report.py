@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.format.sizes import bytes_text
-from tb_plugin.cli import main
-from tb_plugin.cli.report.sections import rate_text
+from memboard.collector.format.sizes import bytes_text
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.report.sections import rate_text
 from tests.builders import GIB, RunBuilder, flip_bit
 from tests.collector.cli.recorded import KIB, add_modules
 from tests.errors_found import errors_in
@@ -184,7 +184,14 @@ def test_errors_say_what_where_and_what_to_do(tmp_path, capsys):
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path):
     RunBuilder(tmp_path / "a").simple(64, 50)
-    command = [sys.executable, "-m", "tb_plugin.cli", "report", "--json", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "memboard.tb_plugin.cli",
+        "report",
+        "--json",
+        str(tmp_path),
+    ]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.format.encoding.framing import read_frames
-from tb_plugin.cli import main
-from tb_plugin.index import run as run_module
+from memboard.collector.format.encoding.framing import read_frames
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.index import run as run_module
 from tests.builders import RunBuilder
 from tests.segmented import Written
 from tests.tb_plugin.client import Page

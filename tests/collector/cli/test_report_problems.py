@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tb_plugin.cli import main
-from tb_plugin.cli.report import traces as report_traces
-from tb_plugin.index import looks
-from tb_plugin.pages.histories import figures, files
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.report import traces as report_traces
+from memboard.tb_plugin.index import looks
+from memboard.tb_plugin.pages.histories import figures, files
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.readers.traces.reading import document, event
@@ -244,7 +244,7 @@ def test_figures_that_fail_cost_the_row_of_their_file_alone(
         calls.append(history)
         return fail() if len(calls) == 1 else whole(history)
 
-    monkeypatch.setattr("tb_plugin.cli.report.reading.figures_of", once)
+    monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.figures_of", once)
     text, code = report(logdir, "--json")
     assert code == 4
     snapshots = [one for run in json.loads(text)["runs"] for one in run["snapshots"]]
@@ -271,7 +271,7 @@ def test_a_trace_whose_figures_fail_costs_its_row_alone(logdir, report, monkeypa
 
 
 def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
-    monkeypatch.setattr("tb_plugin.cli.report.reading.overview", fail)
+    monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.overview", fail)
     text, code = report(logdir, "--json")
     assert code == 2
     assert len(problems_in(text)) == 2
@@ -280,7 +280,7 @@ def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
     def failing(run: Any, rank: Any) -> Any:
         return fail() if run.made_of == "traces" else iter(())
 
-    monkeypatch.setattr("tb_plugin.cli.report.reading.trace_rows", failing)
+    monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.trace_rows", failing)
     text, code = report(logdir, "--json")
     assert code == 4
     assert [run["run"]["made_of"] for run in json.loads(text)["runs"]] == ["snapshots"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tb_plugin.cli import main
-from tb_plugin.jobs.histories import Histories
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.jobs.histories import Histories
 from tests.made_snapshots import block, event, frame, long_history, segment
 from tests.tb_plugin.analysis.snapshots import EXPECTED, REAL
 from tests.tb_plugin.analysis.test_conformance import ONLY_COMPLETED, UNLED

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_plugin.cli import main
-from tb_plugin.cli.open import first_place
-from tb_plugin.index.logdirs import Given
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.open import first_place
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.torch_profiler.training import train
 from tests.tb_plugin.readers.traces.reading import document, event

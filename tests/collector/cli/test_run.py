@@ -15,7 +15,7 @@ from tests.conftest import with_patience
 from tests.recordings import read_run
 
 ROOT = Path(__file__).parent.parent.parent.parent
-RUN = ["-m", "tb_plugin.cli", "run"]
+RUN = ["-m", "memboard.tb_plugin.cli", "run"]
 NOTHING = "nothing is recorded: the program ended before it imported torch."
 
 ABOUT_ITSELF = """
@@ -164,7 +164,7 @@ def test_what_cannot_be_meant_is_said_before_anything_runs(folder, words, says):
 
 HOST = """
 import sys, time, collector
-while (rec := collector.active()) is None:
+while (rec := mb.active()) is None:
     time.sleep(0.01)
 while "memory" not in rec._session.engine._timed_schemas:
     time.sleep(0.01)
@@ -253,7 +253,7 @@ import torch, collector
 from torch import nn
 model = nn.Linear(4, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-with collector.record("runs/own") as rec:
+with mb.record("runs/own") as rec:
     for step in range(3):
         model(torch.ones(2, 4)).sum().backward()
         optimizer.step()
@@ -271,11 +271,11 @@ def test_a_program_that_records_itself_goes_before(folder):
 
 RECORDS_AS_IT_SAYS = """
 import torch, collector
-from collector.config.sections import HistoryConfig
+from memboard.collector.config.sections import HistoryConfig
 settings = {"history": HistoryConfig(max_entries=500), "scalars": True}
-with collector.record("runs/own", flush_seconds=0.5, **settings) as rec:
+with mb.record("runs/own", flush_seconds=0.5, **settings) as rec:
     rec.step()
-with collector.record("runs/other", config={"host": 3, "history": False}) as rec:
+with mb.record("runs/other", config={"host": 3, "history": False}) as rec:
     rec.step()
 """
 
@@ -298,7 +298,7 @@ def test_settings_of_the_command_line_win_over_a_programs_own(folder):
 
 
 def test_a_setting_of_the_command_line_that_cannot_be_is_said_by_its_name(folder):
-    text = 'import collector\ncollector.record("own", merge_on_close=True)\n'
+    text = 'import memboard as mb\nmb.record("own", merge_on_close=True)\n'
     words = ("--set", "remote.url=file:///tmp/x", "--set", "remote.prune=true")
     ours = run(folder, *words, program(folder, text))
     assert ours.returncode == 1
@@ -308,7 +308,7 @@ def test_a_setting_of_the_command_line_that_cannot_be_is_said_by_its_name(folder
 STEPS_OURS = """
 import torch, collector
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
-rec = collector.active()
+rec = mb.active()
 for step in range(4):
     optimizer.step()
     if step % 2:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector.cli.tensorboard import Server, serving
+from memboard.collector.cli.tensorboard import Server, serving
 
 
 def test_what_fails_while_it_starts_stops_it(tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ WITHOUT_VIEWER = """
 import sys
 for name in ("tensorboard", "werkzeug", "google.protobuf"):
     sys.modules[name] = None
-from tb_plugin.command import main
+from memboard.tb_plugin.command import main
 if __name__ == "__main__":
     sys.argv[0] = "memboard"
     sys.exit(main())

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from tb_plugin.cli import main
-from tb_plugin.cli import open as open_verb
-from tb_plugin.cli.opening import open_files, path_or_url
-from tb_plugin.index.logdirs import Given
-from tb_plugin.plugin import MemBoardPlugin
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli import open as open_verb
+from memboard.tb_plugin.cli.opening import open_files, path_or_url
+from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import MEMORY, stored
 from tests.made_snapshots import long_history

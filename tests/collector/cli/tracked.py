@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from collector.config.sections import ModulesConfig
-from collector.core.calls import Call
-from collector.modules.kind import ModulesKind
+from memboard.collector.config.sections import ModulesConfig
+from memboard.collector.core.calls import Call
+from memboard.collector.modules.kind import ModulesKind
 from tests.builders import RunBuilder
 from tests.collector.modules import oracle
 from tests.collector.modules.models import Transformer, mlp, plain_step, tokens

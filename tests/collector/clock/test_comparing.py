@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from collector.clock.comparing import ClockComparing
-from collector.clock.process_clock import ProcessClock
-from collector.config.sections import ScheduleConfig
-from collector.core.warn_once import WarnOnce
-from collector.steps.cycles import Cycles
-from collector.steps.progress import Progress
+from memboard.collector.clock.comparing import ClockComparing
+from memboard.collector.clock.process_clock import ProcessClock
+from memboard.collector.config.sections import ScheduleConfig
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.steps.cycles import Cycles
+from memboard.collector.steps.progress import Progress
 from tests.programs import Program
 
 SECOND = 10**9
@@ -72,8 +72,8 @@ def test_switched_off_it_says_nothing_but_jumps(caplog):
 RANK = """
 import json, sys, time
 import torch.distributed as dist
-from collector.clock.process_clock import ProcessClock
-from collector.config.schedule import Action
+from memboard.collector.clock.process_clock import ProcessClock
+from memboard.collector.config.schedule import Action
 from tests.collector.clock.test_comparing import SECOND, Notes, comparing_of
 rank, shift = int(sys.argv[1]), -5 * SECOND * int(sys.argv[1])
 clock = ProcessClock(lambda: time.monotonic_ns() + shift, time.monotonic_ns)

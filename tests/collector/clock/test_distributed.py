@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.clock.distributed import RoundTrip, best_of
+from memboard.collector.clock.distributed import RoundTrip, best_of
 
 WAY = st.integers(0, 10**9)
 

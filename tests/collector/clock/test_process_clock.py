@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.clock.process_clock import PROCESS_CLOCK, ProcessClock, now_ns
+from memboard.collector.clock.process_clock import PROCESS_CLOCK, ProcessClock, now_ns
 
 SECOND = 10**9
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.config import load
-from collector.errors import ConfigError, MemBoardError
+from memboard.collector.config import load
+from memboard.collector.errors import ConfigError, MemBoardError
 
 
 @pytest.fixture

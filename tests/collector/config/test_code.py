@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-import collector
-from collector.config import RecordConfig, load
-from collector.config.sections import ActivationsConfig, HooksConfig
-from collector.config.settings import check_code
-from collector.config.values import (
+import memboard as mb
+from memboard.collector.config import RecordConfig, load
+from memboard.collector.config.sections import ActivationsConfig, HooksConfig
+from memboard.collector.config.settings import check_code
+from memboard.collector.config.values import (
     UNCHANGED,
     can_be_imported,
     code_name,
@@ -21,7 +21,7 @@ from collector.config.values import (
     resolve,
     unchanged,
 )
-from collector.errors import ConfigError
+from memboard.collector.errors import ConfigError
 
 
 @pytest.fixture
@@ -132,9 +132,9 @@ def test_what_cannot_be_called():
 
 def test_record_names_the_key_before_training(tmp_path):
     with pytest.raises(ConfigError, match=r"'hooks\.post_forward' names os\.nothing"):
-        collector.record(tmp_path, hooks={"post_forward": "os.nothing"})
+        mb.record(tmp_path, hooks={"post_forward": "os.nothing"})
     with pytest.raises(ConfigError, match=r"'schedule\.choose' names os\.sep"):
-        collector.record(tmp_path, schedule={"choose": "os.sep"})
+        mb.record(tmp_path, schedule={"choose": "os.sep"})
     assert list(tmp_path.iterdir()) == []
 
 

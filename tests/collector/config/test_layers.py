@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.config import RecordConfig, load
-from collector.config.sections import FunctionsConfig, ModulesConfig, ScheduleConfig
-from collector.errors import ConfigError
+import memboard as mb
+from memboard.collector.config import RecordConfig, load
+from memboard.collector.config.sections import (
+    FunctionsConfig,
+    ModulesConfig,
+    ScheduleConfig,
+)
+from memboard.collector.errors import ConfigError
 from tests.collector.config.conftest import error_of
 from tests.recordings import read_run
 
@@ -60,7 +64,7 @@ def test_each_layer_keeps_its_place_in_errors(write):
 
 def test_the_effective_settings_are_in_the_recording(tmp_path, write):
     base = write("functions: {modules: [a, b]}\nprocess: false\n")
-    with collector.record(tmp_path / "run", config=[base, {"scalars": False}]) as rec:
+    with mb.record(tmp_path / "run", config=[base, {"scalars": False}]) as rec:
         rec.step()
     recording = read_run(tmp_path / "run")[0]
     again = load(recording.header.config)

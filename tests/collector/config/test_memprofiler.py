@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-import collector
-from collector.config import load, load_with_imports, settings
-from collector.config.imports.memprofiler import KEYS
-from collector.config.values import UNCHANGED, ZERO_ATTRIBUTES, Setting, checked
-from collector.errors import ConfigError
+import memboard as mb
+from memboard.collector.config import load, load_with_imports, settings
+from memboard.collector.config.imports.memprofiler import KEYS
+from memboard.collector.config.values import (
+    UNCHANGED,
+    ZERO_ATTRIBUTES,
+    Setting,
+    checked,
+)
+from memboard.collector.errors import ConfigError
 from tests.collector.config.conftest import error_of
 
 MEMPROFILER_DEFAULTS = {
@@ -441,7 +446,7 @@ def test_record_takes_the_file_and_tells_once_what_became_of_it(
         monkeypatch.setenv("WORLD_SIZE", "2")
         with (
             caplog.at_level(logging.WARNING, logger="memboard"),
-            collector.record(tmp_path / "run", config=path, scalars=False) as recorder,
+            mb.record(tmp_path / "run", config=path, scalars=False) as recorder,
         ):
             recorder.step()
     told = [r.getMessage() for r in caplog.records if "MemProfiler" in r.getMessage()]
@@ -464,7 +469,7 @@ def test_an_error_in_our_words_follows_what_the_users_keys_became(tmp_path, capl
     with pytest.raises(
         ConfigError, match=r"'hooks\.post_forward' names no_such_package"
     ):
-        collector.record(tmp_path / "run", config=theirs)
+        mb.record(tmp_path / "run", config=theirs)
     (told,) = [r.getMessage() for r in caplog.records]
     assert "memory_hooks.post_forward_hooks: [no_such_package.hook] ->" in told
     assert not (tmp_path / "run").exists()

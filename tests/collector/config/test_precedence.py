@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from collector import HistoryConfig
-from collector.config import (
+from memboard import HistoryConfig
+from memboard.collector.config import (
     RecordConfig,
     load,
     variable,

@@ -7,17 +7,17 @@ import logging
 
 import pytest
 
-import collector
-from collector import HistoryConfig
-from collector.config import (
+import memboard as mb
+from memboard import HistoryConfig
+from memboard.collector.config import (
     RecordConfig,
     load,
 )
-from collector.config import layers as config_layers
-from collector.config.schedule import Cycles
-from collector.config.sections import ActivationsConfig
-from collector.core.warn_once import WarnOnce
-from collector.errors import ConfigError
+from memboard.collector.config import layers as config_layers
+from memboard.collector.config.schedule import Cycles
+from memboard.collector.config.sections import ActivationsConfig
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.errors import ConfigError
 from tests.collector.config.conftest import error_of
 
 
@@ -25,7 +25,7 @@ def test_an_unknown_key_in_a_file(write):
     path = write("# mine\nflush_seconds: 2\nmax_file_byte: 5\n")
     assert error_of(path) == (
         f"unknown key 'max_file_byte' in {path}, line 3: did you mean 'max_file_bytes'?"
-        " Rename it or remove it; `python -m collector.config.table --markdown` lists every"
+        " Rename it or remove it; `python -m memboard.collector.config.table --markdown` lists every"
         " key."
     )
 
@@ -186,7 +186,7 @@ def test_schedules_that_are_wrong(schedule, words):
 def test_packing_without_unpacking():
     assert error_of(activations={"functions": "os.getcwd"}) == (
         "'activations.functions' in the keywords must be two, one that packs and one"
-        " that unpacks, got 1. Add the other (collector.config.values.unchanged does"
+        " that unpacks, got 1. Add the other (memboard.collector.config.values.unchanged does"
         " nothing), or remove it."
     )
 
@@ -270,7 +270,7 @@ def test_what_torchs_profiler_can_do_or_does_not_is_taken():
     "owner",
     [
         *(getattr(collector, n) for n in collector.__all__ if n.endswith("Config")),
-        collector.Schedule,
+        mb.Schedule,
         Cycles,
     ],
 )
@@ -286,6 +286,6 @@ def test_a_keyword_that_a_class_does_not_know_is_refused(owner):
 
 def test_a_keyword_of_a_schedule_is_spelt_for_it_or_sent_to_the_class_that_takes_it():
     with pytest.raises(ConfigError, match="did you mean 'warmup'"):
-        collector.Schedule(warmpu=1)
+        mb.Schedule(warmpu=1)
     with pytest.raises(ConfigError, match=r"ScheduleConfig\(per_epoch=...\) takes it"):
-        collector.Schedule(per_epoch=True)
+        mb.Schedule(per_epoch=True)

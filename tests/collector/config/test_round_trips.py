@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from msgspec import Meta
 from msgspec.structs import fields, replace
 
-from collector import OomConfig
-from collector.config import (
+from memboard import OomConfig
+from memboard.collector.config import (
     RecordConfig,
     load,
     sections,
     settings,
     variable,
 )
-from collector.config.sections import (
+from memboard.collector.config.sections import (
     ActivationsConfig,
     FunctionsConfig,
     HooksConfig,
     ScheduleConfig,
 )
-from collector.config.table import as_yaml
+from memboard.collector.config.table import as_yaml
 
 
 def test_plain_data_is_json_and_loads_back():
@@ -154,7 +154,7 @@ def test_every_leaf_can_be_set_by_its_variable(monkeypatch):
 
 def test_importing_the_settings_loads_nothing_heavy():
     code = (
-        "import sys; from collector.config import load; load(host=3);"
+        "import sys; from memboard.collector.config import load; load(host=3);"
         "print(sorted({'torch','psutil','yaml','numpy','difflib'} & set(sys.modules)))"
     )
     output = subprocess.run(

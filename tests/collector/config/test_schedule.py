@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import collector
-from collector.config.schedule import Action, Cycles, Schedule, schedule_of
-from collector.config.sections import ScheduleConfig
-from collector.errors import ConfigError
+import memboard as mb
+from memboard.collector.config.schedule import Action, Cycles, Schedule, schedule_of
+from memboard.collector.config.sections import ScheduleConfig
+from memboard.collector.errors import ConfigError
 
 
 def text(schedule: Schedule, length: int, *, epoch: int | None = None) -> str:
@@ -51,16 +51,16 @@ def test_cycles(schedule, expected):
     ],
 )
 def test_the_public_schedule_is_one_of_cycles(numbers, expected):
-    schedule = collector.Schedule(**numbers)
+    schedule = mb.Schedule(**numbers)
     assert text(schedule, len(expected)) == expected
     letters = {".": "SKIP", "w": "WARMUP", "A": "ACTIVE", "S": "ACTIVE_AND_SAVE"}
     for at, letter in enumerate(expected):
-        assert schedule.action(at) is collector.Action[letters[letter]]
+        assert schedule.action(at) is mb.Action[letters[letter]]
 
 
 def test_repeat_counts_windows():
     for repeat in (1, 2, 3):
-        letters = text(collector.Schedule(wait=2, active=2, repeat=repeat), 40)
+        letters = text(mb.Schedule(wait=2, active=2, repeat=repeat), 40)
         assert letters.count("S") == repeat
 
 

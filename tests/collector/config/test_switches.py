@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import collector
-from collector.config import RecordConfig, load, sections, settings
-from collector.config.sections import HistoryConfig, TorchProfilerConfig
-from collector.errors import ConfigError
+import memboard as mb
+from memboard.collector.config import RecordConfig, load, sections, settings
+from memboard.collector.config.sections import HistoryConfig, TorchProfilerConfig
+from memboard.collector.errors import ConfigError
 from tests.recordings import read_run
 
 OFF = {
@@ -80,7 +80,7 @@ def test_settings_made_before_say_a_section_where_it_differs():
 
 
 def test_what_is_recorded_says_that_it_was_on(tmp_path):
-    with collector.record(tmp_path, modules={"root": ""}, scalars=False) as rec:
+    with mb.record(tmp_path, modules={"root": ""}, scalars=False) as rec:
         rec.step()
     assert read_run(tmp_path)[0].header.config["modules"]["enabled"] is True
 
@@ -112,7 +112,7 @@ def test_a_variable_is_named_that_does_nothing(tmp_path, monkeypatch):
     with pytest.raises(
         ConfigError, match="variable MEMBOARD_REMOTE_PRUNE has no effect"
     ):
-        collector.record(tmp_path)
+        mb.record(tmp_path)
 
 
 @pytest.mark.parametrize(

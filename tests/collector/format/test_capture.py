@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from collector.format import capture as body_codec
-from collector.format.capture import (
+from memboard.collector.format import capture as body_codec
+from memboard.collector.format.capture import (
     PART_BYTES,
     decode_body,
     decode_capture,
@@ -22,10 +22,10 @@ from collector.format.capture import (
     size_of,
     split_body,
 )
-from collector.format.encoding.numeric import encode_block
-from collector.format.encoding.payload import from_json, pack, to_json
-from collector.format.errors import CorruptError, FormatError
-from collector.format.records import Capture, CaptureEntry
+from memboard.collector.format.encoding.numeric import encode_block
+from memboard.collector.format.encoding.payload import from_json, pack, to_json
+from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.collector.format.records import Capture, CaptureEntry
 
 ENTRY = CaptureEntry(
     offset=1000,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.proto import event_pb2, types_pb2
 
-from collector.format.encoding.event import (
+from memboard.collector.format.encoding.event import (
     Description,
     read_event,
     scalar_event,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from collector.format.encoding.framing import (
+from memboard.collector.format.encoding.framing import (
     Damage,
     Framed,
     find_frame,

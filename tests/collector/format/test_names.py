@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.format.names import parse_rank_file_name, rank_file_name
+from memboard.collector.format.names import parse_rank_file_name, rank_file_name
 
 ATTEMPT = "20261120T101530123-1f2e3d4c"
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from collector.format.encoding.numeric import (
+from memboard.collector.format.encoding.numeric import (
     ABSENT,
     block_num_rows,
     decode_block,
     encode_block,
 )
-from collector.format.errors import CorruptError
+from memboard.collector.format.errors import CorruptError
 
 BIG = st.integers(-(2**62), 2**62 - 1)
 LENGTHS = st.integers(0, 200) | st.integers(1, 3)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.columns import AXES, Column
-from collector.format.digest import TableRollup, decode_digest, encode_digest
-from collector.format.encoding.numeric import ABSENT
-from collector.format.encoding.payload import from_json, pack, to_json
-from collector.format.errors import CorruptError, FormatError, VersionError
-from collector.format.records import (
+from memboard.collector.format.columns import AXES, Column
+from memboard.collector.format.digest import TableRollup, decode_digest, encode_digest
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.encoding.payload import from_json, pack, to_json
+from memboard.collector.format.errors import CorruptError, FormatError, VersionError
+from memboard.collector.format.records import (
     ChunkRef,
     ClockAnchor,
     Close,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.encoding.numeric import ABSENT
-from collector.format.rollup import SHARE, DigestPace, Rollup, rollup_names
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.rollup import SHARE, DigestPace, Rollup, rollup_names
 
 
 def oracle(rows: np.ndarray, width: int) -> list[tuple[float, float, float]]:

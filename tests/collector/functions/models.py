@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-import collector
+import memboard as mb
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
 BATCH = 4
@@ -36,7 +36,7 @@ PROFILED = {**ONLY_STEPS, "functions": True}
 
 
 def record(run_dir, **keywords):
-    return collector.record(run_dir, **{**PROFILED, **keywords})
+    return mb.record(run_dir, **{**PROFILED, **keywords})
 
 
 class Trainer:
@@ -46,11 +46,11 @@ class Trainer:
         self.model = mlp()
         self.optimizer = torch.optim.AdamW(self.model.parameters())
 
-    @collector.profiled("training_step")
+    @mb.profiled("training_step")
     def training_step(self, size=4):
         return self.model(batch(size)).sum()
 
-    @collector.profiled("validation_step")
+    @mb.profiled("validation_step")
     def validation_step(self):
         with torch.no_grad():
             return self.model(batch()).sum()

@@ -6,20 +6,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.config.schedule import Cycles, Schedule
-from collector.config.sections import ActivationsConfig
-from collector.core.calls import Call, Gate
-from collector.core.source import SourceInfo
-from collector.core.warn_once import WarnOnce
-from collector.functions.activations import ActivationsKind
-from collector.functions.kinds import Slot
-from collector.functions.module_watch import ModuleWatch
-from collector.functions.windows import Windows
-from collector.steps.positions import Positions
-from collector.steps.progress import Progress
+from memboard.collector.config.schedule import Cycles, Schedule
+from memboard.collector.config.sections import ActivationsConfig
+from memboard.collector.core.calls import Call, Gate
+from memboard.collector.core.source import SourceInfo
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.functions.activations import ActivationsKind
+from memboard.collector.functions.kinds import Slot
+from memboard.collector.functions.module_watch import ModuleWatch
+from memboard.collector.functions.windows import Windows
+from memboard.collector.steps.positions import Positions
+from memboard.collector.steps.progress import Progress
 
 if TYPE_CHECKING:
-    from collector.format.records import Capture
+    from memboard.collector.format.records import Capture
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""`collector.profiled` and memory spans: what is decorated stays what it was."""
+"""`mb.profiled` and memory spans: what is decorated stays what it was."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
-import collector
-from collector.core import lifecycle
-from collector.core.calls import WHOLE_STEP
-from collector.functions import functions
-from collector.functions.functions import name_of
-from collector.steps.spans.log import SpanLog
+import memboard as mb
+from memboard.collector.core import lifecycle
+from memboard.collector.core.calls import WHOLE_STEP
+from memboard.collector.functions import functions
+from memboard.collector.functions.functions import name_of
+from memboard.collector.steps.spans.log import SpanLog
 
 
 class NoDevice:
@@ -70,7 +70,7 @@ def active():
 
 
 def test_a_function_keeps_its_signature_its_result_and_its_name(active):
-    @collector.profiled
+    @mb.profiled
     def add(a: int, b: int = 2) -> int:
         """Adds."""
         return a + b
@@ -83,7 +83,7 @@ def test_a_function_keeps_its_signature_its_result_and_its_name(active):
 
 
 def test_an_error_is_passed_on_and_told(active):
-    @collector.profiled
+    @mb.profiled
     def fail():
         raise KeyError("mine")
 
@@ -94,11 +94,11 @@ def test_an_error_is_passed_on_and_told(active):
 
 
 def test_names_of_ones_own(active):
-    @collector.profiled("forward pass")
+    @mb.profiled("forward pass")
     def one():
         return 1
 
-    @collector.profiled()
+    @mb.profiled()
     def two():
         return 2
 
@@ -110,22 +110,22 @@ def test_methods_static_and_class_methods(active):
     class Model:
         factor = 3
 
-        @collector.profiled
+        @mb.profiled
         def scaled(self, x):
             return self.factor * x
 
-        @collector.profiled
+        @mb.profiled
         @staticmethod
         def plain(x):
             return x + 1
 
-        @collector.profiled
+        @mb.profiled
         @classmethod
         def of_class(cls, x):
             return cls.factor + x
 
         @property
-        @collector.profiled
+        @mb.profiled
         def value(self):
             return 7
 
@@ -157,7 +157,7 @@ def test_two_functions_of_one_name_are_two():
 
 
 def test_a_cancelled_coroutine_ends_its_call(active):
-    @collector.profiled
+    @mb.profiled
     async def never():
         await asyncio.sleep(60)
 
@@ -173,7 +173,7 @@ def test_a_cancelled_coroutine_ends_its_call(active):
 
 
 def test_a_generator_lasts_from_its_first_item_to_its_end(active):
-    @collector.profiled
+    @mb.profiled
     def items(n):
         got = []
         for index in range(n):
@@ -192,7 +192,7 @@ def test_a_generator_lasts_from_its_first_item_to_its_end(active):
 
 
 def test_a_generator_that_nobody_exhausts_ends_without_an_error(active):
-    @collector.profiled
+    @mb.profiled
     def endless():
         while True:
             yield 1
@@ -205,12 +205,12 @@ def test_a_generator_that_nobody_exhausts_ends_without_an_error(active):
 
 
 def test_a_span_with_memory_is_a_call_and_without_it_is_none(active):
-    with collector.span("eval", memory=True):
+    with mb.span("eval", memory=True):
         pass
-    with collector.span("only time"):
+    with mb.span("only time"):
         pass
 
-    @collector.span("decorated", memory=True)
+    @mb.span("decorated", memory=True)
     def decorated():
         return 1
 
@@ -229,19 +229,19 @@ def test_a_span_with_memory_is_a_call_and_without_it_is_none(active):
 def test_without_a_live_recorder_everything_runs_straight_through():
     assert lifecycle.newest() is None
 
-    @collector.profiled
+    @mb.profiled
     def plain(x):
         return x
 
-    @collector.profiled
+    @mb.profiled
     async def later(x):
         return x
 
-    @collector.profiled
+    @mb.profiled
     def items():
         yield 1
 
-    @collector.profiled
+    @mb.profiled
     async def stream():
         yield 1
 
@@ -257,7 +257,7 @@ def test_without_a_live_recorder_everything_runs_straight_through():
 
 
 def test_the_recorder_is_looked_up_at_each_call(active):
-    @collector.profiled
+    @mb.profiled
     def function():
         return threading.get_ident()
 

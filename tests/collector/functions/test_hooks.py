@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from collector.config.sections import HooksConfig
-from collector.config.values import zero_attributes
-from collector.core.source import Unavailable
-from collector.format.memory import NPP_ATTRS, RSS_ATTRS
-from collector.functions import module_watch
-from collector.functions.hooks_kind import HooksKind
-from collector.functions.module_watch import ModuleWatch
-from collector.sources.host.rss import open_sizes
+from memboard.collector.config.sections import HooksConfig
+from memboard.collector.config.values import zero_attributes
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
+from memboard.collector.functions import module_watch
+from memboard.collector.functions.hooks_kind import HooksKind
+from memboard.collector.functions.module_watch import ModuleWatch
+from memboard.collector.sources.host.rss import open_sizes
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import KeptSink, call
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from collector.functions.forward_log import OUTSIDE, ForwardLog
-from collector.functions.module_watch import ModuleWatch
+from memboard.collector.functions.forward_log import OUTSIDE, ForwardLog
+from memboard.collector.functions.module_watch import ModuleWatch
 from tests import programs
 from tests.collector.functions.models import batch, mlp
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-import collector
-from collector.format.memory import STATES
+import memboard as mb
+from memboard.collector.format.memory import STATES
 from tests.collector.functions.models import Trainer, batch, mlp, record, run
 from tests.collector.recordings import read_only_file
 
@@ -108,7 +108,7 @@ def test_spans_and_the_newest_recorder(tmp_path):
     with record(tmp_path / "run", schedule={"warmup": 0}) as rec:
         with rec.span("eval", memory=True):
             pass
-        with collector.span("any", memory=True):
+        with mb.span("any", memory=True):
             pass
         with rec.span("time alone"):
             pass
@@ -125,7 +125,7 @@ def test_spans_and_the_newest_recorder(tmp_path):
 def test_one_reading_of_the_process_stands_for_the_boundary_of_two_steps(tmp_path):
     mib = 2**20
 
-    @collector.profiled
+    @mb.profiled
     def grow():
         return torch.ones(64 * mib, dtype=torch.uint8)
 
@@ -258,7 +258,7 @@ def test_together_each_kind_has_the_figures_it_has_alone(tmp_path):
 
 def test_all_optimizers_reach_the_kinds(tmp_path, monkeypatch):
     """MemProfiler passes the first one alone."""
-    from collector.functions.windows import Windows
+    from memboard.collector.functions.windows import Windows
 
     told = []
     monkeypatch.setattr(

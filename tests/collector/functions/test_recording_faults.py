@@ -15,8 +15,8 @@ import pytest
 import torch
 import yaml
 
-import collector
-from collector.format.memory import CATEGORIES
+import memboard as mb
+from memboard.collector.format.memory import CATEGORIES
 from tests.collector.functions.models import (
     Trainer,
     batch,
@@ -104,7 +104,7 @@ def test_an_exception_in_step_4_leaves_steps_1_to_3_and_the_partial_4(tmp_path):
 
 
 def test_an_exception_inside_a_function_ends_its_call(tmp_path):
-    @collector.profiled("fails")
+    @mb.profiled("fails")
     def fails():
         raise KeyError("mine")
 
@@ -248,12 +248,12 @@ def test_a_dataloader_worker_forked_in_a_window_is_harmless(tmp_path):
 def test_switched_off_nothing_is_imported_or_counted(tmp_path):
     code = (
         "import sys, collector\n"
-        "@collector.profiled\n"
+        "@mb.profiled\n"
         "def f(): return 1\n"
         "f()\n"
-        "with collector.record(sys.argv[1], functions=False, scalars=False) as rec:\n"
+        "with mb.record(sys.argv[1], functions=False, scalars=False) as rec:\n"
         "    for _ in range(3): f(); rec.step()\n"
-        "ours = [m for m in sys.modules if m.startswith('collector.functions.')]\n"
+        "ours = [m for m in sys.modules if m.startswith('memboard.collector.functions.')]\n"
         "heavy = {'hooks_kind', 'snaps', 'activations', 'module_watch'}\n"
         "assert not heavy & {m.rpartition('.')[2] for m in ours}, ours\n"
     )
@@ -269,7 +269,7 @@ def test_switched_off_nothing_is_imported_or_counted(tmp_path):
 
 
 def test_a_recorder_that_is_off_takes_the_same_calls():
-    rec = collector.record("unused", enabled=False)
+    rec = mb.record("unused", enabled=False)
     with rec.span("eval", memory=True):
         pass
     assert rec.span("f", memory=True)(len) is len
@@ -301,5 +301,5 @@ def count_outputs(module, inputs, outputs):
 
 
 def test_a_hook_that_does_not_import_is_refused_before_training(tmp_path):
-    with pytest.raises(collector.ConfigError, match=r"hooks\.pre_forward"):
+    with pytest.raises(mb.ConfigError, match=r"hooks\.pre_forward"):
         record(tmp_path / "run", hooks={"pre_forward": ["no_such_package.hook"]})

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
-from collector.functions import saved_tensors
+from memboard.collector.functions import saved_tensors
 from tests.collector.functions.models import batch, mlp
 from tests.collector.functions.sinks import Counting, rows
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 
-from collector.config.values import unchanged
-from collector.core.source import Unavailable
-from collector.functions import saved_tensors
-from collector.hooks import saved_tensors as saved_hooks
+from memboard.collector.config.values import unchanged
+from memboard.collector.core.source import Unavailable
+from memboard.collector.functions import saved_tensors
+from memboard.collector.hooks import saved_tensors as saved_hooks
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import Counting, call
 
@@ -309,7 +309,7 @@ def test_functions_that_change_nothing_make_no_cycle():
         y = torch.ones(3, requires_grad=True).exp()
         alive.append(weakref.ref(y.untyped_storage()))
 
-    functions = ("collector.config.values.unchanged", unchanged)
+    functions = ("memboard.collector.config.values.unchanged", unchanged)
     Counting(functions=functions)(work)
     assert alive[0]() is None
 

@@ -6,7 +6,7 @@ import logging
 
 import torch
 
-import collector
+import memboard as mb
 from tests.collector.functions.models import Trainer, record
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
@@ -18,12 +18,12 @@ def told(caplog, words):
 
 
 def test_a_name_of_which_no_call_was_seen_is_told_at_the_end(tmp_path, caplog):
-    @collector.profiled
+    @mb.profiled
     def training_step():
         return 1
 
     functions = {"default": ["trainign_step", "training_step"], "device": ["eval"]}
-    with collector.record(tmp_path / "run", **{**ON, "functions": functions}) as rec:
+    with mb.record(tmp_path / "run", **{**ON, "functions": functions}) as rec:
         for _ in range(2):
             training_step()
             rec.step()
@@ -38,14 +38,14 @@ def test_a_name_of_which_no_call_was_seen_is_told_at_the_end(tmp_path, caplog):
 
 def test_a_name_that_its_module_does_not_have_is_told_at_once(tmp_path, caplog):
     functions = {"default": ["collections.abc.nonsense", "no_such_module.train"]}
-    with collector.record(tmp_path / "run", **{**ON, "functions": functions}):
+    with mb.record(tmp_path / "run", **{**ON, "functions": functions}):
         (words,) = told(caplog, "the module")
         assert "the module collections.abc has no 'nonsense'" in words
 
 
 def test_functions_that_are_switched_off_miss_nothing(tmp_path, caplog):
     functions = {"enabled": False, "default": ["nonsense"]}
-    with collector.record(tmp_path / "run", **{**ON, "functions": functions}):
+    with mb.record(tmp_path / "run", **{**ON, "functions": functions}):
         pass
     assert not told(caplog, "nonsense")
 
@@ -55,7 +55,7 @@ def test_modules_without_an_optimizer_say_what_is_missing(tmp_path, caplog):
     settings = {**ON, "functions": True, "modules": True, "hooks": False}
     with (
         caplog.at_level(logging.WARNING),
-        collector.record(tmp_path / "run", model=model, **settings) as rec,
+        mb.record(tmp_path / "run", model=model, **settings) as rec,
     ):
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
@@ -70,7 +70,7 @@ def test_modules_with_an_optimizer_miss_nothing(tmp_path, caplog):
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), momentum=0.9)
     settings = {**ON, "functions": True, "modules": True, "hooks": False}
-    with collector.record(tmp_path / "run", model=model, **settings) as rec:
+    with mb.record(tmp_path / "run", model=model, **settings) as rec:
         for _ in range(2):
             model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
@@ -85,7 +85,7 @@ def test_modules_without_a_model_are_told_once_while_there_is_time(tmp_path, cap
             rec.step()
     (told,) = [r.getMessage() for r in caplog.records]
     assert "modules is switched on, and nothing of it is recorded" in told
-    assert "collector.record(model=...)" in told
+    assert "mb.record(model=...)" in told
 
 
 def test_a_model_that_comes_before_the_first_collected_call_is_in_time(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from collector.config.schedule import Cycles
-from collector.core import guard
-from collector.core.source import Unavailable
-from collector.functions.windows import MAX_FUNCTIONS
+from memboard.collector.config.schedule import Cycles
+from memboard.collector.core import guard
+from memboard.collector.core.source import Unavailable
+from memboard.collector.functions.windows import MAX_FUNCTIONS
 from tests.collector.functions.sinks import Setup
 
 # Numbers.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from types import SimpleNamespace
 
-from collector.history.allocator import Allocator
+from memboard.collector.history.allocator import Allocator
 from tests.made_snapshots import block, event, segment
 from tests.pinned import PinnedMemory
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.core.source import Unavailable
-from collector.history.allocator import Allocator, find_allocator
+from memboard.collector.core.source import Unavailable
+from memboard.collector.history.allocator import Allocator, find_allocator
 from tests.collector.history.fakes import FakeTorch
 
 
@@ -94,8 +94,8 @@ def test_this_torch_without_an_accelerator_is_unavailable():
 
 def test_an_accelerator_whose_torch_keeps_no_history_is_unavailable(monkeypatch):
     torch = pytest.importorskip("torch")
-    from collector.history import allocator
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.history import allocator
+    from memboard.collector.sources.device.accelerator import Device
 
     class Backend:
         type = "mps"
@@ -109,8 +109,8 @@ def test_an_accelerator_whose_torch_keeps_no_history_is_unavailable(monkeypatch)
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
 def test_this_torch_has_what_our_advice_says_of_its_version(monkeypatch, kind):
     torch = pytest.importorskip("torch")
-    from collector.history import allocator
-    from collector.sources.device.accelerator import Device
+    from memboard.collector.history import allocator
+    from memboard.collector.sources.device.accelerator import Device
 
     backend = type("Backend", (), {"type": kind, "in_use": lambda self: False})()
     monkeypatch.setattr(allocator, "find_device", lambda *_, **__: Device(backend, 0))

@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from collector.config.sections import HistoryConfig
-from collector.core.calls import Call
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots.tags import annotation_data
-from collector.history.kind import History
-from collector.history.recording import Recording
+from memboard.collector.config.sections import HistoryConfig
+from memboard.collector.core.calls import Call
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots.tags import annotation_data
+from memboard.collector.history.kind import History
+from memboard.collector.history.recording import Recording
 from tests.collector.history.fakes import FakeSink, FakeTorch
 
 torch = pytest.importorskip("torch")

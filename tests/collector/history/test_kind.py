@@ -6,17 +6,17 @@ import types
 
 import pytest
 
-from collector.config.sections import HistoryConfig
-from collector.core.calls import Call
-from collector.format.capture import decode_body, encode_body
-from collector.format.snapshots import rebuilt
-from collector.format.snapshots.tags import tag_data
-from collector.history import captures as keeping
-from collector.history import kind
-from collector.history.captures import keep_last, later_tables
-from collector.history.kind import History
-from collector.history.recording import Recording
-from tb_plugin.cli.export.contents import pickle_name
+from memboard.collector.config.sections import HistoryConfig
+from memboard.collector.core.calls import Call
+from memboard.collector.format.capture import decode_body, encode_body
+from memboard.collector.format.snapshots import rebuilt
+from memboard.collector.format.snapshots.tags import tag_data
+from memboard.collector.history import captures as keeping
+from memboard.collector.history import kind
+from memboard.collector.history.captures import keep_last, later_tables
+from memboard.collector.history.kind import History
+from memboard.collector.history.recording import Recording
+from memboard.tb_plugin.cli.export.contents import pickle_name
 from tests.collector.history.fakes import FakeSink, FakeTorch
 
 

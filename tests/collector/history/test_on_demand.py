@@ -6,12 +6,12 @@ import copy
 
 import pytest
 
-import collector
-from collector.core.warn_once import logger
-from collector.format.snapshots import rebuilt
-from collector.history import allocator as seam
-from collector.history import kind
-from collector.recorder import inert_recorder
+import memboard as mb
+from memboard.collector.core.warn_once import logger
+from memboard.collector.format.snapshots import rebuilt
+from memboard.collector.history import allocator as seam
+from memboard.collector.history import kind
+from memboard.collector.recorder import inert_recorder
 from tests.collector.history.fakes import FakeTorch
 from tests.collector.recordings import read
 
@@ -25,7 +25,7 @@ def torch(monkeypatch, tmp_path):
 
 
 def test_a_snapshot_reaches_the_file_under_its_name(tmp_path, torch):
-    with collector.record(tmp_path) as rec:
+    with mb.record(tmp_path) as rec:
         rec.step()
         torch.alloc(4096)
         expected = copy.deepcopy(torch.snapshot())
@@ -44,7 +44,7 @@ def test_a_snapshot_reaches_the_file_under_its_name(tmp_path, torch):
 
 def test_with_history_on_the_windows_own_kind_takes_it(tmp_path, torch):
     settings = {"enabled": True, "max_entries": 50}
-    with collector.record(tmp_path, history=settings) as rec:
+    with mb.record(tmp_path, history=settings) as rec:
         rec.step()  # one step of warmup, which is when recording begins
         torch.alloc(4096)
         assert rec.snapshot("here")
@@ -68,7 +68,7 @@ def test_without_an_accelerator_it_says_why_once(tmp_path, caplog, monkeypatch):
 
     monkeypatch.setattr(kind, "find_allocator", missing)
     logger.propagate = True
-    with collector.record(tmp_path) as rec:
+    with mb.record(tmp_path) as rec:
         assert not rec.snapshot("a")
         assert not rec.snapshot("b")
     notes = [n for n in read(rec.path).notes_of("source") if n["name"] == "history"]
@@ -82,7 +82,7 @@ def test_a_torch_that_raises_costs_only_the_snapshot(
     tmp_path, torch, caplog, monkeypatch
 ):
     logger.propagate = True
-    with collector.record(tmp_path) as rec:
+    with mb.record(tmp_path) as rec:
         broken = torch.allocator(snapshot=lambda: 1 / 0, device_type="broken test")
         monkeypatch.setattr(kind, "find_allocator", lambda _: broken)
         assert not rec.snapshot("a")
@@ -93,7 +93,7 @@ def test_a_torch_that_raises_costs_only_the_snapshot(
 
 def test_a_recorder_that_is_off_or_closed_takes_none(tmp_path, torch):
     assert inert_recorder().snapshot("x") is False
-    with collector.record(tmp_path) as rec:
+    with mb.record(tmp_path) as rec:
         pass
     assert rec.snapshot("x") is False
     assert torch.num_snapshots == 0

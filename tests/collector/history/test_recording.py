@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from collector.history.recording import Recording, shared
+from memboard.collector.history.recording import Recording, shared
 from tests.collector.history.fakes import FakeTorch
 
 OURS = {"max_entries": 100, "stacks": "python"}

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from collector.format.memory import CATEGORIES  # noqa: E402
-from collector.history import tensors as module  # noqa: E402
-from collector.history.tensors import TensorMap  # noqa: E402
+from memboard.collector.format.memory import CATEGORIES  # noqa: E402
+from memboard.collector.history import tensors as module  # noqa: E402
+from memboard.collector.history.tensors import TensorMap  # noqa: E402
 
 
 def trained(model):
@@ -194,7 +194,7 @@ def test_what_others_know_comes_last_and_under_its_own_name():
 
 
 def test_saved_tensors_and_tracked_storages_are_known_inside_a_call(tmp_path):
-    import collector
+    import memboard as mb
 
     class Model(torch.nn.Module):
         def __init__(self):
@@ -206,7 +206,7 @@ def test_saved_tensors_and_tracked_storages_are_known_inside_a_call(tmp_path):
 
     model = Model()
     settings = {"modules": True, "schedule": {"warmup": 0}, "oom": False}
-    with collector.record(tmp_path, model=model, **settings) as rec:
+    with mb.record(tmp_path, model=model, **settings) as rec:
         x = torch.randn(4, 8)
         out = model(x)
         known = {

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from collector.hooks.modules import ModuleHooks
+from memboard.collector.hooks.modules import ModuleHooks
 
 DICTIONARIES = (
     "_forward_pre_hooks",

@@ -141,4 +141,6 @@ def install(monkeypatch: Any) -> None:
     composer = types.ModuleType("composer")
     composer.Callback = Callback  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "composer", composer)
-    monkeypatch.delitem(sys.modules, "collector.integrations.composer", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "memboard.collector.integrations.composer", raising=False
+    )

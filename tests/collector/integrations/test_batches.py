@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.integrations.batches import sizes_of
+from memboard.collector.integrations.batches import sizes_of
 
 
 class Tensor:

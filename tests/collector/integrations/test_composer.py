@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import collector
-from collector.core.warn_once import logger
-from collector.errors import ConfigError
-from collector.steps.spans.log import STATES
+import memboard as mb
+from memboard.collector.core.warn_once import logger
+from memboard.collector.errors import ConfigError
+from memboard.collector.steps.spans.log import STATES
 from tests.collector.integrations import composer_standin as standin
 from tests.collector.recordings import rank_files, read, read_only_file
 from tests.collector.steps.test_span_log import named, spans_of
@@ -24,8 +24,8 @@ from tests.collector.steps.test_span_log import named, spans_of
 def module(monkeypatch, tmp_path):
     standin.install(monkeypatch)
     monkeypatch.chdir(tmp_path)
-    yield importlib.import_module("collector.integrations.composer")
-    sys.modules.pop("collector.integrations.composer")
+    yield importlib.import_module("memboard.collector.integrations.composer")
+    sys.modules.pop("memboard.collector.integrations.composer")
 
 
 def trainer(callback, **given):
@@ -55,7 +55,7 @@ def test_a_fit_with_its_phases_epochs_steps_and_sizes(module):
     assert [n["type"] for n in found.notes_of("optimizer")] == ["SGD", "AdamW"]
     assert found.notes_of("model")[0]["type"] == "Linear"
     assert found.close.how == "closed"
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_it_records_beside_composers_own_tensorboard_logs(module, tmp_path):
@@ -127,9 +127,11 @@ def test_no_failure_reaches_the_trainer(module, tmp_path, caplog, monkeypatch):
 
 def test_without_composer_the_import_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "composer", None)
-    monkeypatch.delitem(sys.modules, "collector.integrations.composer", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "memboard.collector.integrations.composer", raising=False
+    )
     with pytest.raises(ImportError, match="pip install mosaicml"):
-        importlib.import_module("collector.integrations.composer")
+        importlib.import_module("memboard.collector.integrations.composer")
 
 
 ALWAYS = {"warmup": 0, "active": 0}
@@ -193,7 +195,7 @@ def test_a_step_that_saves_has_its_events_too(module, tmp_path):
 
 
 def test_events_are_named_without_when_they_are():
-    from collector.integrations.events import canonical
+    from memboard.collector.integrations.events import canonical
 
     assert canonical("epoch_start") == ("epoch", True)
     assert canonical("epoch_end") == ("epoch", False)

@@ -17,10 +17,10 @@ pl = pytest.importorskip("lightning.pytorch")
 
 import torch  # noqa: E402
 
-import collector  # noqa: E402
-from collector.core.warn_once import logger  # noqa: E402
-from collector.errors import ConfigError  # noqa: E402
-from collector.integrations.lightning import MemBoardCallback  # noqa: E402
+import memboard as mb  # noqa: E402
+from memboard.collector.core.warn_once import logger  # noqa: E402
+from memboard.collector.errors import ConfigError  # noqa: E402
+from memboard.collector.integrations.lightning import MemBoardCallback  # noqa: E402
 from tests.collector.integrations.models import (  # noqa: E402
     Regression,
     TwoOptimizers,
@@ -67,7 +67,7 @@ def test_a_fit_with_its_phases_epochs_steps_and_sizes(tmp_path):
     assert found.notes_of("model")[0]["type"] == "Regression"
     assert [n["type"] for n in found.notes_of("optimizer")] == ["SGD"]
     assert found.close.how == "closed"
-    assert collector.active() is None
+    assert mb.active() is None
     # The implicit function covers the whole step, not only its forward.
     assert found.snaps("step") == ["step.2.start", "step.2.end"]
 
@@ -161,7 +161,7 @@ def test_no_failure_reaches_the_trainer(tmp_path, caplog, monkeypatch):
     caplog.clear()
     broken = MemBoardCallback()
     monkeypatch.setattr(
-        "collector.integrations.lightning.sizes_of", lambda batch: 1 / 0
+        "memboard.collector.integrations.lightning.sizes_of", lambda batch: 1 / 0
     )
     run = trainer(tmp_path, broken, max_epochs=1)
     run.fit(Regression(), batches(3), batches(2))
@@ -197,7 +197,7 @@ def test_copies_have_the_settings_and_no_recording(tmp_path):
     assert len(rank_files(tmp_path)) == 3
     with callback:
         pass
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_the_recorder_is_there_for_marks_and_spans(tmp_path):
@@ -218,7 +218,7 @@ RANKS = """
 import logging, sys, warnings
 warnings.simplefilter("ignore")
 import lightning.pytorch as pl
-from collector.integrations.lightning import MemBoardCallback
+from memboard.collector.integrations.lightning import MemBoardCallback
 from tests.collector.integrations.models import Regression, batches
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 pl.Trainer(
@@ -323,7 +323,7 @@ def test_fit_and_epoch_are_there_whatever_the_schedule_and_after_an_error(tmp_pa
 
 
 def test_actions_have_the_names_that_composer_gives_them():
-    from collector.integrations.lightning import _span_of
+    from memboard.collector.integrations.lightning import _span_of
 
     key = "[Callback]ModelCheckpoint{'monitor': 'a.b', 'mode': 'min'}.on_train_start"
     assert _span_of(key) == (

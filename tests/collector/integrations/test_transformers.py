@@ -16,11 +16,11 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import Dataset  # noqa: E402
 
-import collector  # noqa: E402
-from collector.core.warn_once import logger  # noqa: E402
-from collector.errors import ConfigError  # noqa: E402
-from collector.integrations import transformers as module  # noqa: E402
-from collector.integrations.transformers import MemBoardCallback  # noqa: E402
+import memboard as mb  # noqa: E402
+from memboard.collector.core.warn_once import logger  # noqa: E402
+from memboard.collector.errors import ConfigError  # noqa: E402
+from memboard.collector.integrations import transformers as module  # noqa: E402
+from memboard.collector.integrations.transformers import MemBoardCallback  # noqa: E402
 from tests.collector.recordings import rank_files, read, read_only_file  # noqa: E402
 from tests.collector.steps.test_span_log import spans_of  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_a_training_with_its_epochs_steps_and_tokens(tmp_path):
     assert [n["type"] for n in found.notes_of("optimizer")] == ["AdamW"]
     assert found.close.how == "closed"
     assert found.snaps("step") == ["step.2.start", "step.2.end"]
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_a_step_is_an_optimizer_step_with_all_its_batches(tmp_path):
@@ -133,7 +133,7 @@ def test_evaluation_and_prediction_by_themselves(tmp_path):
     assert first.steps("val") == [0, 1]  # when the first batch began is not known
     assert second.steps("predict") == [0, 1, 2]
     assert first.close.how == second.close.how == "closed"
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_an_exception_is_recorded_where_the_callback_is_a_context(tmp_path):
@@ -155,7 +155,7 @@ def test_a_caught_exception_costs_the_next_training_nothing(tmp_path):
     first, second = (read(path) for path in rank_files(tmp_path / "runs" / "memory"))
     assert first.steps() == [1]
     assert second.steps() == list(range(1, 9))
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_resumed_training_goes_on_in_number(tmp_path):

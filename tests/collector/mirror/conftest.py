@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from collector.config.sections import RemoteConfig
-from collector.core.rank import Identity
-from collector.core.warn_once import WarnOnce
-from collector.mirror.mirror import Mirror
+from memboard.collector.config.sections import RemoteConfig
+from memboard.collector.core.rank import Identity
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.mirror.mirror import Mirror
 
 STEM = "rank00003-20261120T101530123-1f2e3d4c"
 
@@ -86,7 +86,7 @@ def files_in(folder) -> dict[str, bytes]:
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.RETRY_SECONDS", 0.1)
     run_dir = tmp_path / "exp1"
     (run_dir / "plugins" / "memboard").mkdir(parents=True)
     return Bench(run_dir)

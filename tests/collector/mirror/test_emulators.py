@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import fsspec
 import pytest
 
-import collector
-from tb_plugin.cli import main
+import memboard as mb
+from memboard.tb_plugin.cli import main
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Emulator(NamedTuple):
 
 @pytest.fixture(params=["azure", "google"])
 def emulator(request, tmp_path, monkeypatch) -> Iterator[Emulator]:
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("memboard.collector.engine.SEGMENT_SECONDS", 0.3)
     monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -113,7 +113,7 @@ def test_a_training_goes_there_and_opens_from_there(emulator, tmp_path, capsys):
         "close_seconds": 60.0,
     }
     config = {**ONLY_STEPS, "remote": remote}
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         for step in range(80):
             rec.step(step)
             time.sleep(0.01)

@@ -11,8 +11,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from collector.mirror.mirror import Mirror
-from collector.mirror.store import Store
+from memboard.collector.mirror.mirror import Mirror
+from memboard.collector.mirror.store import Store
 from tests.collector.mirror.conftest import files_in, who
 from tests.collector.recordings import wait_until
 
@@ -63,7 +63,7 @@ def test_a_kind_that_is_null_stays_here(bench, there):
 
 
 def test_without_a_url_there_is_no_mirror(bench):
-    from collector.config.sections import RemoteConfig
+    from memboard.collector.config.sections import RemoteConfig
 
     nobody = {"identify": who, "stem": lambda: bench.stem, "warn_once": bench.warn_once}
     mirror = Mirror(RemoteConfig(), bench.run_dir, **nobody)
@@ -177,10 +177,12 @@ def test_what_is_refused_is_tried_again_and_arrives_once(
 
 def test_a_store_that_is_away_is_not_hammered(bench, there, monkeypatch):
     # However slow this machine is, the pause is not over before the end.
-    monkeypatch.setattr("collector.mirror.uploads._FIRST_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(
+        "memboard.collector.mirror.uploads._FIRST_PAUSE_SECONDS", 3600.0
+    )
     refusing = Refusing(monkeypatch, ConnectionError("connection refused"))
-    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 3600.0)
-    monkeypatch.setattr("collector.mirror.uploads.CONCURRENCY", 4)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.CONCURRENCY", 4)
     mirror = bench.mirror(f"file://{there}", close_seconds=0)
     for number in range(50):
         mirror.put("events", bench.segment(number))
@@ -250,7 +252,7 @@ def test_files_of_a_killed_process_go_once_nobody_can_write_to_them(
     bench.stem = bench.stem.replace("2026", "2027")
     bench.mirror(f"file://{there}").close()
     assert {path.name for path in there.rglob("*.events")} == {finished.name}
-    monkeypatch.setattr("collector.mirror.leftovers.QUIET_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.collector.mirror.leftovers.QUIET_SECONDS", -1.0)
     bench.mirror(f"file://{there}").close()
     assert {path.name for path in there.rglob("*.events")} == {
         finished.name,
@@ -272,8 +274,8 @@ def test_a_local_file_that_is_gone_is_told_and_holds_nobody_up(bench, there, cap
 
 def test_a_full_queue_leaves_files_here_and_says_so(bench, there, monkeypatch, caplog):
     Refusing(monkeypatch, ConnectionError("away"))
-    monkeypatch.setattr("collector.mirror.mirror.QUEUE_FILES", 2)
-    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 60.0)
+    monkeypatch.setattr("memboard.collector.mirror.mirror.QUEUE_FILES", 2)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.RETRY_SECONDS", 60.0)
     mirror = bench.mirror(f"file://{there}", close_seconds=0)
     answers = [mirror.put("traces", bench.file()) for _ in range(8)]
     mirror.close()

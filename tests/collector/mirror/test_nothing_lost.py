@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import collector
-from collector.config import load
-from collector.errors import ConfigError
-from collector.torch_profiler.kept import Kept
+import memboard as mb
+from memboard.collector.config import load
+from memboard.collector.errors import ConfigError
+from memboard.collector.torch_profiler.kept import Kept
 from tests.collector.mirror.conftest import Bench, files_in, who
 from tests.collector.mirror.faulty_store import FAULTS, FaultyStore
 from tests.collector.torch_profiler.training import needs_python_calls, steps, traces
@@ -35,7 +35,7 @@ NAMES = ("{rank}.{batch}.json", "{batch}.json", "same.json")
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
     for name in ("RETRY_SECONDS", "_FIRST_PAUSE_SECONDS", "_POLL_SECONDS"):
-        monkeypatch.setattr(f"collector.mirror.uploads.{name}", 0.001)
+        monkeypatch.setattr(f"memboard.collector.mirror.uploads.{name}", 0.001)
 
 
 def trained(bench, remote, keep, names, num_traces, *, beside):
@@ -100,7 +100,7 @@ def test_every_file_is_here_or_there(
     is_whole,
 ):
     whole = {"faulty"} if is_whole else set()
-    monkeypatch.setattr("collector.mirror.store._WHOLE_OBJECTS", whole)
+    monkeypatch.setattr("memboard.collector.mirror.store._WHOLE_OBJECTS", whole)
     remote = {"traces": template, "memory": memory, "prune": prune}
     FaultyStore.empty(faults)
     run_dir = tmp_path / "exp1"
@@ -118,7 +118,7 @@ def test_every_file_is_here_or_there(
 @pytest.mark.parametrize("keep", [0, 1])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_goes_here_was_read_back_from_there(bench, keep, fault, monkeypatch):
-    monkeypatch.setattr("collector.mirror.store._WHOLE_OBJECTS", {"faulty"})
+    monkeypatch.setattr("memboard.collector.mirror.store._WHOLE_OBJECTS", {"faulty"})
     FaultyStore.empty([fault] * 1000)
     wanted = trained(bench, {}, keep, "{batch}.json", 2, beside=False)
     num_there = sum(
@@ -150,7 +150,7 @@ def test_another_ranks_file_is_not_overwritten_where_that_one_may_be_gone(
 def test_memory_files_have_keys_of_their_own(tmp_path, keep):
     there = tmp_path / "there"
     there.mkdir()
-    with collector.record(
+    with mb.record(
         tmp_path / "exp",
         scalars=False,
         schedule={"wait": 0, "warmup": 1, "active": 1, "repeat": 2},

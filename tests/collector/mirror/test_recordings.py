@@ -10,10 +10,10 @@ import time
 import fsspec
 import pytest
 
-import collector
-from collector.afterwards.detached import MERGED_NAME
-from collector.errors import ConfigError
-from tb_plugin.cli.opening import read_whole, run_of_file
+import memboard as mb
+from memboard.collector.afterwards.detached import MERGED_NAME
+from memboard.collector.errors import ConfigError
+from memboard.tb_plugin.cli.opening import read_whole, run_of_file
 from tests.collector.mirror.conftest import files_in, who
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
@@ -30,10 +30,10 @@ def step_until(rec, condition, seconds=300.0) -> None:
 
 
 def test_a_recording_is_mirrored_as_it_goes(tmp_path, there, monkeypatch):
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.2)
+    monkeypatch.setattr("memboard.collector.engine.SEGMENT_SECONDS", 0.2)
     run_dir = tmp_path / "exp1"
     config = {**ONLY_STEPS, "remote": f"file://{there}/{{run_name}}"}
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         step_until(rec, lambda: list(there.rglob("*.0001.events")))
         copied = {path.name for path in there.rglob("*.events")}
         assert copied < {path.name for path in run_dir.rglob("*.events")}
@@ -48,11 +48,11 @@ def test_a_rank_that_turns_out_to_be_another_leaves_one_recording(
 ):
     """As where `init_process_group` comes long after the recording's start."""
     known = [who(rank=0, world_size=1, settled=False)]
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.1)
-    monkeypatch.setattr("collector.engine.identify", lambda _config: known[0])
+    monkeypatch.setattr("memboard.collector.engine.SEGMENT_SECONDS", 0.1)
+    monkeypatch.setattr("memboard.collector.engine.identify", lambda _config: known[0])
     run_dir = tmp_path / "exp1"
     config = {**ONLY_STEPS, "remote": f"file://{there}/{{run_name}}"}
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         step_until(rec, lambda: list(there.rglob("rank00000*.0001.events")))
         known[0] = who(rank=3)
         step_until(rec, lambda: list(there.rglob("rank00003*.events")))
@@ -66,7 +66,7 @@ def test_the_merged_trace_follows_when_it_is_made(tmp_path, there):
     """A process of its own makes it after the end, and takes it to the mirror."""
     config = {**ONLY_STEPS, "spans": True, "merge_on_close": True}
     config["remote"] = f"file://{there}"
-    with collector.record(tmp_path / "exp1", config=config) as rec:
+    with mb.record(tmp_path / "exp1", config=config) as rec:
         for _ in range(3):
             with rec.span("work"):
                 rec.step()
@@ -87,14 +87,14 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
         lying = sorted(path.suffix for path in there.rglob("*") if path.is_file())
         asked.append((module, arguments, json.loads(task), lying))
 
-    monkeypatch.setattr("collector.afterwards.detached.start", start)
+    monkeypatch.setattr("memboard.collector.afterwards.detached.start", start)
     config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
-    with collector.record(tmp_path / "exp1", config=config) as rec:
+    with mb.record(tmp_path / "exp1", config=config) as rec:
         rec.step()
     run_dir = tmp_path / "exp1"
     ((module, arguments, task, lying),) = asked
-    assert module == "collector.mirror.finishing"
-    assert arguments[:3] == ["tb_plugin.cli", "merge", str(run_dir)]
+    assert module == "memboard.collector.mirror.finishing"
+    assert arguments[:3] == ["memboard.tb_plugin.cli", "merge", str(run_dir)]
     assert task["seconds"] == 30
     assert ".events" in lying
     (listed,) = run_dir.rglob("*.waiting.json")
@@ -106,14 +106,14 @@ def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, ther
     """The container ended between merging and uploading."""
     run_dir = tmp_path / "exp1"
     config = {**ONLY_STEPS, "remote": f"file://{there}"}
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         rec.step()
     stem = rec.path.name.split(".")[0]
     job = {"kind": "merged", "path": MERGED_NAME, "key": MERGED_NAME}
     listed = rec.path.with_name(f"{stem}.waiting.json")
     listed.write_text(json.dumps([{**job, "url": f"file://{there}"}]))
     (run_dir / MERGED_NAME).write_bytes(b"merged")
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         rec.step()
         wait_until((there / MERGED_NAME).exists)
     assert (there / MERGED_NAME).read_bytes() == b"merged"
@@ -125,7 +125,7 @@ def test_merging_that_fails_leaves_nothing_to_upload_and_the_log_says_why(
 ):
     config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
     run_dir = tmp_path / "exp1"
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         rec.step()
         rec.flush(60)
         (run_dir / MERGED_NAME).mkdir()  # nothing can be written there
@@ -137,19 +137,19 @@ def test_merging_that_fails_leaves_nothing_to_upload_and_the_log_says_why(
 
 def test_what_its_package_lacks_is_said_before_training(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="fsspec does not know"):
-        collector.record(tmp_path, config={"remote": "nonsense://a"})
+        mb.record(tmp_path, config={"remote": "nonsense://a"})
 
     def lacking(_protocol):
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", lacking)
     with pytest.raises(ConfigError, match=r"Install memboard\[s3\]"):
-        collector.record(tmp_path, config={"remote": "s3://a"})
+        mb.record(tmp_path, config={"remote": "s3://a"})
 
 
 def test_nothing_of_fsspec_is_loaded_without_a_mirror():
     code = (
-        "import sys, collector.engine, collector.mirror.mirror;"
+        "import sys, memboard.collector.engine, memboard.collector.mirror.mirror;"
         "print([m for m in sys.modules if m.split('.')[0] in ('fsspec', 's3fs')])"
     )
     done = subprocess.run(

@@ -16,13 +16,13 @@ import pytest
 pytest.importorskip("s3fs", reason="s3fs is not installed")
 pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
-import collector
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.cli import main
-from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
-from tb_plugin.index.logdirs import Logdir
-from tb_plugin.index.store import Store
+import memboard as mb
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.formats.recording.series import SeriesKey, SeriesReader
+from memboard.tb_plugin.index.logdirs import Logdir
+from memboard.tb_plugin.index.store import Store
 from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def s3(monkeypatch):
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
-    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("memboard.collector.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.RETRY_SECONDS", 0.5)
     server = S3()
     server.client().mkdir("bucket")
     yield server
@@ -56,7 +56,7 @@ def train(run_dir, config, *, steps=80, until=lambda: True, segments=0) -> int:
 
     `segments`: so many are to be finished before the end.
     """
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         deadline = time.monotonic() + 300
         for step in itertools.count():
             numbers = [int(p.suffixes[-2][1:]) for p in run_dir.rglob("*.events")]
@@ -203,7 +203,7 @@ def test_a_server_that_is_gone_at_the_end_holds_the_job_up_for_a_bounded_time(
     s3, tmp_path, caplog
 ):
     run_dir = tmp_path / "exp1"
-    rec = collector.record(run_dir, config=config_for(s3, close_seconds=1.5))
+    rec = mb.record(run_dir, config=config_for(s3, close_seconds=1.5))
     num_steps = 0
     deadline = time.monotonic() + 300
     while num_steps < 60 or not rec._session.engine.remote._uploads.copied:
@@ -242,9 +242,9 @@ def test_two_ranks_share_one_mirror(s3, tmp_path):
 PROGRAM = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector, collector.engine
-collector.engine.SEGMENT_SECONDS = 0.3
-rec = collector.record(sys.argv[2], config=json.loads(sys.argv[3]))
+import memboard as mb, memboard.collector.engine
+memboard.collector.engine.SEGMENT_SECONDS = 0.3
+rec = mb.record(sys.argv[2], config=json.loads(sys.argv[3]))
 print("ready", flush=True)
 for step in range(int(sys.argv[4])):
     rec.step(step)
@@ -271,7 +271,7 @@ def test_a_program_that_just_ends_leaves_a_whole_mirror(s3, tmp_path):
 
 
 def test_after_a_kill_the_next_start_uploads_the_rest(s3, tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.mirror.leftovers.QUIET_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.collector.mirror.leftovers.QUIET_SECONDS", -1.0)
     run_dir = tmp_path / "logs" / "exp1"
     with subprocess.Popen(
         program(run_dir, config_for(s3), 10_000), stdout=subprocess.PIPE

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config import load
-from collector.config.templates import filled, key_of
-from collector.errors import ConfigError
+from memboard.collector.config import load
+from memboard.collector.config.templates import filled, key_of
+from memboard.collector.errors import ConfigError
 
 VALUES = {"rank": 3, "name": "a.json", "path": "plugins/a.json", "epoch": None}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from collector.config.sections import ModulesConfig
-from collector.core.calls import Call
-from collector.modules.kind import ModulesKind
+from memboard.collector.config.sections import ModulesConfig
+from memboard.collector.core.calls import Call
+from memboard.collector.modules.kind import ModulesKind
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.memory import CATEGORIES, STATES
 
 FSDP_CATEGORIES = {
     "sharded_param": "Sharded Param",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from collector.format.memory import CATEGORIES
+from memboard.collector.format.memory import CATEGORIES
 from tests.virtual import gradient_hooks
 
 MODELS = (

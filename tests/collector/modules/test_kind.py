@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from collector.core.calls import Call
-from collector.core.source import Unavailable
-from collector.errors import ConfigError
-from collector.modules.session import CUDA_ROUNDING_BYTES, rounding_bytes
-from collector.modules.tree import find_root
+from memboard.collector.core.calls import Call
+from memboard.collector.core.source import Unavailable
+from memboard.collector.errors import ConfigError
+from memboard.collector.modules.session import CUDA_ROUNDING_BYTES, rounding_bytes
+from memboard.collector.modules.tree import find_root
 from tests.collector.modules import models, reduction
 
 
@@ -77,14 +77,14 @@ def test_a_root_that_does_not_exist_is_an_error_with_its_key(track):
 
 
 def test_it_is_one_where_recording_starts(tmp_path):
-    import collector
+    import memboard as mb
 
     settings = {"enabled": True, "root": "decoder"}
     with pytest.raises(ConfigError, match=r"modules\.root is 'decoder'"):
-        collector.record(tmp_path, model=models.Transformer(), modules=settings)
+        mb.record(tmp_path, model=models.Transformer(), modules=settings)
     settings["root"] = "1.layers"
     several = [models.mlp(), models.Transformer()]
-    collector.record(tmp_path, model=several, modules=settings).close()
+    mb.record(tmp_path, model=several, modules=settings).close()
 
 
 def test_a_root_below_the_model(track):

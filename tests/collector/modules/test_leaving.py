@@ -228,7 +228,7 @@ def _broken(*_arguments, **_keywords):
 
 
 def test_a_failing_start_takes_everything_off_again(track, monkeypatch):
-    from collector.modules.parameters import ParameterWatch
+    from memboard.collector.modules.parameters import ParameterWatch
 
     model = models.mlp()
     hooks = models.hooks_of(model)
@@ -273,7 +273,7 @@ def test_a_window_that_ends_on_another_thread_records_and_goes_idle(track):
     reduction.Log(capture).check()
     model(torch.ones(4, 32))
     # It can only be taken off where it was entered.
-    from collector.modules.dispatch import remove
+    from memboard.collector.modules.dispatch import remove
 
     mode = torch._C._get_dispatch_stack_at(0)
     assert mode.ledger is None

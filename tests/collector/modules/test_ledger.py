@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import given
 
-from collector.modules.ledger import Ledger
-from collector.modules.log import (
+from memboard.collector.modules.ledger import Ledger
+from memboard.collector.modules.log import (
     CATEGORY,
     STATE,
     EventLog,
@@ -19,8 +19,8 @@ from collector.modules.log import (
     event_columns,
     place,
 )
-from collector.modules.tensors import followed, plain_tensors, tensors_in
-from collector.modules.tree import ModuleTree
+from memboard.collector.modules.tensors import followed, plain_tensors, tensors_in
+from memboard.collector.modules.tree import ModuleTree
 from tests.collector.modules import models
 
 
@@ -113,7 +113,7 @@ def test_a_full_log_adds_nothing_and_still_ends_with_what_is_alive():
 
 
 def test_a_window_with_a_full_log_says_so(track, monkeypatch):
-    from collector.modules import session
+    from memboard.collector.modules import session
 
     monkeypatch.setattr(session, "EventLog", lambda: EventLog(max_events=12))
     model = models.mlp()

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from collector import engine
-from collector.history import allocator as history_seam
-from collector.oom import device as oom_device
-from collector.oom.device import TorchSide
-from collector.sources.device.accelerator import Device, DeviceIdentity
+from memboard.collector import engine
+from memboard.collector.history import allocator as history_seam
+from memboard.collector.oom import device as oom_device
+from memboard.collector.oom.device import TorchSide
+from memboard.collector.sources.device.accelerator import Device, DeviceIdentity
 from tests.collector.recordings import rank_files, read
 from tests.conftest import with_patience
 from tests.programs import Program

@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from collector.format import oom
-from collector.format.records import Close
-from collector.steps.progress import PhaseBlock, Progress
+from memboard.collector.format import oom
+from memboard.collector.format.records import Close
+from memboard.collector.steps.progress import PhaseBlock, Progress
 from tests.collector.oom.stage import ended, found, of, ran, started
 from tests.collector.recordings import rank_files, read
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-import collector
-from collector.format import oom
-from collector.format.memory import CATEGORIES
+import memboard as mb
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
 from tests.collector.oom.stage import histories, reports
 from tests.collector.recordings import read, record
 
@@ -72,7 +72,7 @@ def test_one_that_is_caught_outside_a_span_is_reported(tmp_path):
             except MemoryError:  # noqa: PERF203
                 pass
 
-        @collector.profiled
+        @mb.profiled
         def retried():
             raise MemoryError("again")
 

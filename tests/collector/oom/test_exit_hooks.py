@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from collector.format import oom
+from memboard.collector.format import oom
 from tests.collector.oom.stage import ROOT, STAGED, ended, found, of, ran, started
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.conftest import with_patience
@@ -189,9 +189,9 @@ def test_a_spawned_process_reports_by_itself(tmp_path):
         STAGED
         + textwrap.dedent(
             f"""
-            import collector, multiprocessing
+            import memboard as mb, multiprocessing
             def work(rank):
-                assert collector.active() is None
+                assert mb.active() is None
                 with record({str(tmp_path)!r} + "/run", rank=rank):
                     stage.fail()
             if __name__ == "__main__":
@@ -217,8 +217,8 @@ class NoTorch:
         if name.partition(".")[0] == "torch":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 sys.meta_path.insert(0, NoTorch())
-import collector
-rec = collector.record(sys.argv[1], oom={"on_sigterm": True})
+import memboard as mb
+rec = mb.record(sys.argv[1], oom={"on_sigterm": True})
 rec.step()
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(60)

@@ -10,14 +10,14 @@ from collections import Counter
 
 import pytest
 
-from collector.core.warn_once import logger
-from collector.format import oom
-from collector.format.snapshots import rebuilt
-from collector.history.tensors import TensorMap
-from collector.oom import device as oom_device
-from collector.oom import facts
-from collector.oom import report as reporting
-from collector.oom.device import TorchSide
+from memboard.collector.core.warn_once import logger
+from memboard.collector.format import oom
+from memboard.collector.format.snapshots import rebuilt
+from memboard.collector.history.tensors import TensorMap
+from memboard.collector.oom import device as oom_device
+from memboard.collector.oom import facts
+from memboard.collector.oom import report as reporting
+from memboard.collector.oom.device import TorchSide
 from tests.collector.oom.stage import histories, reports
 from tests.collector.recordings import read, record, wait_until
 

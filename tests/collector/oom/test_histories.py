@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.format.snapshots import rebuilt
+from memboard.collector.format.snapshots import rebuilt
 from tests.collector.oom.stage import histories, reports
 from tests.collector.recordings import read, record, wait_until
 
@@ -42,7 +42,7 @@ def test_without_history_the_snapshot_has_segments_alone(staged, tmp_path):
 
 
 def test_events_that_would_take_too_long_are_left_out(staged, tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.oom.history.MAX_PCT", 100.0)
+    monkeypatch.setattr("memboard.collector.oom.history.MAX_PCT", 100.0)
     stage = staged()
     stage.num_allocations = 10**7
     history = {"enabled": False, "max_entries": 10**6}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.sizes import sizes_in
-from collector.oom.message import (
+from memboard.collector.format.sizes import sizes_in
+from memboard.collector.oom.message import (
     device_type_in,
     in_words,
     is_out_of_memory,

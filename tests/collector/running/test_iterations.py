@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector.running.iterations import Iterations
+from memboard.collector.running.iterations import Iterations
 
 
 class Optimizer:

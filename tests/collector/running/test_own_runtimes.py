@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from collector.running.own_runtimes import has_own_runtime
+from memboard.collector.running.own_runtimes import has_own_runtime
 
 DEVICE_CODE = 'asm(".section .nv_fatbin,\\"a\\"\\n.long 1\\n.text");\n'
 LINKED = "static int __cudaRegisterFatBinary(void) { return 0; }\n"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector.running.value_uses import is_only_shown
+from memboard.collector.running.value_uses import is_only_shown
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="instructions have no columns"

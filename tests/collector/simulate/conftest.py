@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.simulate import SimulatedRun, write_run
-from collector.simulate.series import scenario_of
+from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.collector.simulate.series import scenario_of
 from tests.recordings import Recording, read_run
 
 RUN = SimulatedRun(num_ranks=72, num_steps=120)

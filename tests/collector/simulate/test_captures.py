@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format import oom
-from collector.format.memory import CATEGORIES, STATES
-from collector.format.snapshots import rebuilt
-from collector.format.snapshots.tags import tag_data
-from collector.simulate import SimulatedRun
-from collector.simulate.captures import CYCLE, cycle_starts
-from collector.simulate.device import OutOfMemory
-from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
-from collector.simulate.program import ROOT
-from collector.simulate.replay import Replay
-from collector.simulate.series import rank_series, scenario_of
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.snapshots import rebuilt
+from memboard.collector.format.snapshots.tags import tag_data
+from memboard.collector.simulate import SimulatedRun
+from memboard.collector.simulate.captures import CYCLE, cycle_starts
+from memboard.collector.simulate.device import OutOfMemory
+from memboard.collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
+from memboard.collector.simulate.program import ROOT
+from memboard.collector.simulate.replay import Replay
+from memboard.collector.simulate.series import rank_series, scenario_of
 
 
 def captures(recording, kind):

@@ -7,10 +7,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from collector.simulate import SimulatedRun, write_run
-from collector.simulate.host import TIMED_TABLES
-from collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
-from collector.simulate.run import EIGHT_METRICS, STEP_COLUMNS
+from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.collector.simulate.host import TIMED_TABLES
+from memboard.collector.simulate.memory import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
+from memboard.collector.simulate.run import EIGHT_METRICS, STEP_COLUMNS
 from tests.recordings import read_run
 
 GIB = 1 << 30

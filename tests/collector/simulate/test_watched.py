@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.simulate import SimulatedRun, write_run
-from collector.simulate import run as writing
+from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.collector.simulate import run as writing
 from tests.tb_plugin.client import Page
 
 RANKS = 5

@@ -8,11 +8,15 @@ from typing import ClassVar, NamedTuple
 
 import pytest
 
-from collector import sources
-from collector.config import load
-from collector.sources.device import peak_wrapping
-from collector.sources.device.accelerator import Device, DeviceIdentity, EntryPoint
-from collector.sources.device.used import DeviceSource
+from memboard.collector import sources
+from memboard.collector.config import load
+from memboard.collector.sources.device import peak_wrapping
+from memboard.collector.sources.device.accelerator import (
+    Device,
+    DeviceIdentity,
+    EntryPoint,
+)
+from memboard.collector.sources.device.used import DeviceSource
 
 BY_POOL = (
     "allocation",

@@ -7,15 +7,15 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from collector.core.source import Unavailable
-from collector.sources.device import accelerator
-from collector.sources.device.accelerator import (
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device import accelerator
+from memboard.collector.sources.device.accelerator import (
     Backend,
     CudaBackend,
     Device,
     find_device,
 )
-from collector.sources.device.used import DeviceSource
+from memboard.collector.sources.device.used import DeviceSource
 from tests.collector.sources.conftest import opened
 
 

@@ -6,10 +6,10 @@ import gc
 
 import pytest
 
-from collector.config import RecordConfig
-from collector.core.source import Unavailable
-from collector.format.columns import GARBAGE
-from collector.sources.host import garbage
+from memboard.collector.config import RecordConfig
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.columns import GARBAGE
+from memboard.collector.sources.host import garbage
 
 
 class Cycle:

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.core.source import Unavailable
-from collector.sources.device import sensors as gpu
-from collector.sources.device.accelerator import Device
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device import sensors as gpu
+from memboard.collector.sources.device.accelerator import Device
 from tests.collector.sources.conftest import opened as open_source
 
 

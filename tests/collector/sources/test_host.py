@@ -8,10 +8,10 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from collector.core.source import Unavailable
-from collector.sources.device.accelerator import Device
-from collector.sources.host import machine
-from collector.sources.host.machine import Rates
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.host import machine
+from memboard.collector.sources.host.machine import Rates
 from tests.collector.sources.conftest import opened
 
 MIB = 2**20

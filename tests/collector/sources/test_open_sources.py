@@ -9,14 +9,14 @@ import sys
 import pytest
 from msgspec.structs import fields
 
-from collector.config import RecordConfig, load
-from collector.config.sections import Pace
-from collector.core.source import Unavailable
-from collector.core.warn_once import WarnOnce
-from collector.format import columns
-from collector.sources import STEP, TIMED
-from collector.sources.device.accelerator import Device
-from collector.sources.sampling import open_sources
+from memboard.collector.config import RecordConfig, load
+from memboard.collector.config.sections import Pace
+from memboard.collector.core.source import Unavailable
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.format import columns
+from memboard.collector.sources import STEP, TIMED
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.sampling import open_sources
 
 ABSENT = Device(absent=Unavailable("no accelerator here", "buy one"))
 
@@ -129,11 +129,11 @@ def test_no_two_columns_share_a_name():
 
 def test_switched_off_sources_import_nothing():
     code = (
-        "import sys; from collector.config import load;"
-        "from collector.core.warn_once import WarnOnce;"
-        "from collector.sources import STEP, TIMED;"
-        "from collector.sources.sampling import open_sources;"
-        "from collector.sources.device.accelerator import find_device;"
+        "import sys; from memboard.collector.config import load;"
+        "from memboard.collector.core.warn_once import WarnOnce;"
+        "from memboard.collector.sources import STEP, TIMED;"
+        "from memboard.collector.sources.sampling import open_sources;"
+        "from memboard.collector.sources.device.accelerator import find_device;"
         "c = load(gpu=False, process=False, host=False, device='off');"
         "d = find_device(c.device, local_rank=0);"
         "found = open_sources((*STEP, *TIMED), c, d, lambda *_: None, WarnOnce());"

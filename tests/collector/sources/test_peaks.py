@@ -7,8 +7,8 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.sources.device.accelerator import Device
-from collector.sources.device.peaks import KEYS, PeakLedger, peaks_of, picked
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.device.peaks import KEYS, PeakLedger, peaks_of, picked
 from tests.collector.sources.conftest import opened
 
 SIZES = st.integers(1, 3 * 2**20)

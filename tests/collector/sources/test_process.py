@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.core.source import Unavailable
-from collector.sources.device.accelerator import Device
-from collector.sources.host import process, rss
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.host import process, rss
 from tests.collector.recordings import wait_until
 from tests.collector.sources.conftest import opened
 

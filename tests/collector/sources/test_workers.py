@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from collector.core.source import Unavailable
-from collector.sources.device.accelerator import Device
-from collector.sources.host import workers
+from memboard.collector.core.source import Unavailable
+from memboard.collector.sources.device.accelerator import Device
+from memboard.collector.sources.host import workers
 from tests import programs
 from tests.collector.sources.conftest import opened
 

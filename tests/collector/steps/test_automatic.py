@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from collector.format.columns import STEP_PARTS
-from collector.hooks import torch_calls
-from collector.steps.automatic import prefetched
-from collector.steps.parts import INDEX, StepParts
-from collector.steps.timing import flops_of
+from memboard.collector.format.columns import STEP_PARTS
+from memboard.collector.hooks import torch_calls
+from memboard.collector.steps.automatic import prefetched
+from memboard.collector.steps.parts import INDEX, StepParts
+from memboard.collector.steps.timing import flops_of
 from tests.collector.recordings import read_only_file, wait_until
 from tests.collector.steps.test_span_log import ALWAYS, named, record, spans_of
 
@@ -339,7 +339,7 @@ def test_flops_are_added_up_from_what_is_known(tmp_path):
 
 
 def test_flops_of_what_nobody_reports_are_none():
-    from collector.config.sections import FlopsConfig
+    from memboard.collector.config.sections import FlopsConfig
 
     assert flops_of(FlopsConfig(per_token=2), samples=3, tokens=None) is None
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config.schedule import Action, Schedule
-from collector.config.sections import ScheduleConfig
-from collector.core.warn_once import WarnOnce
-from collector.steps.cycles import Cycles
-from collector.steps.progress import Progress
+from memboard.collector.config.schedule import Action, Schedule
+from memboard.collector.config.sections import ScheduleConfig
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.steps.cycles import Cycles
+from memboard.collector.steps.progress import Progress
 
 
 class Told:

@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-import collector
-from collector.format.memory import CATEGORIES
+import memboard as mb
+from memboard.collector.format.memory import CATEGORIES
 
 torch = pytest.importorskip("torch")
 
@@ -24,7 +24,7 @@ class Model(torch.nn.Module):
 @pytest.fixture
 def recorded(tmp_path):
     model = Model()
-    with collector.record(tmp_path, model=model, oom=False) as rec:
+    with mb.record(tmp_path, model=model, oom=False) as rec:
         yield (
             model,
             lambda: {

@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch import nn
 
-import collector
-from collector.hooks import torch_calls
-from collector.steps.spans.span import MAX_DEPTH, by_thread, under_way
+import memboard as mb
+from memboard.collector.hooks import torch_calls
+from memboard.collector.steps.spans.span import MAX_DEPTH, by_thread, under_way
 from tests.collector.recordings import read_only_file, wait_until
 from tests.collector.steps.test_span_log import ALWAYS, named, record
 
@@ -87,7 +87,7 @@ def test_odd_values_cost_nothing_but_themselves(tmp_path, caplog):
     with record(tmp_path / "run", schedule=ALWAYS) as rec:
         rec.step()
         rec.log({"huge": 10**400})
-        with rec.span("list", args=[1]), rec.span(Odd()), collector.span("after"):
+        with rec.span("list", args=[1]), rec.span(Odd()), mb.span("after"):
             rec.instant("digits", n=10**5000)
             rec.instant("key", n={Odd(): 1})
         rec.step()
@@ -102,11 +102,11 @@ def test_a_recording_that_cannot_begin_leaves_nothing(tmp_path, monkeypatch):
 
     before, listeners = set(threading.enumerate()), dict(torch_calls._listeners)
     monkeypatch.setattr(torch_calls, "install", fail)
-    rec = collector.record(tmp_path / "run")
+    rec = mb.record(tmp_path / "run")
     assert rec.path is None
     wait_until(lambda: before >= set(threading.enumerate()))
     assert torch_calls._listeners == listeners
-    assert collector.active() is None
+    assert mb.active() is None
 
 
 def test_the_file_is_ended_whatever_fails_at_the_close(tmp_path, monkeypatch):
@@ -119,7 +119,7 @@ def test_the_file_is_ended_whatever_fails_at_the_close(tmp_path, monkeypatch):
     rec.close()
     monkeypatch.undo()
     torch_calls.leave(rec._session.timing.automatic)
-    assert collector.active() is None
+    assert mb.active() is None
     assert read_only_file(tmp_path / "run").close.how == "closed"
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import torch
 
-import collector
-from collector.steps.parts import INDEX
-from collector.steps.spans import calls
-from collector.steps.spans.calls import span_options
-from collector.steps.spans.log import SUMMED
-from collector.steps.spans.span import PLAIN, USER, SpanOptions
+import memboard as mb
+from memboard.collector.steps.parts import INDEX
+from memboard.collector.steps.spans import calls
+from memboard.collector.steps.spans.calls import span_options
+from memboard.collector.steps.spans.log import SUMMED
+from memboard.collector.steps.spans.span import PLAIN, USER, SpanOptions
 
 
 def test_a_category_is_looked_at_once():
-    first = collector.span("x", category="optimizer")._options
+    first = mb.span("x", category="optimizer")._options
     assert first == SpanOptions(category="optimizer", part=INDEX["optimizer"])
-    assert collector.span("y", category="optimizer", args={"n": 1})._options is first
-    assert collector.span("x", category=USER, args={})._options is PLAIN
+    assert mb.span("y", category="optimizer", args={"n": 1})._options is first
+    assert mb.span("x", category=USER, args={})._options is PLAIN
 
 
 def test_a_trainers_own_spans_are_not_summed_up():
@@ -39,12 +39,12 @@ def test_made_up_categories_are_not_kept_for_ever(monkeypatch):
 
 def test_args_are_the_spans_own_plain_and_bounded():
     given = {"n": 1}
-    one = collector.span("x", category="c", args=given)
+    one = mb.span("x", category="c", args=given)
     given["n"] = 2
     assert one._args == {"n": 1}
-    assert collector.span("x", args={})._args is None
+    assert mb.span("x", args={})._args is None
     many = {f"{'k' * 200}{at}" if at == 3 else f"k{at}": at for at in range(100)}
-    kept = collector.span("x", args=many)._args
+    kept = mb.span("x", args=many)._args
     assert len(kept) <= 32
     assert max(map(len, kept)) <= 100
     odd = {
@@ -53,7 +53,7 @@ def test_args_are_the_spans_own_plain_and_bounded():
         "t": torch.ones(2),
         "s": "y" * 900,
     }
-    assert collector.span("x", args=odd)._args == {
+    assert mb.span("x", args=odd)._args == {
         "1": "<object>",
         "list": [1, 2.5, None, True, {"a": "<list>"}],
         "t": "<Tensor on cpu, shape (2,)>",

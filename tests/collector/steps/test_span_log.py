@@ -9,11 +9,11 @@ import time
 import numpy as np
 import pytest
 
-import collector
-from collector.core.warn_once import WarnOnce
-from collector.steps.spans import calls
-from collector.steps.spans import captures as span_captures
-from collector.steps.spans.log import STATES
+import memboard as mb
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.steps.spans import calls
+from memboard.collector.steps.spans import captures as span_captures
+from memboard.collector.steps.spans.log import STATES
 from tests.collector import recordings
 from tests.collector.recordings import Recording, read_only_file
 
@@ -152,7 +152,7 @@ def test_a_step_is_a_span_of_a_track_of_its_own(tmp_path):
 def test_start_twice_and_stop_without_start_are_errors_that_say_so(tmp_path):
     with record(tmp_path / "run", schedule=ALWAYS) as rec:
         one = rec.span("one")
-        with pytest.raises(collector.SpanError, match="'one' was stopped without a st"):
+        with pytest.raises(mb.SpanError, match="'one' was stopped without a st"):
             one.stop()
         assert one.start() is one
         with pytest.raises(
@@ -160,7 +160,7 @@ def test_start_twice_and_stop_without_start_are_errors_that_say_so(tmp_path):
         ):
             one.start()
         one.stop()
-        with pytest.raises(collector.MemBoardError):
+        with pytest.raises(mb.MemBoardError):
             one.stop()
         one.start()
         one.stop()
@@ -168,12 +168,12 @@ def test_start_twice_and_stop_without_start_are_errors_that_say_so(tmp_path):
 
 
 def test_start_and_stop_without_a_recorder_are_matched_all_the_same():
-    span = collector.span("free")
-    with pytest.raises(collector.SpanError):
+    span = mb.span("free")
+    with pytest.raises(mb.SpanError):
         span.stop()
     span.start()
     span.stop()
-    off = collector.record("unused", enabled=False).span("off")
+    off = mb.record("unused", enabled=False).span("off")
     off.stop()  # a recorder that is switched off minds nothing
     assert off.start() is off
 
@@ -225,8 +225,8 @@ def test_instants_and_counters_are_kept_where_spans_are(tmp_path):
             rec.log({"level": step * 1.5})
             rec.log({"rare": step}, states="skip")
             rec.step()
-        collector.instant("of the active one", states=STATES)
-        collector.log({"of the active one": np.float32(2)}, states=STATES)
+        mb.instant("of the active one", states=STATES)
+        mb.log({"of the active one": np.float32(2)}, states=STATES)
     found = read_only_file(tmp_path / "run")
     instants, counters = [], []
     for capture in found.captures:
@@ -293,7 +293,7 @@ def test_what_comes_too_fast_is_dropped_and_counted(tmp_path, monkeypatch):
 
 
 def test_memory_is_bounded_while_nothing_is_written(tmp_path):
-    from collector.steps.spans.log import MAX_WAITING, SPAN_WIDTH, SpanLog
+    from memboard.collector.steps.spans.log import MAX_WAITING, SPAN_WIDTH, SpanLog
 
     class NoDevice:
         ledger = None

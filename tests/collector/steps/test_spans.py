@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import read_only_file, record
 
 
@@ -76,11 +76,11 @@ def test_spans_time_code_and_keep_results_and_errors(tmp_path):
             """Doubles."""
             return 2 * x
 
-        @collector.span("count")
+        @mb.span("count")
         def count(n):
             yield from range(n)
 
-        @collector.span("later")
+        @mb.span("later")
         async def later():
             return 7
 
@@ -291,7 +291,7 @@ class Counters:
 
 
 def test_a_span_records_the_peak_of_its_own_time(tmp_path):
-    from collector.sources.device.peaks import PeakLedger
+    from memboard.collector.sources.device.peaks import PeakLedger
 
     counters = Counters()
     counters.allocate(1000)
@@ -315,7 +315,7 @@ def test_a_span_records_the_peak_of_its_own_time(tmp_path):
 
 
 def test_a_device_that_training_uses_only_later_is_noted_then(tmp_path, monkeypatch):
-    from collector.sources.device.accelerator import Device, DeviceIdentity
+    from memboard.collector.sources.device.accelerator import Device, DeviceIdentity
 
     known = DeviceIdentity(device_type="cuda", device_index=1)
     monkeypatch.setattr(Device, "identity", lambda self: known)

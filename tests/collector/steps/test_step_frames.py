@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import read_only_file
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def python_calls(function: Callable[[], object]) -> tuple[float, Counter[str]]:
 
 
 def test_a_step_at_the_default_sources(tmp_path):
-    with collector.record(tmp_path / "run") as rec:
+    with mb.record(tmp_path / "run") as rec:
         rec.step()
         time.sleep(0.1)  # all timed sources are opening or open
         number, names = python_calls(rec.step)
@@ -55,7 +55,7 @@ def test_a_step_at_the_default_sources(tmp_path):
 
 @pytest.mark.parametrize("category", ["user", "mine", "optimizer"])
 def test_a_span_with_args(tmp_path, category):
-    with collector.record(tmp_path / "run", schedule={"warmup": 0, "active": 0}) as rec:
+    with mb.record(tmp_path / "run", schedule={"warmup": 0, "active": 0}) as rec:
         rec.step()
 
         def one():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import collector
+import memboard as mb
 
 torch = pytest.importorskip("torch")
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 STRADDLING = """
 import sys, torch, collector
 net = torch.nn.Linear(8, 8)
-with collector.record(sys.argv[1], scalars=False) as rec:
+with mb.record(sys.argv[1], scalars=False) as rec:
     for _ in range(40):
         spans = [rec.span(f"span {n}") for n in range(50)]
         with torch.profiler.profile():
@@ -46,7 +46,7 @@ def ranges_of(profile) -> list[str]:
 
 
 def test_ranges_are_in_the_trace_in_which_they_began(tmp_path):
-    with collector.record(tmp_path / "run", scalars=False) as rec:
+    with mb.record(tmp_path / "run", scalars=False) as rec:
         outer = rec.span("outer")
         with torch.profiler.profile() as first:
             outer.start()
@@ -63,6 +63,6 @@ def test_torch_is_left_as_it_was(tmp_path):
     from torch.autograd import profiler
 
     before = profiler._run_on_profiler_start
-    with collector.record(tmp_path / "run", scalars=False):
+    with mb.record(tmp_path / "run", scalars=False):
         assert profiler._run_on_profiler_start is not before
     assert profiler._run_on_profiler_start is before

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-import collector
-from collector.torch_profiler import exporting, saving
-from tb_plugin.cli import main
+import memboard as mb
+from memboard.collector.torch_profiler import exporting, saving
+from memboard.tb_plugin.cli import main
 from tests import programs
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.collector.torch_profiler.training import (
@@ -35,7 +35,7 @@ def first_steps(num_epochs, length):
 
 def train_epochs(run_dir, num_epochs, *, seconds=0.0, length=9, **settings):
     training = Training()
-    with collector.record(
+    with mb.record(
         run_dir, scalars=False, schedule=PER_EPOCH, torch_profiler=settings
     ) as recorder:
         for epoch in range(num_epochs):
@@ -232,7 +232,7 @@ def test_many_lost_cycles_have_some_lines_and_one_for_the_rest(
 
 SCRIPT = """
 import sys, time
-from collector.torch_profiler import saving
+from memboard.collector.torch_profiler import saving
 saving.write_trace = lambda *_, **__: time.sleep(600)
 from tests.collector.torch_profiler.training import record, steps
 with record(sys.argv[1]) as recorder:
@@ -259,7 +259,7 @@ def test_of_a_killed_process_the_recording_names_what_was_not_saved(
         program.kill()
         program.communicate()
     assert lost_traces(tmp_path) == ([], []), "it may be saving them still"
-    monkeypatch.setattr("tb_plugin.index.run.LIVE_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.tb_plugin.index.run.LIVE_SECONDS", -1.0)
     ((loss,), (finding,)) = lost_traces(tmp_path)
     assert loss["is_stopped"]
     assert (loss["num_traces"], loss["num_lost_traces"]) == (2, 2)

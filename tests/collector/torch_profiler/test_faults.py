@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import collector
-from collector.core import guard
-from collector.torch_profiler import others, saving
-from collector.torch_profiler.session import Session
+import memboard as mb
+from memboard.collector.core import guard
+from memboard.collector.torch_profiler import others, saving
+from memboard.collector.torch_profiler.session import Session
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
@@ -294,7 +294,7 @@ def test_a_part_that_fails_leaves_the_others(tmp_path, monkeypatch):
         raise ValueError("planted")
 
     monkeypatch.setattr(
-        "collector.torch_profiler.digest.digest.operators_table", failing
+        "memboard.collector.torch_profiler.digest.digest.operators_table", failing
     )
     train(tmp_path, 4, with_stack=True, stacks_filename="s.txt")
     (capture,) = traces(tmp_path)
@@ -319,7 +319,9 @@ def test_a_torch_that_cannot_tell_categories_says_so(tmp_path, monkeypatch):
 def test_without_torch_there_are_no_traces_and_the_recording_says_why(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("collector.torch_profiler.find_spec", lambda _name: None)
+    monkeypatch.setattr(
+        "memboard.collector.torch_profiler.find_spec", lambda _name: None
+    )
     recorder = train(tmp_path, 3)
     note = recording(tmp_path).source("torch_profiler")
     assert (note["status"], note["reason"]) == ("absent", "torch is not installed")
@@ -331,7 +333,7 @@ def test_a_source_that_does_not_open_costs_nothing_else(tmp_path, monkeypatch, c
     def failing(*_args):
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("collector.torch_profiler.session.wanted_of", failing)
+    monkeypatch.setattr("memboard.collector.torch_profiler.session.wanted_of", failing)
     train(tmp_path, 3)
     note = recording(tmp_path).source("torch_profiler")
     assert (note["status"], note["reason"]) == ("failed", "RuntimeError: planted")
@@ -351,5 +353,5 @@ def test_an_activity_that_is_not_there_is_absent_and_the_others_are_recorded(tmp
 def test_nothing_is_watched_where_it_is_off(tmp_path):
     owner = torch.autograd.profiler.profile
     before = [owner.__dict__[name] for name in METHODS]
-    with collector.record(tmp_path, scalars=False):
+    with mb.record(tmp_path, scalars=False):
         assert [owner.__dict__[name] for name in METHODS] == before

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from collector.core.rank import Identity
-from collector.steps.progress import Progress
-from collector.torch_profiler import saving
-from collector.torch_profiler.files import free_name, place_of, write_trace
-from collector.torch_profiler.kept import Kept
-from collector.torch_profiler.moments import Moments, identity_values
+from memboard.collector.core.rank import Identity
+from memboard.collector.steps.progress import Progress
+from memboard.collector.torch_profiler import saving
+from memboard.collector.torch_profiler.files import free_name, place_of, write_trace
+from memboard.collector.torch_profiler.kept import Kept
+from memboard.collector.torch_profiler.moments import Moments, identity_values
 from tests.collector.recordings import wait_until
 from tests.collector.torch_profiler.training import (
     artifacts,

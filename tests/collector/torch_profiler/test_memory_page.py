@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.format.memory import FOLDS_INTO
-from collector.torch_profiler.digest.memory_page import COLOURS, timeline_page
-from collector.torch_profiler.digest.memory_timeline import CATEGORIES, DeviceTimeline
+from memboard.collector.format.memory import FOLDS_INTO
+from memboard.collector.torch_profiler.digest.memory_page import COLOURS, timeline_page
+from memboard.collector.torch_profiler.digest.memory_timeline import (
+    CATEGORIES,
+    DeviceTimeline,
+)
 
 FRONTEND = Path(__file__).parents[3] / "frontend" / "src" / "model" / "category.ts"
 

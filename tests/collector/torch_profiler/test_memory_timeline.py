@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from collector.core.source import Unavailable
-from collector.format.memory import CATEGORIES as KNOWN
-from collector.torch_profiler.digest import memory_timeline
-from collector.torch_profiler.digest.memory_timeline import (
+from memboard.collector.core.source import Unavailable
+from memboard.collector.format.memory import CATEGORIES as KNOWN
+from memboard.collector.torch_profiler.digest import memory_timeline
+from memboard.collector.torch_profiler.digest.memory_timeline import (
     CATEGORIES,
     CATEGORY_OF,
     DeviceTimeline,

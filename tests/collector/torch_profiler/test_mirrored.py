@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-import collector
+import memboard as mb
 from tests.collector.recordings import read
 from tests.collector.torch_profiler.training import CYCLES, steps
 
 
 def train(run_dir, store, number=9, traces_to="{path}", **settings):
-    with collector.record(
+    with mb.record(
         run_dir,
         scalars=False,
         schedule=CYCLES,

@@ -8,13 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.torch_profiler.digest import events as events_module
-from collector.torch_profiler.digest import operators
-from collector.torch_profiler.digest.events import ASYNC, read_events
-from collector.torch_profiler.digest.nesting import nested
-from collector.torch_profiler.digest.operators import OUTSIDE, REST, operators_table
-from collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
-from collector.torch_profiler.digest.summary import summary
+from memboard.collector.torch_profiler.digest import events as events_module
+from memboard.collector.torch_profiler.digest import operators
+from memboard.collector.torch_profiler.digest.events import ASYNC, read_events
+from memboard.collector.torch_profiler.digest.nesting import nested
+from memboard.collector.torch_profiler.digest.operators import (
+    OUTSIDE,
+    REST,
+    operators_table,
+)
+from memboard.collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
+from memboard.collector.torch_profiler.digest.summary import summary
 from tests.collector.torch_profiler.made import Results, kernel, memory, op
 from tests.collector.torch_profiler.training import Training
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import collector
-from collector.format.own.frames import DISPATCH_MODE, RECORDER
-from collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
-from collector.torch_profiler.digest.events import read_events
-from collector.torch_profiler.digest.operators import operators_table
-from collector.torch_profiler.digest.recorder import without_recorder
+import memboard as mb
+from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER
+from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
+from memboard.collector.torch_profiler.digest.events import read_events
+from memboard.collector.torch_profiler.digest.operators import operators_table
+from memboard.collector.torch_profiler.digest.recorder import without_recorder
 from tests.collector.torch_profiler.made import Results, kernel, op
 from tests.collector.torch_profiler.training import (
     CYCLES,
@@ -27,7 +27,7 @@ STACKS = "stacks.txt"
 def recorded(run_dir, *, modules, **profiler):
     """The capture of a trace of two steps, and the trace."""
     training = Training()
-    with collector.record(
+    with mb.record(
         run_dir,
         scalars=False,
         history=False,

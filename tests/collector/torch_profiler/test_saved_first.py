@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-import collector
-from collector.torch_profiler import exporting
+import memboard as mb
+from memboard.collector.torch_profiler import exporting
 from tests import programs
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.collector.torch_profiler.training import (
@@ -40,7 +40,7 @@ def reading(monkeypatch):
 def test_a_trace_is_known_and_copied_while_it_is_still_being_read(tmp_path, reading):
     store = tmp_path / "store"
     store.mkdir()
-    with collector.record(
+    with mb.record(
         tmp_path / "exp",
         scalars=False,
         schedule=CYCLES,
@@ -101,11 +101,11 @@ def test_the_end_saves_what_waits_before_it_goes_on_reading(tmp_path, reading):
 
 SCRIPT = """
 import sys, time
-from collector.torch_profiler import exporting
+from memboard.collector.torch_profiler import exporting
 exporting.digest_of = lambda *_, **__: time.sleep(600)
-import collector
+import memboard as mb
 from tests.collector.torch_profiler.training import CYCLES, Training
-recorder = collector.record(
+recorder = mb.record(
     sys.argv[1], scalars=False, schedule={**CYCLES, "repeat": 1}, merge_on_close=False,
     torch_profiler={"enabled": True},
     remote={"url": sys.argv[2], "traces": "{name}"},
@@ -144,7 +144,5 @@ def test_what_a_killed_process_saved_is_listed_and_copied_by_the_next_start(tmp_
     assert found["facts"][-1].startswith("rank0.4.pt.trace.json")
     store.unlink()
     store.mkdir()
-    with collector.record(
-        run_dir, scalars=False, remote={"url": url, "traces": "{name}"}
-    ):
+    with mb.record(run_dir, scalars=False, remote={"url": url, "traces": "{name}"}):
         wait_until(lambda: list(store.rglob("rank0.4.pt.trace.json")))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-import collector
-from collector.recorder import inert_recorder
+import memboard as mb
+from memboard.collector.recorder import inert_recorder
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
@@ -223,7 +223,7 @@ def test_an_exception_in_a_cycle_leaves_its_trace_marked(tmp_path):
     assert not capture.meta["complete"]
     assert capture.meta["num_steps"] == 1
     assert len(artifacts(tmp_path)) == 1
-    assert not collector.active()
+    assert not mb.active()
 
 
 def test_closing_within_a_cycle_saves_what_there_is(tmp_path):
@@ -240,7 +240,7 @@ def test_closing_before_a_step_has_ended_saves_nothing(tmp_path):
 
 
 def test_a_cycle_without_end_is_cut_to_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.torch_profiler.source.MAX_STEPS", 3)
+    monkeypatch.setattr("memboard.collector.torch_profiler.source.MAX_STEPS", 3)
     train(tmp_path, 12, schedule={"active": 50})
     (capture,) = traces(tmp_path)
     assert capture.meta["num_steps"] == 3
@@ -321,5 +321,5 @@ def test_a_memory_file_that_ends_in_html_is_a_page(tmp_path):
 
 def test_a_recorder_that_is_off_has_no_traces(tmp_path):
     assert inert_recorder().saved_traces == ()
-    with collector.record(tmp_path, scalars=False) as recorder:
+    with mb.record(tmp_path, scalars=False) as recorder:
         assert recorder.saved_traces == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import collector
+import memboard as mb
 from tests.collector.recordings import rank_files, read
 
 needs_python_calls = pytest.mark.skipif(
@@ -54,7 +54,7 @@ def train(run_dir, num_steps, schedule=None, **settings):
 
 
 def record(run_dir, schedule=None, **settings):
-    return collector.record(
+    return mb.record(
         run_dir,
         scalars=False,
         schedule={**CYCLES, **(schedule or {})},

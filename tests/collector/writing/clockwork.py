@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.clock.process_clock import PROCESS_CLOCK
-from collector.config import load
-from collector.core.rank import Identity, new_attempt
-from collector.core.warn_once import WarnOnce
-from collector.format.capture import encode_body
-from collector.format.columns import AXES, RSS, TIMING
-from collector.format.records import Capture, Close, Schema
-from collector.sources.device.accelerator import DeviceIdentity
-from collector.writing.append import AppendFile
-from collector.writing.header import make_header
-from collector.writing.rank_file import RankFile
-from collector.writing.writer import Writer, WriterPlan
-from tb_plugin.budget import Budget
-from tb_plugin.cli.opening import read_whole, run_of_file
-from tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.collector.clock.process_clock import PROCESS_CLOCK
+from memboard.collector.config import load
+from memboard.collector.core.rank import Identity, new_attempt
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.format.capture import encode_body
+from memboard.collector.format.columns import AXES, RSS, TIMING
+from memboard.collector.format.records import Capture, Close, Schema
+from memboard.collector.sources.device.accelerator import DeviceIdentity
+from memboard.collector.writing.append import AppendFile
+from memboard.collector.writing.header import make_header
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.writer import Writer, WriterPlan
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cli.opening import read_whole, run_of_file
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
 from tests.collector.recordings import rank_files
 from tests.tb_plugin.readers.test_rank_file import opened
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from collector.core.source import SourceInfo, nothing
-from collector.core.warn_once import WarnOnce
-from collector.format import capture as body_codec
-from collector.format.capture import PART_BYTES
-from collector.format.columns import AXES, Column
-from collector.format.encoding.framing import Damage, read_frames
-from collector.writing.append import AppendFile
-from collector.writing.capture_queue import CaptureQueue
-from tb_plugin.budget import Budget
-from tb_plugin.formats.recording.captures import captures_of
+from memboard.collector.core.source import SourceInfo, nothing
+from memboard.collector.core.warn_once import WarnOnce
+from memboard.collector.format import capture as body_codec
+from memboard.collector.format.capture import PART_BYTES
+from memboard.collector.format.columns import AXES, Column
+from memboard.collector.format.encoding.framing import Damage, read_frames
+from memboard.collector.writing.append import AppendFile
+from memboard.collector.writing.capture_queue import CaptureQueue
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.recording.captures import captures_of
 from tests.collector.recordings import rank_files, read, record, wait_until
 from tests.collector.writing.clockwork import (
     START_NS,
@@ -170,7 +170,7 @@ def test_a_capture_that_cannot_be_encoded_costs_itself_alone(tmp_path, caplog):
 def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
     tmp_path, disk, monkeypatch
 ):
-    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.05, 0.1))
+    monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.05, 0.1))
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
@@ -191,9 +191,9 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
 
 
 def test_a_disk_that_recovers_gets_the_capture(tmp_path, disk, monkeypatch):
-    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
+    monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
+    monkeypatch.setattr("memboard.collector.writing.capture_queue._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
@@ -250,7 +250,7 @@ def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monke
         release.wait(60)
         return append(file, data)
 
-    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 0.1)
+    monkeypatch.setattr("memboard.collector.writing.writer.STALLED_SECONDS", 0.1)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)
@@ -271,8 +271,8 @@ def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch
             pass
         return encode(one)
 
-    monkeypatch.setattr("collector.writing.capture_queue.encode_body", slow)
-    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 0.2)
+    monkeypatch.setattr("memboard.collector.writing.capture_queue.encode_body", slow)
+    monkeypatch.setattr("memboard.collector.writing.writer.STALLED_SECONDS", 0.2)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from collector import ending
-from collector.writing import append, capture_queue
-from collector.writing.append import AppendFile
-from tb_plugin.cli.opening import read_whole, run_of_file
+from memboard.collector import ending
+from memboard.collector.writing import append, capture_queue
+from memboard.collector.writing.append import AppendFile
+from memboard.tb_plugin.cli.opening import read_whole, run_of_file
 from tests.collector.recordings import read, record, wait_until
 from tests.collector.writing.clockwork import (
     Clockwork,
@@ -56,7 +56,7 @@ def valve(monkeypatch):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 0.3)
+    monkeypatch.setattr("memboard.collector.writing.writer.STALLED_SECONDS", 0.3)
 
 
 def started(tmp_path, **keywords):
@@ -202,7 +202,7 @@ def test_wherever_it_is_cut_how_it_ended_is_known(tmp_path, monkeypatch):
 
 
 def test_the_end_waits_while_bytes_are_being_written(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("collector.writing.writer.STALLED_SECONDS", 1.0)
+    monkeypatch.setattr("memboard.collector.writing.writer.STALLED_SECONDS", 1.0)
     writer = started(tmp_path)
     pieces = []
     write = append.os.write

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from collector.format.records import Note
-from collector.writing.note_queue import NoteQueue
+from memboard.collector.format.records import Note
+from memboard.collector.writing.note_queue import NoteQueue
 
 
 def noted(kind, number):

@@ -9,11 +9,11 @@ import os
 import numpy as np
 import pytest
 
-from collector.format.encoding.numeric import ABSENT
-from collector.format.records import Note, decode_chunk
-from collector.writing.append import AppendFile, DeletedError
-from collector.writing.rank_file import RankFile
-from collector.writing.tables import Table, to_column
+from memboard.collector.format.encoding.numeric import ABSENT
+from memboard.collector.format.records import Note, decode_chunk
+from memboard.collector.writing.append import AppendFile, DeletedError
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.tables import Table, to_column
 from tests.collector.recordings import read
 from tests.collector.writing.clockwork import (
     START_NS,

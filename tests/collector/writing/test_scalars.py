@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import collector
-from collector.format.columns import (
+import memboard as mb
+from memboard.collector.format.columns import (
     AXES,
     DEVICE_COUNTERS,
     PROGRESS,
@@ -27,10 +27,10 @@ from collector.format.columns import (
     TIMING,
     device_byte_columns,
 )
-from collector.format.names import SCALARS_DIR
-from collector.format.records import Schema
-from collector.writing.rank_file import RankFile
-from collector.writing.scalars import Scalars, ScalarsFile, tags_of
+from memboard.collector.format.names import SCALARS_DIR
+from memboard.collector.format.records import Schema
+from memboard.collector.writing.rank_file import RankFile
+from memboard.collector.writing.scalars import Scalars, ScalarsFile, tags_of
 from tests import programs
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -114,7 +114,9 @@ def test_fast_steps_are_thinned_and_every_maximum_stays_at_its_step(tmp_path):
 
 
 def test_windows_widen_so_that_a_long_run_stays_small(tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.writing.scalars._WINDOWS_PER_DOUBLING", 1000)
+    monkeypatch.setattr(
+        "memboard.collector.writing.scalars._WINDOWS_PER_DOUBLING", 1000
+    )
     found = written(tmp_path, [(s, 0.1, 2**30 + s) for s in range(7000)], ms=100)
     # Windows of 0.1, 0.2 and 0.4 s, 1,000 each: 7,000 steps of 0.1 s.
     assert 2900 < len(found[RSS_TAG]) < 3100
@@ -243,9 +245,7 @@ def test_without_being_asked_for_there_are_none_of_composers(tmp_path):
 
 def test_only_rank_0_writes_one_file_and_only_of_training(tmp_path):
     for rank in range(3):
-        with collector.record(
-            tmp_path / "run", **ONLY_STEPS, rank=rank, world_size=3
-        ) as rec:
+        with mb.record(tmp_path / "run", **ONLY_STEPS, rank=rank, world_size=3) as rec:
             for _ in range(3):
                 rec.step()
             with rec.phase("val"):
@@ -258,7 +258,7 @@ def test_only_rank_0_writes_one_file_and_only_of_training(tmp_path):
 
 
 def test_scalars_can_be_switched_off(tmp_path):
-    with collector.record(tmp_path / "run", **ONLY_STEPS, scalars=False) as rec:
+    with mb.record(tmp_path / "run", **ONLY_STEPS, scalars=False) as rec:
         rec.step()
     assert not (tmp_path / "run" / SCALARS_DIR).exists()
 
@@ -271,7 +271,7 @@ def test_a_rank_that_turns_out_not_to_be_0_takes_its_scalars_back(
         get_rank = staticmethod(lambda: 2)
         get_world_size = staticmethod(lambda: 4)
 
-    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+    with mb.record(tmp_path / "run", **ONLY_STEPS) as rec:
         rec.step()
         wait_until(lambda: scalar_files(tmp_path / "run"))
         monkeypatch.setitem(sys.modules, "torch.distributed", Distributed)
@@ -311,11 +311,9 @@ def test_a_rank_that_comes_out_as_its_first_rows_come_leaves_rank_0_the_scalars(
 
 def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path):
     code = (
-        "import sys, collector\n"
-        "with collector.record(sys.argv[1]) as rec:\n"
-        "    rec.step(7)\n"
+        "import sys, collector\nwith mb.record(sys.argv[1]) as rec:\n    rec.step(7)\n"
     )
-    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+    with mb.record(tmp_path / "run", **ONLY_STEPS) as rec:
         rec.step()
         wait_until(lambda: scalar_files(tmp_path / "run"))
         result = programs.run(code, tmp_path / "run")
@@ -331,12 +329,12 @@ def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path
 def test_a_killed_jobs_lock_dies_with_it(tmp_path):
     code = (
         "import os, sys, collector\n"
-        "rec = collector.record(sys.argv[1])\n"
+        "rec = mb.record(sys.argv[1])\n"
         "rec.step(); rec.flush(60); os.kill(os.getpid(), 9)\n"
     )
     programs.run(code, tmp_path / "run", check=False)
     assert len(scalar_files(tmp_path / "run")) == 1
-    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+    with mb.record(tmp_path / "run", **ONLY_STEPS) as rec:
         rec.step()
     assert len(scalar_files(tmp_path / "run")) == 2
 
@@ -352,7 +350,7 @@ def tensorboard_url(request, tmp_path):
 
     run_dir = tmp_path / "logs" / "exp1"
     user = EventFileWriter(str(run_dir))
-    with collector.record(run_dir, **ONLY_STEPS) as rec:
+    with mb.record(run_dir, **ONLY_STEPS) as rec:
         for step in range(5):
             value = summary_pb2.Summary.Value(tag="loss", simple_value=1.0 / (step + 1))
             summary = summary_pb2.Summary(value=[value])

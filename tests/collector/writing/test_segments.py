@@ -6,15 +6,15 @@ import errno
 
 import pytest
 
-from collector.format.encoding.framing import Framed, read_frames
-from collector.format.names import rank_file_name
-from collector.format.records import (
+from memboard.collector.format.encoding.framing import Framed, read_frames
+from memboard.collector.format.names import rank_file_name
+from memboard.collector.format.records import (
     SEGMENT,
     Segment,
     decode_record,
 )
-from collector.writing.append import AppendFile, DeletedError
-from collector.writing.segments import SegmentedFile, SegmentPlan
+from memboard.collector.writing.append import AppendFile, DeletedError
+from memboard.collector.writing.segments import SegmentedFile, SegmentPlan
 from tests.builders import START_NS, make_header
 from tests.segmented import ATTEMPT, HOST, STEP, Written
 

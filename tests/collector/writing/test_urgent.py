@@ -42,9 +42,9 @@ def test_it_is_written_where_others_find_no_room(tmp_path):
 def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(
     tmp_path, disk, monkeypatch
 ):
-    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
+    monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
+    monkeypatch.setattr("memboard.collector.writing.capture_queue._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 0
@@ -56,7 +56,9 @@ def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(
 
 
 def test_a_disk_that_stays_full_costs_it_and_nothing_else(tmp_path, disk, monkeypatch):
-    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.02, 0.02))
+    monkeypatch.setattr(
+        "memboard.collector.writing.output._RETRY_SECONDS", (0.02, 0.02)
+    )
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from collector.core import guard
-from collector.writing.tables import Table
+from memboard.collector.core import guard
+from memboard.collector.writing.tables import Table
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
 from tests.collector.writing.clockwork import (
     Clockwork,
@@ -54,7 +54,7 @@ def test_a_filling_queue_wakes_the_writer_early(tmp_path):
 
 
 def test_failures_back_off_and_the_rows_wait(tmp_path, disk, monkeypatch, caplog):
-    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.2, 10.0))
+    monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.2, 10.0))
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 0

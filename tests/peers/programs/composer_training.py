@@ -87,7 +87,7 @@ def main(settings: dict) -> None:
             sys_prof_memory=True,
         )
     else:
-        from collector.integrations.composer import MemBoardCallback
+        from memboard.integrations.composer import MemBoardCallback
 
         callback = MemBoardCallback(
             folder / "run",

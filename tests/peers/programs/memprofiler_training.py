@@ -117,10 +117,11 @@ def main(settings: dict) -> None:
         made = profiled_by(MemProfiler.memprofilable, ProfilerHooksMixin, base)
         model = made(memprofiler_cfg=configured(plain))
     else:
-        import collector
-        from collector.integrations.lightning import MemBoardCallback
+        from memboard.integrations.lightning import MemBoardCallback
 
-        model = profiled_by(collector.profiled, base)()
+        import memboard as mb
+
+        model = profiled_by(mb.profiled, base)()
         callbacks = [MemBoardCallback(folder, config={"memprofiler_cfg": plain})]
     if sharded:
         from tests.collector.modules.two_ranks import released

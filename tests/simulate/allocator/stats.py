@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector.format.columns import DEVICE_STATS
+from memboard.collector.format.columns import DEVICE_STATS
 
 ALLOCATED: Final = 0
 ACTIVE: Final = 1

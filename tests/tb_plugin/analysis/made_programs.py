@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.oom.errors import OomError, errors_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.oom.errors import OomError, errors_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.made_snapshots import block, event, frame, segment
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -168,8 +168,8 @@ class Program:
 
 class _Device:
     def __init__(self, replay: Replay) -> None:
-        from tb_plugin.analysis.categories.attribution import attribution
-        from tb_plugin.analysis.snapshots.steps import steps_of
+        from memboard.tb_plugin.analysis.categories.attribution import attribution
+        from memboard.tb_plugin.analysis.snapshots.steps import steps_of
 
         self.replay = replay
         self.steps = steps_of(replay.snapshot, replay.device)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from collector.format.memory import CATEGORIES, STATES
+from memboard.collector.format.memory import CATEGORIES, STATES
 
 FORWARD = (
     "before_pre_forward",

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.oom.at import facts_at
-from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.judge import verdict
-from tb_plugin.analysis.snapshots.steps import steps_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.oom.at import facts_at
+from memboard.tb_plugin.analysis.oom.case import Case
+from memboard.tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.snapshots.steps import steps_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import OOM_CAUSES, oom_case, second_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom.case import OomFacts
-    from tb_plugin.analysis.oom.judge import Verdict
+    from memboard.tb_plugin.analysis.oom.case import OomFacts
+    from memboard.tb_plugin.analysis.oom.judge import Verdict
     from tests.simulate import OomCase, OomCause, OomLabel
 
 HELD_BACK: int = 10_000

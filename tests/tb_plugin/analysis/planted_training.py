@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from tests.traces_builder import MadeTrace, memory_events
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 Layout: TypeAlias = Literal["plain", "zero_grad_late", "closure", "other_thread"]
 LAYOUTS: tuple[Layout, ...] = ("plain", "zero_grad_late", "closure", "other_thread")

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import Lifetimes
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.categories.attribution import OTHER, Attribution
-from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot, Stacks
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.categories.attribution import OTHER, Attribution
+from memboard.tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot, Stacks
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form
 from tests.simulate.allocator.allocator import (
     CachingAllocator,
@@ -33,7 +33,7 @@ from tests.simulate.snapshots.form import segments_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.analysis.allocator.live import Holders
+    from memboard.tb_plugin.analysis.allocator.live import Holders
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
 EXPECTED: dict[str, Any] = (

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.allocator import groups
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.allocator import groups
 from tests.tb_plugin.analysis.snapshots import lives_of, stacks_of
 from tests.tb_plugin.analysis.test_forward_modules import forward
 

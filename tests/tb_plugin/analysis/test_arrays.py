@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.arrays import (
+from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     changes,

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.live import live_rows
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.attribution import (
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.attribution import (
     EVIDENCE,
     OF_RECORDED,
     OTHER,
@@ -22,8 +22,8 @@ from tb_plugin.analysis.categories.attribution import (
     Attribution,
     attribution,
 )
-from tb_plugin.analysis.snapshots.extras import Tensors
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.analysis.snapshots.extras import Tensors
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, oom_case, trained_rank
 from tests.simulate.allocator.settings import GIB
 from tests.tb_plugin.analysis.made_programs import MIB, Training, in_module

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.time.module_times import arrows, backward_links
-from tb_plugin.analysis.trace.build import no_rows
-from tb_plugin.analysis.trace.details import Operators
-from tb_plugin.analysis.trace.trace import Flows
+from memboard.tb_plugin.analysis.time.module_times import arrows, backward_links
+from memboard.tb_plugin.analysis.trace.build import no_rows
+from memboard.tb_plugin.analysis.trace.details import Operators
+from memboard.tb_plugin.analysis.trace.trace import Flows
 from tests.tb_plugin.analysis.test_profile_conformance import (
     needs_real,
     profile_of,

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tb_plugin.analysis.ranks.spread import spread
-from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
+from memboard.tb_plugin.analysis.ranks.spread import spread
+from memboard.tb_plugin.analysis.series.heatmap import (
+    pooled_ranks,
+    quantized,
+    step_edges,
+)
 
 MATRIX = arrays(
     float,

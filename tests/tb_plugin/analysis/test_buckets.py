@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.series.buckets import pooled, thinned, visible, windows
-from tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.analysis.series.buckets import pooled, thinned, visible, windows
+from memboard.tb_plugin.analysis.series.rows import Rows
 
 VALUES = st.lists(st.floats(0, 1e6) | st.just(float("nan")), min_size=1, max_size=300)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.ranks.clock_line import (
+from memboard.tb_plugin.analysis.ranks.clock_line import (
     SAME,
     Offset,
     Reading,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.analysis.ranks.collectives import kind_of
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.families import family_of
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.ranks.collectives import kind_of
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.families import family_of
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 COMMUNICATE = (

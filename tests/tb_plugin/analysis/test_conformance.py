@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.allocator.stacking import stacked
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, Snapshot
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.allocator.stacking import stacked
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED, Snapshot
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings
 from tests.tb_plugin.analysis.snapshots import (

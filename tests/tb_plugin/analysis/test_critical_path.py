@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tb_plugin.analysis.trace.critical_path import Cause, by_name, critical_path
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.analysis.trace.critical_path import (
+    Cause,
+    by_name,
+    critical_path,
+)
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.importer import Importer
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.pages.profiled import columns_of

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.ranks.collectives import item_bytes, kind_of
-from tb_plugin.analysis.ranks.distributed import compared
-from tb_plugin.analysis.trace.details import Collectives
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.ranks.collectives import item_bytes, kind_of
+from memboard.tb_plugin.analysis.ranks.distributed import compared
+from memboard.tb_plugin.analysis.trace.details import Collectives
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 

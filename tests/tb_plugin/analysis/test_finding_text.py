@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from collector.format.sizes import SHOWN_UNIT
-from tb_plugin.analysis.findings.text import (
+from memboard.collector.format.sizes import SHOWN_UNIT
+from memboard.tb_plugin.analysis.findings.text import (
     lines_text,
     share_text,
     size_text,
     some_of,
 )
-from tb_plugin.analysis.oom.case import NAMES, Case, FreeBlocks, Growth, OomFacts
-from tb_plugin.analysis.oom.judge import judged
+from memboard.tb_plugin.analysis.oom.case import (
+    NAMES,
+    Case,
+    FreeBlocks,
+    Growth,
+    OomFacts,
+)
+from memboard.tb_plugin.analysis.oom.judge import judged
 from tests.simulate import OOM_CAUSES
 
 GIB = 1 << 30

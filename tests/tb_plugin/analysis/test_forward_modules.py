@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.categories.forward_modules import forward_modules
+from memboard.tb_plugin.analysis.categories.forward_modules import forward_modules
 from tests.tb_plugin.analysis.snapshots import stacks_of
 
 TORCH_NN = "/env/lib/python3.11/site-packages/torch/nn/modules/"

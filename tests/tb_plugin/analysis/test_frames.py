@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.frames import (
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.frames import (
     KINDS,
     NO_STACK,
     frame_label,

@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes, releasable
-from tb_plugin.analysis.allocator.moment.fit import fit, obstacle
-from tb_plugin.analysis.allocator.moment.pins import pins
-from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from memboard.tb_plugin.analysis.allocator.moment.arenas import (
+    arenas,
+    free_sizes,
+    releasable,
+)
+from memboard.tb_plugin.analysis.allocator.moment.fit import fit, obstacle
+from memboard.tb_plugin.analysis.allocator.moment.pins import pins
+from memboard.tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
 from tests.simulate.allocator.allocator import SimulatedOutOfMemoryError
 from tests.simulate.allocator.settings import MIB, parse_settings
 from tests.simulate.allocator.stats import LARGE, RESERVED

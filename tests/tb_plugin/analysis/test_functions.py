@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.series.functions import (
+from memboard.tb_plugin.analysis.series.functions import (
     CONTEXTS,
     NO_STEP,
     NO_TIME,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.snapshots.extras import Tensors
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.snapshots.extras import Tensors
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.made_programs import (
     BATCH,
     MIB,

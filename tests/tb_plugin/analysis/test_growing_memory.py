@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from collector.format.columns import MEMORY, PINNED, WORKERS
-from tb_plugin.analysis.findings.host_growth import (
+from memboard.collector.format.columns import MEMORY, PINNED, WORKERS
+from memboard.tb_plugin.analysis.findings.host_growth import (
     GrowingProcess,
     HostRoom,
     growing_processes,
 )
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.analysis.series.growth import trend
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.series.growth import trend
 from tests.builders import RunBuilder
 from tests.errors_found import errors_in
 from tests.oom_reports import add_report

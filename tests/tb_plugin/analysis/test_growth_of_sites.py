@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.lifetimes import BEFORE
-from tb_plugin.analysis.allocator.rounds import rounds_by_memory, rounds_by_steps
-from tb_plugin.analysis.oom.growth_at import MAX_LOOKS, growth_of_sites
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
+from memboard.tb_plugin.analysis.allocator.rounds import (
+    rounds_by_memory,
+    rounds_by_steps,
+)
+from memboard.tb_plugin.analysis.oom.growth_at import MAX_LOOKS, growth_of_sites
 from tests.tb_plugin.analysis.snapshots import lives_of
 
 MIB = 1 << 20

@@ -6,9 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.snapshots.tags import tag_text
-from tb_plugin.analysis.snapshots.marks import KINDS, Marks, _merged, _steps, _tags
-from tb_plugin.analysis.snapshots.steps import Steps
+from memboard.collector.format.snapshots.tags import tag_text
+from memboard.tb_plugin.analysis.snapshots.marks import (
+    KINDS,
+    Marks,
+    _merged,
+    _steps,
+    _tags,
+)
+from memboard.tb_plugin.analysis.snapshots.steps import Steps
 
 TEXTS = ("warm up", "eval", tag_text(step=3, phase="train", function="step"))
 

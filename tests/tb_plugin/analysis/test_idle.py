@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.time.profiled_steps import profiled_steps
-from tb_plugin.analysis.trace.idle import idle_times
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.analysis.time.profiled_steps import profiled_steps
+from memboard.tb_plugin.analysis.trace.idle import idle_times
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.importer import Importer
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.pages.profiled import columns_of

@@ -6,7 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.intervals import Overlay, step_means, total_ns, union
+from memboard.tb_plugin.analysis.time.intervals import (
+    Overlay,
+    step_means,
+    total_ns,
+    union,
+)
 
 END = 40
 RANGES = st.lists(

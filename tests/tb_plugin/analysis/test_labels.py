@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.analysis.series.labels import column_label
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.oom.case import Case
+from memboard.tb_plugin.analysis.oom.judge import verdict
 from tests.tb_plugin.analysis.made_programs import (
     GIB,
     MIB,

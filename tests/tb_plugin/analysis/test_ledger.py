@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.moment import ledger as ledgers
-from tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
-from tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.moment import ledger as ledgers
+from memboard.tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
+from memboard.tb_plugin.analysis.allocator.replay import Replay
 from tests.tb_plugin.analysis.snapshots import (
     Modelled,
     models,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.lifetimes import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import (
     ACTIONS,
     BEFORE,
     Blocks,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator import live as holding
-from tb_plugin.analysis.allocator.live import (
+from memboard.tb_plugin.analysis.allocator import live as holding
+from memboard.tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
     holders,

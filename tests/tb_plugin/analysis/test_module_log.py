@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from collector.format.memory import CATEGORIES, STATES
-from tb_plugin.analysis.modules.capture import LogError, module_log
-from tb_plugin.analysis.modules.states import ALL_STATES
+from memboard.collector.format.memory import CATEGORIES, STATES
+from memboard.tb_plugin.analysis.modules.capture import LogError, module_log
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 
 DEVICES = ["cuda:0", "cpu"]

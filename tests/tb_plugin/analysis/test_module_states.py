@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.modules.states import (
+from memboard.tb_plugin.analysis.modules.states import (
     ALL_STATES,
     MAX_CALLS_LISTED,
     ModuleStates,
 )
-from tb_plugin.analysis.modules.tree import tree_of_names
+from memboard.tb_plugin.analysis.modules.tree import tree_of_names
 
 ROWS = [
     # module, state, call, device, activation, temp, total

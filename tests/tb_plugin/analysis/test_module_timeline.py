@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.modules import timeline as module_timeline
-from tb_plugin.analysis.modules.capture import module_log
+from memboard.tb_plugin.analysis.modules import timeline as module_timeline
+from memboard.tb_plugin.analysis.modules.capture import module_log
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 
 DEVICES = ["cuda:0", "cpu"]

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.arrays import depths
-from tb_plugin.analysis.modules.event_sums import descendants
-from tb_plugin.analysis.modules.tree import (
+from memboard.tb_plugin.analysis.arrays import depths
+from memboard.tb_plugin.analysis.modules.event_sums import descendants
+from memboard.tb_plugin.analysis.modules.tree import (
     MAX_DEPTH,
     lowest_with_most,
     module_tree,

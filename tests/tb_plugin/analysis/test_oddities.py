@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.replay import Replay, oddities_of
-from tb_plugin.analysis.snapshots.snapshot import SnapshotError
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from memboard.tb_plugin.analysis.snapshots.snapshot import SnapshotError
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     models,

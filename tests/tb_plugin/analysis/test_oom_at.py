@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.lifetimes import OOM
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.oom.at import facts_at
-from tb_plugin.analysis.oom.case import Case
-from tb_plugin.analysis.oom.holders import holders
-from tb_plugin.analysis.oom.judge import verdict
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.oom.at import facts_at
+from memboard.tb_plugin.analysis.oom.case import Case
+from memboard.tb_plugin.analysis.oom.holders import holders
+from memboard.tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.made_snapshots import read_snapshot
 from tests.simulate import OOM_CAUSES, oom_case
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_plugin.analysis.time import operators
-from tb_plugin.analysis.time.operators import callees
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.time import operators
+from memboard.tb_plugin.analysis.time.operators import callees
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 

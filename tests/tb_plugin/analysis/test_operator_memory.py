@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
-from tb_plugin.analysis.trace_memory.operators import operator_memory
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
+from memboard.tb_plugin.analysis.trace_memory.operators import operator_memory
 from tests.traces_builder import MadeTrace, memory_events
 
 CPU, CUDA = (0, -1), (1, 0)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.operators import is_eligible
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
 

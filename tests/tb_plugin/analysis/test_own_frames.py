@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.own.frames import RECORDER, program_frames, role_of
-from tb_plugin.analysis.categories.frames import stack_label, without_own
+from memboard.collector.format.own.frames import RECORDER, program_frames, role_of
+from memboard.tb_plugin.analysis.categories.frames import stack_label, without_own
 from tests.tb_plugin.analysis.snapshots import stacks_of
 
 OURS = "/opt/venv/lib/python3.11/site-packages/collector"

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.ranks.distributed import compared
-from tb_plugin.analysis.time.operators import is_eligible
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace_memory.pictures import memory_curve
+from memboard.tb_plugin.analysis.ranks.distributed import compared
+from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.analysis.planted_operators import PlantedFile
 from tests.tb_plugin.readers.traces.reading import document, read

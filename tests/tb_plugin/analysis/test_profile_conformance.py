@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.ranks.collectives import rank_collectives
-from tb_plugin.analysis.ranks.distributed import compared
-from tb_plugin.analysis.trace.figures import trace_figures
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace_memory.attribution import memory_holders
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.importer import Importer
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.ranks.collectives import rank_collectives
+from memboard.tb_plugin.analysis.ranks.distributed import compared
+from memboard.tb_plugin.analysis.trace.figures import trace_figures
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace_memory.attribution import memory_holders
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.worker.importer import Importer
 from tests.traces_builder import rest_ns
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from collector.format.records import Note
-from tb_plugin.analysis.ranks.clock_line import SAME
-from tb_plugin.analysis.ranks.clocks import RankClock, recorded_clocks
+from memboard.collector.format.records import Note
+from memboard.tb_plugin.analysis.ranks.clock_line import SAME
+from memboard.tb_plugin.analysis.ranks.clocks import RankClock, recorded_clocks
 
 
 def told(*notes, wall_ns=0, monotonic_ns=0):

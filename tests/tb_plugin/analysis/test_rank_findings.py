@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.findings.ranks import Peaks, peak_findings
+from memboard.tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 
 GIB = 1 << 30
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.analysis.ranks.spread import extremes, outliers
-from tb_plugin.analysis.series.growth import slope, trend
+from memboard.tb_plugin.analysis.ranks.attempts import Start, grouped
+from memboard.tb_plugin.analysis.ranks.spread import extremes, outliers
+from memboard.tb_plugin.analysis.series.growth import slope, trend
 
 SECOND = 10**9
 

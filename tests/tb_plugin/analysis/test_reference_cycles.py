@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.columns import GARBAGE
+from memboard.collector.format.columns import GARBAGE
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page
 

@@ -6,20 +6,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS
-from tb_plugin.analysis.allocator.live import (
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.live import (
     by_stack,
     holders,
     live_rows,
     live_totals,
     range_sums,
 )
-from tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
-from tb_plugin.analysis.allocator.moment.fit import fit
-from tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
-from tb_plugin.analysis.allocator.moment.pins import pins
-from tb_plugin.analysis.categories.attribution import attribution
-from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from memboard.tb_plugin.analysis.allocator.moment.arenas import arenas, free_sizes
+from memboard.tb_plugin.analysis.allocator.moment.fit import fit
+from memboard.tb_plugin.analysis.allocator.moment.ledger import RESERVED_KEYS, ledger
+from memboard.tb_plugin.analysis.allocator.moment.pins import pins
+from memboard.tb_plugin.analysis.categories.attribution import attribution
+from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tests.tb_plugin.analysis.snapshots import (
     SETTINGS,
     Modelled,

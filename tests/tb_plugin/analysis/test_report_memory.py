@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace_memory.pictures import memory_columns
+from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
 
 
 def test_a_column_has_its_highest_moment_and_levels_hold_on():

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator import segment_spans as cutting
-from tb_plugin.analysis.allocator.live import live_rows, live_totals
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.allocator.segment_spans import (
+from memboard.tb_plugin.analysis.allocator import segment_spans as cutting
+from memboard.tb_plugin.analysis.allocator.live import live_rows, live_totals
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.allocator.segment_spans import (
     SpanIndex,
     reserved,
     segment_spans,
 )
-from tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.arrays import NOTHING
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,

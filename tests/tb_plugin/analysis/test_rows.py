@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.series.rows import NO_STEP, Rows, on_steps, on_time
+from memboard.tb_plugin.analysis.series.rows import NO_STEP, Rows, on_steps, on_time
 
 STEPS = st.lists(st.integers(0, 30), min_size=1, max_size=60)
 

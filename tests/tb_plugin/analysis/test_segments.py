@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
-from tb_plugin.analysis.allocator.segment_spans import reserved, segment_spans
-from tb_plugin.analysis.allocator.segments import SegmentReplay
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.snapshots.snapshot import STATES
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
+from memboard.tb_plugin.analysis.allocator.segment_spans import reserved, segment_spans
+from memboard.tb_plugin.analysis.allocator.segments import SegmentReplay
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.snapshot import STATES
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,

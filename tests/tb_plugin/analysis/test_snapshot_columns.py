@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.snapshots.columns import Table
+from memboard.tb_plugin.analysis.snapshots.columns import Table
 
 
 def test_words_are_coded_as_wide_as_they_come():

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from collector.format.records import Capture, Note
-from tb_plugin.analysis.spans.events import MAX_EVENTS, SpanEvent, events_of
-from tb_plugin.analysis.spans.tracks import SpanFile, span_trace
+from memboard.collector.format.records import Capture, Note
+from memboard.tb_plugin.analysis.spans.events import MAX_EVENTS, SpanEvent, events_of
+from memboard.tb_plugin.analysis.spans.tracks import SpanFile, span_trace
 from tests.builders import START_NS
 from tests.tb_plugin.pages.test_trace import MS, STEPS, spans_of
 

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.allocator import stacking
-from tb_plugin.analysis.allocator.stacking import columns, seen, stacked, time_columns
+from memboard.tb_plugin.analysis.allocator import stacking
+from memboard.tb_plugin.analysis.allocator.stacking import (
+    columns,
+    seen,
+    stacked,
+    time_columns,
+)
 from tests.tb_plugin.analysis.snapshots import lives_of
 
 NUM_EVENTS = 40

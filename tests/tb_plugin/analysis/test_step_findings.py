@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.findings.steps import (
+from memboard.tb_plugin.analysis.findings.steps import (
     PART_TEXT,
     growing,
     slow_every,
     waiting_for_data,
 )
-from tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
+from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
 from tests.tb_plugin.step_runs import MS, PARTS, REST, Story, Told
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_plugin.analysis.series.step_parts import (
+from memboard.tb_plugin.analysis.series.step_parts import (
     StepRows,
     median_ranks,
     middle_values,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from collector.format.snapshots.tags import tag_text
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.categories.marks import (
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots.tags import tag_text
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     BACKWARD,
     DATA,
@@ -20,9 +20,9 @@ from tb_plugin.analysis.categories.marks import (
     OPTIMIZER,
     OPTIMIZER_STATE,
 )
-from tb_plugin.analysis.categories.phases import PHASES, phases_of
-from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.analysis.categories.phases import PHASES, phases_of
+from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import named, needs_real, real, stacks_of
 
 

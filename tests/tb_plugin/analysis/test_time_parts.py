@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL
-from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace, rest_ns
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace.build import nest
+from memboard.tb_plugin.analysis.trace.build import nest
 from tests.traces_builder import MadeTrace
 
 

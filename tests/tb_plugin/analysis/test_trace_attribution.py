@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace_memory.attribution import EVIDENCE, memory_holders
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace_memory.attribution import (
+    EVIDENCE,
+    memory_holders,
+)
 from tests.tb_plugin.analysis.planted_training import (
     LAYOUTS,
     STEP_NS,

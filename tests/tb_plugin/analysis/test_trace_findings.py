@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.findings import trace as findings
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import TraceFacts
+from memboard.tb_plugin.analysis.findings import trace as findings
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.trace import TraceFacts
 from tests.traces_builder import MadeTrace, memory_events
 
 V100 = {"id": 0, "computeMajor": 7, "computeMinor": 0, "totalGlobalMem": 1000}

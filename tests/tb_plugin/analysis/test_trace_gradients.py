@@ -7,12 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.formats.traces import read_trace
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.importer import Importer
+from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.formats.traces import read_trace
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.importer import Importer
 from tests import programs
 
 pytest.importorskip("torch")

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace.instants import marks, slices_around
-from tb_plugin.analysis.trace.totals import found_rows
-from tb_plugin.analysis.trace.trace import Instants
+from memboard.tb_plugin.analysis.trace.instants import marks, slices_around
+from memboard.tb_plugin.analysis.trace.totals import found_rows
+from memboard.tb_plugin.analysis.trace.trace import Instants
 from tests.traces_builder import trace_of
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.profiled_steps import steps_of
-from tb_plugin.analysis.trace.families import family_of
-from tb_plugin.analysis.trace.totals import found_rows, matching, totals
+from memboard.tb_plugin.analysis.time.profiled_steps import steps_of
+from memboard.tb_plugin.analysis.trace.families import family_of
+from memboard.tb_plugin.analysis.trace.totals import found_rows, matching, totals
 from tests.traces_builder import trace_of
 
 

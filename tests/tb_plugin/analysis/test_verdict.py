@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.oom.case import (
+from memboard.tb_plugin.analysis.oom.case import (
     NAMES,
     Case,
     Elsewhere,
@@ -17,9 +17,9 @@ from tb_plugin.analysis.oom.case import (
     OomFacts,
     filled,
 )
-from tb_plugin.analysis.oom.full import full_share, is_full
-from tb_plugin.analysis.oom.judge import verdict
-from tb_plugin.analysis.oom.taken import USUAL_NON_TORCH_BYTES
+from memboard.tb_plugin.analysis.oom.full import full_share, is_full
+from memboard.tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.oom.taken import USUAL_NON_TORCH_BYTES
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from tb_plugin.jobs.open_history import OpenHistory
+from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Snapshot
 
 
 def fresh(snapshot: Snapshot) -> OpenHistory:

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tb_plugin.worker.cache import (
+from memboard.tb_plugin.worker.cache import (
     ColumnCache,
     FileKey,
 )
-from tb_plugin.worker.columns import (
+from memboard.tb_plugin.worker.columns import (
     ColumnTables,
     NotColumnsError,
     write_columns,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.format.snapshots import rebuilt, tables_of
-from tb_plugin.worker import columns as module
-from tb_plugin.worker.columns import NotColumnsError, open_columns
+from memboard.collector.format.snapshots import rebuilt, tables_of
+from memboard.tb_plugin.worker import columns as module
+from memboard.tb_plugin.worker.columns import NotColumnsError, open_columns
 from tests.made_snapshots import everything, long_history
 
 if TYPE_CHECKING:

@@ -16,20 +16,26 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from collector.format.snapshots import rebuilt
-from tb_plugin.worker import importer as importer_module
-from tb_plugin.worker import process as process_module
-from tb_plugin.worker.cache import ColumnCache, FileKey
-from tb_plugin.worker.errors import (
+from memboard.collector.format.snapshots import rebuilt
+from memboard.tb_plugin.worker import importer as importer_module
+from memboard.tb_plugin.worker import process as process_module
+from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
+from memboard.tb_plugin.worker.errors import (
     FileError,
     ImportFailedError,
     LimitError,
     ReaderError,
     RefusedError,
 )
-from tb_plugin.worker.importer import MAX_WORKERS, Importer
-from tb_plugin.worker.limits import GZIP, SNAPSHOT, TRACE, Limits, content_bytes
-from tb_plugin.worker.process import WorkerProcess
+from memboard.tb_plugin.worker.importer import MAX_WORKERS, Importer
+from memboard.tb_plugin.worker.limits import (
+    GZIP,
+    SNAPSHOT,
+    TRACE,
+    Limits,
+    content_bytes,
+)
+from memboard.tb_plugin.worker.process import WorkerProcess
 from tests.collector.recordings import wait_until
 from tests.made_snapshots import everything, long_history
 from tests.tb_plugin.jobs.commanded import BUSY, COMMANDED, HANG
@@ -38,7 +44,7 @@ from tests.tb_plugin.readers.traces.reading import document, event, read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.worker.limits import Kind
+    from memboard.tb_plugin.worker.limits import Kind
 
 ROOT = Path(__file__).parents[3]
 SOON_S = 120.0
@@ -495,8 +501,8 @@ def test_without_a_server_workers_are_started_from_nothing(
 BEGIN = f"""
 import sys; sys.path[0] = {str(ROOT)!r}; import os
 from pathlib import Path
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 """
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from collector.format.errors import CorruptError, VersionError
-from tb_plugin.contract.errors import NotReadyError
-from tb_plugin.jobs import job as module
-from tb_plugin.jobs.job import Job, Jobs
-from tb_plugin.worker.errors import FileError, LimitError
+from memboard.collector.format.errors import CorruptError, VersionError
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.jobs import job as module
+from memboard.tb_plugin.jobs.job import Job, Jobs
+from memboard.tb_plugin.worker.errors import FileError, LimitError
 from tests.collector.recordings import wait_until
 from tests.traces_builder import MadeTrace
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.jobs.lazy import LazyCache, held_bytes
+from memboard.tb_plugin.jobs.lazy import LazyCache, held_bytes
 
 SOON_S = 60.0
 

@@ -6,10 +6,17 @@ import pickle
 
 import pytest
 
-from tb_plugin.worker import limits
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import GIB, KINDS, MIB, SNAPSHOT, Limits, memory_remedy
+from memboard.tb_plugin.worker import limits
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import (
+    GIB,
+    KINDS,
+    MIB,
+    SNAPSHOT,
+    Limits,
+    memory_remedy,
+)
 
 
 @pytest.fixture

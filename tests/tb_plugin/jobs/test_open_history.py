@@ -7,10 +7,10 @@ import weakref
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.jobs.lazy import held_bytes
-from tb_plugin.jobs.open_history import Capacity, OpenHistory
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.jobs.lazy import held_bytes
+from memboard.tb_plugin.jobs.open_history import Capacity, OpenHistory
 
 
 def history_of(num_devices: int, capacity: Capacity | None) -> OpenHistory:

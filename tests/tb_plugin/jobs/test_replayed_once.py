@@ -12,14 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.recording.captures import capture_of, captures_of
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
-from tb_plugin.jobs import replays as module
-from tb_plugin.jobs.histories import Histories
-from tb_plugin.jobs.history_list import FoundHistory, OwnCapture, reference_of_file
-from tb_plugin.jobs.replays import key_of_content
-from tb_plugin.worker.cache import ColumnCache, FileKey
-from tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.formats.recording.captures import capture_of, captures_of
+from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+from memboard.tb_plugin.jobs import replays as module
+from memboard.tb_plugin.jobs.histories import Histories
+from memboard.tb_plugin.jobs.history_list import (
+    FoundHistory,
+    OwnCapture,
+    reference_of_file,
+)
+from memboard.tb_plugin.jobs.replays import key_of_content
+from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
+from memboard.tb_plugin.worker.importer import Importer
 from tests.builders import RunBuilder
 from tests.collector.recordings import wait_until
 from tests.simulate import Form
@@ -30,7 +34,7 @@ from tests.tb_plugin.readers.test_rank_file import opened as rank_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 
 @pytest.fixture

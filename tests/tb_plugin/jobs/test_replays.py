@@ -10,16 +10,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.contract.parameters import parse
-from tb_plugin.contract.routes import query_of
-from tb_plugin.jobs import replays as module
-from tb_plugin.jobs.open_history import OpenHistory
-from tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
-from tb_plugin.pages.histories.history import facts_of
-from tb_plugin.worker.cache import ColumnCache, FileKey
-from tb_plugin.worker.columns import open_columns, write_columns
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.contract.parameters import parse
+from memboard.tb_plugin.contract.routes import query_of
+from memboard.tb_plugin.jobs import replays as module
+from memboard.tb_plugin.jobs.open_history import OpenHistory
+from memboard.tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
+from memboard.tb_plugin.pages.histories.history import facts_of
+from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
+from memboard.tb_plugin.worker.columns import open_columns, write_columns
 from tests.simulate import Form, oom_case
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -32,7 +32,7 @@ from tests.tb_plugin.jobs.replay_results import fresh, results, same
 from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Snapshot
 
 KEY = FileKey(1, 2, 3, 4)
 COLOURS = ("category", "module", "stack", "age", "stream", "pool")

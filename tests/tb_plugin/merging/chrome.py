@@ -10,14 +10,14 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tb_plugin.merging.finding import inputs_of_files
-from tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.finding import inputs_of_files
+from memboard.tb_plugin.merging.merged import merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tb_plugin.merging.inputs import Inputs
+    from memboard.tb_plugin.merging.inputs import Inputs
 
 PHASES = frozenset("XBEiICsftMbneNODPSTpFRcav(),=")
 SCOPES = frozenset("gpt")

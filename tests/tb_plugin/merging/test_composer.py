@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tb_plugin.merging.finding import inputs_of_files, traces_below
-from tb_plugin.merging.heads import read_head
+from memboard.tb_plugin.merging.finding import inputs_of_files, traces_below
+from memboard.tb_plugin.merging.heads import read_head
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tb_plugin.merging.output import deflated, write_file
+from memboard.tb_plugin.merging.output import deflated, write_file
 
 PIECES = [b"[", b"1," * 1000, b"2]"]
 

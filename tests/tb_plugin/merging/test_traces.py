@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.ranks.clock_line import Reading, clock_line
-from tb_plugin.analysis.ranks.clocks import RankClock
-from tb_plugin.merging.finding import inputs_of_files, traces_below
+from memboard.tb_plugin.analysis.ranks.clock_line import Reading, clock_line
+from memboard.tb_plugin.analysis.ranks.clocks import RankClock
+from memboard.tb_plugin.merging.finding import inputs_of_files, traces_below
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 from tests import programs
 from tests.tb_plugin.merging.chrome import check, events, ns_of, rank_of
 
@@ -15,11 +15,11 @@ TRAINING = """
 import sys, time
 import torch
 import torch.distributed as dist
-import collector
+import memboard as mb
 
 rank = int(sys.argv[1])
 dist.init_process_group("gloo", sys.argv[3], rank=rank, world_size=2)
-rec = collector.record(
+rec = mb.record(
     sys.argv[2],
     torch_profiler=True,
     schedule={"wait": 1, "warmup": 1, "active": 2},

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.format.snapshots import tables_of
-from tb_plugin.contract.routes import ROUTES
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.contract.routes import ROUTES
 from tests.simulate import trained_rank
 from tests.tb_plugin.client import Page, answered, refresh
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
     from tests.builders import RunBuilder
     from tests.simulate import SimulatedRank
 
@@ -34,7 +34,7 @@ _trained: dict[tuple[int, bool], SimulatedRank] = {}
 def view_of(name: str) -> Callable[[OpenHistory, Any], Any]:
     """What makes the answer of one of these routes."""
     found: Callable[[OpenHistory, Any], Any]
-    found = getattr(import_module(f"tb_plugin.pages.{ROUTES[name]}"), name)
+    found = getattr(import_module(f"memboard.tb_plugin.pages.{ROUTES[name]}"), name)
     return found
 
 

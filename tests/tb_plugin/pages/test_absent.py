@@ -7,7 +7,7 @@ import pytest
 from tests.tb_plugin.client import Page
 
 ROUTES = {
-    "functions": ("functions", "collector.profiled"),
+    "functions": ("functions", "mb.profiled"),
     "histories": ("history", "history=True"),
     "modules": ("modules", "modules=True"),
 }

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.findings.conditions import Setup, recorded_setup
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.findings.conditions import Setup, recorded_setup
 from tests.builders import RunBuilder
 from tests.made_snapshots import frame
 from tests.oom_cases.bench import card_bytes
@@ -250,7 +250,7 @@ def test_recomputing_activations_is_not_promised_to_free_them_all(tmp_path):
 @pytest.mark.parametrize(
     ("device", "enabled", "words"),
     [
-        ("cuda", False, "Pass history=True to collector.record"),
+        ("cuda", False, "Pass history=True to mb.record"),
         ("cuda", True, "history=True was set, but nothing was captured"),
         ("cpu", False, "On a CPU, PyTorch keeps none"),
     ],

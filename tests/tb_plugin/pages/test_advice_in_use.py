@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.findings.losses import steps_missing
-from tb_plugin.analysis.findings.steps import slow_every, straggling
-from tb_plugin.analysis.findings.trace import trace_findings
-from tb_plugin.analysis.ranks.stragglers import Straggler
-from tb_plugin.analysis.trace.profile import TraceProfile
-from tb_plugin.analysis.trace.trace import TraceFacts
-from tb_plugin.api.overview import RankLoss
+from memboard.tb_plugin.analysis.findings.losses import steps_missing
+from memboard.tb_plugin.analysis.findings.steps import slow_every, straggling
+from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.trace import TraceFacts
+from memboard.tb_plugin.api.overview import RankLoss
 from tests.made_snapshots import frame
 from tests.tb_plugin.analysis.made_programs import (
     GIB,

@@ -201,7 +201,7 @@ def test_what_lives_at_a_moment_is_what_the_trace_says(asked, snapshot):
 def test_the_smallest_of_very_many_stacks_are_summed_up(asked, monkeypatch):
     whole = asked.get("allocation_live")
     assert len(whole["stack"]) > 3
-    monkeypatch.setattr("tb_plugin.pages.memory.live.MAX_LIVE_STACKS", 2)
+    monkeypatch.setattr("memboard.tb_plugin.pages.memory.live.MAX_LIVE_STACKS", 2)
     cut = asked.get("allocation_live")
     assert cut["stack"].tolist() == [*whole["stack"][:2].tolist(), -2]
     for column in ("stack_bytes", "stack_blocks"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.columns import Column
-from tb_plugin.api.calls import FunctionStat
-from tb_plugin.pages.calls.stats import Sides, growth_text, label_of
+from memboard.collector.format.columns import Column
+from memboard.tb_plugin.api.calls import FunctionStat
+from memboard.tb_plugin.pages.calls.stats import Sides, growth_text, label_of
 from tests.builders import START_NS, RunBuilder, age, flip_bit
 from tests.tb_plugin.client import Page, refresh
 

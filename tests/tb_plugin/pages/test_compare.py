@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.index.run import Run
-from tb_plugin.jobs import job
+from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.jobs import job
 from tests.collector.recordings import wait_until
 from tests.simulate import Form
 from tests.tb_plugin.client import answered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.columns import Column
+from memboard.collector.format.columns import Column
 from tests.builders import GIB, RunBuilder
 from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.ranks.collectives import RankCollectives
-from tb_plugin.analysis.series.heatmap import farthest_ranks
-from tb_plugin.formats.recording.profiles import Profiles, RankSummary
+from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
+from memboard.tb_plugin.analysis.series.heatmap import farthest_ranks
+from memboard.tb_plugin.formats.recording.profiles import Profiles, RankSummary
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 

@@ -212,7 +212,7 @@ def test_an_error_that_is_told_of_is_no_second_finding(run, tmp_path):
 @pytest.mark.parametrize("how", ["closed", "exception", "lost", "running"])
 def test_attempts_say_how_they_ended(run, tmp_path, monkeypatch, how):
     monkeypatch.setattr(
-        "tb_plugin.index.run.LIVE_SECONDS", 600.0
+        "memboard.tb_plugin.index.run.LIVE_SECONDS", 600.0
     )  # a machine may be slow
     start = time.time_ns() - 20 * 10**9 if how == "running" else START_NS
     rank = run.rank(start_ns=start)

@@ -76,7 +76,9 @@ def test_a_long_run_is_exact_where_it_is_zoomed_and_says_where_it_is_not(
     expected = peak_of(0, np.arange(1000, 1101)).astype(float)
     np.testing.assert_allclose(cells(zoomed)[0], expected, atol=1)
     # Where decoding is too dear, buckets of 8 rows are painted over their steps.
-    monkeypatch.setattr("tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6)
+    monkeypatch.setattr(
+        "memboard.tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6
+    )
     coarse = Page(tmp_path).of_run("/heatmap", "exp", x0=1000, x1=1100)
     assert coarse["exact"] is False
     assert np.all(cells(coarse)[0] >= expected - 1)

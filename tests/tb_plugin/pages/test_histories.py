@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
-from collector.format.snapshots.tags import tag_text
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots.tags import tag_text
 from tests.builders import START_NS, flip_bit
 from tests.simulate import Form, oom_case
 from tests.tb_plugin.client import refresh

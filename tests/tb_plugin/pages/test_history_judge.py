@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
-from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
-from tb_plugin.jobs.job import Job
-from tb_plugin.pages.findings import judge as module
-from tb_plugin.pages.findings.judge import HistoryJudge, Judged
-from tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+from memboard.tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from memboard.tb_plugin.jobs.job import Job
+from memboard.tb_plugin.pages.findings import judge as module
+from memboard.tb_plugin.pages.findings.judge import HistoryJudge, Judged
+from memboard.tb_plugin.worker.cache import FileKey
 
 RUN: Any = SimpleNamespace(made_of="snapshots")
 RECORDING: Any = SimpleNamespace(made_of="recording")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.pages.timeline.host import MAX_HOSTS
+from memboard.tb_plugin.pages.timeline.host import MAX_HOSTS
 from tests.builders import GIB
 from tests.tb_plugin.client import Page
 

@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.format.names import IMPORT_JOB
-from collector.format.snapshots import tables_of
+from memboard.collector.format.names import IMPORT_JOB
+from memboard.collector.format.snapshots import tables_of
 from tests.builders import RunBuilder
 from tests.simulate import Form
 from tests.tb_plugin.client import answered

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tb_plugin.analysis.findings.text import size_text
-from tb_plugin.cli import main
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.oom_cases import dump
 from tests.oom_cases.cases import make

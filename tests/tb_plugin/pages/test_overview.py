@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from collector.format.encoding.payload import pack
-from tb_plugin.pages.overview.headline_words import CAVEATS
+from memboard.collector.format.encoding.payload import pack
+from memboard.tb_plugin.pages.overview.headline_words import CAVEATS
 from tests.builders import GIB, START_NS, RunBuilder, age
 from tests.tb_plugin.client import Page, answered, refresh
 
@@ -489,4 +489,4 @@ def test_tabs_without_data_say_how_to_get_it(run, tmp_path):
     assert empty_tabs(found) == without
     (calls,) = (one for one in found["empty"] if one["tab"] == "calls")
     assert calls["missing"] == "No profiled calls in this run"
-    assert "@collector.profiled" in calls["how"]
+    assert "@mb.profiled" in calls["how"]

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.format.snapshots import tables_of
-from collector.format.snapshots.tags import annotation_text, tag_text
-from tb_plugin.analysis.allocator.replay import Replay
-from tb_plugin.analysis.snapshots.snapshot import HOST
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.cli import main
+from memboard.collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots.tags import annotation_text, tag_text
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.snapshots.snapshot import HOST
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.made_snapshots import block, event, everything, frame, long_history, segment
 from tests.pinned import PinnedMemory

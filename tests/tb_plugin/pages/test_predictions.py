@@ -6,9 +6,14 @@ import json
 
 import pytest
 
-from collector.format.prediction import NOTE, DeviceFigures, Estimate, Prediction
-from tb_plugin.cli import main
-from tb_plugin.pages.overview.headline_words import CAVEATS
+from memboard.collector.format.prediction import (
+    NOTE,
+    DeviceFigures,
+    Estimate,
+    Prediction,
+)
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.pages.overview.headline_words import CAVEATS
 from tests.builders import GIB
 from tests.tb_plugin.client import Page
 

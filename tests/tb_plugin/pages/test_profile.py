@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.pages.operators.operators import place_of
+from memboard.tb_plugin.pages.operators.operators import place_of
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, columns_of, run_of

@@ -30,7 +30,7 @@ def test_the_newest_trace_that_opens_is_shown_and_why_no_newer_one(
     tmp_path, monkeypatch, retried
 ):
     if retried:  # what failed is tried again at every request, and fails again
-        monkeypatch.setattr("tb_plugin.jobs.job.RETRY_S", -1.0)
+        monkeypatch.setattr("memboard.tb_plugin.jobs.job.RETRY_S", -1.0)
     for number in (100, 200):
         trained().write(tmp_path / "exp" / f"host_0.{number}.pt.trace.json")
     torn = [tmp_path / "exp" / f"host_0.{n}.pt.trace.json.gz" for n in (300, 400)]

@@ -14,13 +14,13 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.cli import main
-from tb_plugin.formats.snapshots.snapshot_file import read_tables
-from tb_plugin.jobs.open_history import OpenHistory
-from tb_plugin.pages.findings.judge import judge
-from tb_plugin.pages.histories.figures import DeviceFigures, figures_of
-from tb_plugin.pages.histories.history import facts_of
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
+from memboard.tb_plugin.jobs.open_history import OpenHistory
+from memboard.tb_plugin.pages.findings.judge import judge
+from memboard.tb_plugin.pages.histories.figures import DeviceFigures, figures_of
+from memboard.tb_plugin.pages.histories.history import facts_of
 
 STATES = ("inactive", "active_allocated", "active_pending_free")
 FREE, ALLOCATED, PENDING = range(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.pages.steps.rate_words import rate_text
+from memboard.tb_plugin.pages.steps.rate_words import rate_text
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_steps import story

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.format.columns import GARBAGE, Column
+from memboard.collector.format.columns import GARBAGE, Column
 from tests.builders import RunBuilder
 from tests.errors_found import errors_in
 from tests.oom_reports import add_report

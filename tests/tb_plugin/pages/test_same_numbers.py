@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.simulate import SimulatedRun, write_run
-from tb_plugin.cli import main
+from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.tb_plugin.cli import main
 from tests.errors_found import errors_in
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.pages.module_runs import assert_adds_up, fqns
@@ -211,12 +211,12 @@ def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated, monkeypatch
 
 def test_a_real_run_adds_up_and_has_one_number_for_one_name(tmp_path):
     torch = pytest.importorskip("torch")
-    import collector
+    import memboard as mb
     from tests.collector.modules.models import Transformer
 
     model = Transformer()
     optimizer = torch.optim.Adam(model.parameters())
-    with collector.record(
+    with mb.record(
         tmp_path / "job", model=model, optimizer=optimizer, modules=True
     ) as rec:
         for _ in range(20):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.format.snapshots import tables_of
+from memboard.collector.format.snapshots import tables_of
 from tests.builders import RunBuilder
 from tests.made_snapshots import block, event, segment
 from tests.tb_plugin.pages.history_runs import Asked, asked_of

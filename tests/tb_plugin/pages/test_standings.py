@@ -78,7 +78,7 @@ def test_a_run_with_a_straggler_is_not_fine(tmp_path):
 def test_a_file_that_is_being_written_is_not_fine(tmp_path):
     import time
 
-    from collector.format.records import ClockAnchor
+    from memboard.collector.format.records import ClockAnchor
 
     now = time.time_ns()
     started = ClockAnchor(wall_ns=now, monotonic_ns=0)
@@ -89,7 +89,7 @@ def test_a_file_that_is_being_written_is_not_fine(tmp_path):
 def test_a_run_of_which_one_rank_has_ended_is_not_fine(tmp_path):
     import time
 
-    from collector.format.records import ClockAnchor
+    from memboard.collector.format.records import ClockAnchor
 
     now = time.time_ns()
     started = ClockAnchor(wall_ns=now, monotonic_ns=0)
@@ -111,7 +111,7 @@ def test_a_peak_stays_while_what_was_written_since_is_read(tmp_path, monkeypatch
         return one["peak_bytes"] and one["peak_bytes"] / GIB
 
     assert peak() == 10
-    monkeypatch.setattr("tb_plugin.server.state.STANDING_SECONDS", -1.0)
+    monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", -1.0)
     more = RunBuilder(tmp_path / "run").rank(2, world_size=3)
     more.steps(STEPS, allocated_peak_bytes=np.full(len(STEPS), 12 * GIB))
     more.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.columns import Column
+from memboard.collector.format.columns import Column
 from tests.builders import START_NS, RunBuilder
 from tests.tb_plugin.client import Page, decode
 from tests.tb_plugin.pages.profiled import columns_of
@@ -95,7 +95,9 @@ def test_buckets_are_told_apart_from_steps_and_zooming_brings_the_steps(
 ):
     told = Story(1, 4000, noise=0.3).tell()
     page = story(tmp_path, told)
-    monkeypatch.setattr("tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6)
+    monkeypatch.setattr(
+        "memboard.tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6
+    )
     coarse = page.of_run("/steps", "exp", px=400)
     assert coarse["exact"] is False
     parts = parts_of(coarse)
@@ -225,7 +227,7 @@ def test_ranks_that_were_not_read_in_time_come_later(
 ):
     page = story(tmp_path, Story(6, 60).tell(), counters={"tokens": 64})
     run = page.run_id("exp")
-    monkeypatch.setattr(f"tb_plugin.pages.{seconds}", -1)
+    monkeypatch.setattr(f"memboard.tb_plugin.pages.{seconds}", -1)
     first = page.raw(route, run=run)
     assert counts(decode(first)) == short
     monkeypatch.undo()

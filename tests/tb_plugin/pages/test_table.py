@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.pages.profile.asked import TableQuery
-from tb_plugin.pages.table import Column, Table, rows_of
+from memboard.tb_plugin.pages.profile.asked import TableQuery
+from memboard.tb_plugin.pages.table import Column, Table, rows_of
 
 NAN = float("nan")
 STRINGS = ("b", "A", "c", "a")

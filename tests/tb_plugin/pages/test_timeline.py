@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.format.columns import Column
-from tb_plugin.analysis.ranks.spread import spread
+from memboard.collector.format.columns import Column
+from memboard.tb_plugin.analysis.ranks.spread import spread
 from tests.builders import START_NS, STEP_NS, RunBuilder, age, peak_of
 from tests.tb_plugin.client import Page, refresh
 
@@ -109,7 +109,9 @@ def test_zooming_in_shows_the_rows_themselves(run, tmp_path):
 
 def test_the_rollups_picture_has_the_peaks_of_the_rows(run, tmp_path, monkeypatch):
     """Where rows are too dear, buckets give the same peaks, at most a bucket off."""
-    monkeypatch.setattr("tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6)
+    monkeypatch.setattr(
+        "memboard.tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6
+    )
     rank = run.rank()
     rng = np.random.default_rng(3)
     values = rng.integers(0, 1 << 40, 4096 * 2)
@@ -323,8 +325,8 @@ def test_a_finer_line_does_not_cost_the_band_again(run, tmp_path, monkeypatch):
         num_spreads += 1
         return spread(values)
 
-    monkeypatch.setattr("tb_plugin.pages.timeline.timeline.spread", counted)
-    monkeypatch.setattr("tb_plugin.pages.timeline.timeline._LINE_SECONDS", 0.0)
+    monkeypatch.setattr("memboard.tb_plugin.pages.timeline.timeline.spread", counted)
+    monkeypatch.setattr("memboard.tb_plugin.pages.timeline.timeline._LINE_SECONDS", 0.0)
     ranks = run.simple(20, 5000)
     page = Page(tmp_path)
     first = page.of_run("/timeline", "exp")

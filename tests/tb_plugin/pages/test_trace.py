@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tb_plugin.jobs.trace_sources import FoundSource
-from tb_plugin.worker.errors import FileError
+from memboard.tb_plugin.jobs.trace_sources import FoundSource
+from memboard.tb_plugin.worker.errors import FileError
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.client import PATIENCE_SECONDS, Page, answered, refresh
 from tests.traces_builder import trace_of
@@ -294,7 +294,7 @@ def test_a_bad_trace_is_named_and_the_others_are_shown(page):
 
 
 def test_nobody_waits_for_a_trace_that_takes_long(page, monkeypatch):
-    monkeypatch.setattr("tb_plugin.pages.trace.trace.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("memboard.tb_plugin.pages.trace.trace.OPEN_SECONDS", 0.01)
     begun, release = threading.Event(), threading.Event()
 
     def slow(job):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tb_plugin.analysis.ranks.clock_line import SAME, steady
-from tb_plugin.analysis.ranks.clocks import RankClock
-from tb_plugin.pages.trace.axis import RunClocks, placed
+from memboard.tb_plugin.analysis.ranks.clock_line import SAME, steady
+from memboard.tb_plugin.analysis.ranks.clocks import RankClock
+from memboard.tb_plugin.pages.trace.axis import RunClocks, placed
 
 BASE_NS = 1_790_857_026_000_000_001
 """Odd: no float holds it."""

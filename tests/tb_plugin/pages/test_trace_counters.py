@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_plugin.analysis.trace.counters import DEVICE_USE
-from tb_plugin.analysis.trace.trace import Counters, Series, Track
-from tb_plugin.pages.trace.counters import trace_lines
+from memboard.tb_plugin.analysis.trace.counters import DEVICE_USE
+from memboard.tb_plugin.analysis.trace.trace import Counters, Series, Track
+from memboard.tb_plugin.pages.trace.counters import trace_lines
 from tests.traces_builder import trace_of
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.trace.trace import Instants, Track
-from tb_plugin.api.trace import INSTANTS_LEVEL
-from tb_plugin.jobs.trace_sources import FoundSource
+from memboard.tb_plugin.analysis.trace.trace import Instants, Track
+from memboard.tb_plugin.api.trace import INSTANTS_LEVEL
+from memboard.tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_trace import (

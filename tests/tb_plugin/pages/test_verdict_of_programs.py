@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tb_plugin.cli import main
+from memboard.tb_plugin.cli import main
 from tests.errors_found import errors_in
 from tests.made_snapshots import frame
 from tests.tb_plugin.analysis.made_programs import (

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.format import oom
-from collector.format.memory import CATEGORIES
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.findings.steps import PART_TEXT, straggling
-from tb_plugin.analysis.ranks.stragglers import Straggler
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.findings.steps import PART_TEXT, straggling
+from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
 from tests.builders import RankBuilder, RunBuilder
 from tests.oom_reports import add_report
 from tests.tb_plugin.analysis.made_programs import GIB, MIB, Program, at

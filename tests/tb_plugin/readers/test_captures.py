@@ -10,14 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.format.capture import CAPTURE, PART_BYTES, encode_body, split_body
-from collector.format.digest import DIGEST, encode_digest
-from collector.format.errors import CorruptError
-from collector.format.records import Capture, CaptureEntry
-from tb_plugin.budget import Budget
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.rank_file import RankFile
-from tb_plugin.index.problems import problems_of
+from memboard.collector.format.capture import (
+    CAPTURE,
+    PART_BYTES,
+    encode_body,
+    split_body,
+)
+from memboard.collector.format.digest import DIGEST, encode_digest
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.records import Capture, CaptureEntry
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.rank_file import RankFile
+from memboard.tb_plugin.index.problems import problems_of
 from tests.builders import RunBuilder, age, flip_bit
 from tests.tb_plugin.readers.test_rank_file import (
     opened,

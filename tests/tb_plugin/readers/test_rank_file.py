@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.format.digest import DIGEST
-from collector.format.encoding.payload import pack
-from collector.format.records import CHUNK, SCHEMA
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.formats.recording.frames.parts import Part
-from tb_plugin.formats.recording.rank_file import RankFile
-from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
+from memboard.collector.format.digest import DIGEST
+from memboard.collector.format.encoding.payload import pack
+from memboard.collector.format.records import CHUNK, SCHEMA
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.formats.recording.frames.parts import Part
+from memboard.tb_plugin.formats.recording.rank_file import RankFile
+from memboard.tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tests.builders import RunBuilder, flip_bit, peak_of
 
 KEY = SeriesKey("step", "allocated_peak_bytes")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from collector.format.snapshots import tables_of
-from tb_plugin.analysis.allocator.replay import VERSION
-from tb_plugin.analysis.snapshots.tables import snapshot_of
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.analysis.allocator.replay import VERSION
+from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.jobs.replay_results import fresh, results
 
 KNOWN = {

@@ -10,23 +10,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.format.encoding.framing import read_frames
-from collector.format.errors import CorruptError
-from collector.format.records import CHUNK, decode_chunk, decode_chunk_ref
-from tb_plugin.budget import Budget
-from tb_plugin.cache import Cache
-from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.frames.faults import in_words
-from tb_plugin.formats.recording.frames.parts import (
+from memboard.collector.format.encoding.framing import read_frames
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.records import CHUNK, decode_chunk, decode_chunk_ref
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.cache import Cache
+from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.frames.faults import in_words
+from memboard.tb_plugin.formats.recording.frames.parts import (
     Part,
     PartsReader,
     end_to_end,
     lay_out,
 )
-from tb_plugin.formats.recording.listing import RankFileListing
-from tb_plugin.formats.recording.rank_file import RankFile
-from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
-from tb_plugin.index.listing import FoundRun
+from memboard.tb_plugin.formats.recording.listing import RankFileListing
+from memboard.tb_plugin.formats.recording.rank_file import RankFile
+from memboard.tb_plugin.formats.recording.series import SeriesKey, SeriesReader
+from memboard.tb_plugin.index.listing import FoundRun
 from tests.segmented import ATTEMPT, Written, value_of
 
 KEY = SeriesKey("step", "rss_bytes")

@@ -7,7 +7,7 @@ import pickle
 import time
 from typing import TYPE_CHECKING, Any
 
-from tb_plugin import storage
+from memboard.tb_plugin import storage
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
 from tests.memprofiler_files import write_report, write_stats

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.storage import blocks as module
-from tb_plugin.storage.blocks import BLOCK, Blocks, Content
-from tb_plugin.storage.contract import PendingError, StorageError
-from tb_plugin.storage.refusals import away
+from memboard.tb_plugin.storage import blocks as module
+from memboard.tb_plugin.storage.blocks import BLOCK, Blocks, Content
+from memboard.tb_plugin.storage.contract import PendingError, StorageError
+from memboard.tb_plugin.storage.refusals import away
 from tests.collector.recordings import wait_until
 
 DATA = np.random.default_rng(7).bytes(20 * BLOCK + 17)

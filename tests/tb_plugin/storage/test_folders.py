@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.storage.entries import entry_of
-from tb_plugin.storage.folders import Folders
-from tb_plugin.storage.refusals import away
+from memboard.tb_plugin.storage.entries import entry_of
+from memboard.tb_plugin.storage.folders import Folders
+from memboard.tb_plugin.storage.refusals import away
 
 if TYPE_CHECKING:
-    from tb_plugin.storage.contract import StorageError
+    from memboard.tb_plugin.storage.contract import StorageError
 
 MTIME = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone.utc)
 

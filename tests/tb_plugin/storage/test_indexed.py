@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-import collector
-from collector.format.names import RUN_INDEX
-from tb_plugin import storage
-from tb_plugin.cli import main
+import memboard as mb
+from memboard.collector.format.names import RUN_INDEX
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.collector.recordings import ONLY_STEPS, wait_until
 from tests.tb_plugin.storage.stores import StorePage
@@ -101,7 +101,7 @@ def test_a_damaged_index_costs_requests_alone(s3, url):
 
 def test_polling_lists_and_reads_nothing_that_did_not_change(s3, url, monkeypatch):
     """Also where a run is larger than what is kept of it."""
-    monkeypatch.setattr("tb_plugin.storage.blocks.MAX_BYTES", 50_000)
+    monkeypatch.setattr("memboard.tb_plugin.storage.blocks.MAX_BYTES", 50_000)
     page = opened(url)
     answers(page)
     s3.proxy.gets.clear()
@@ -121,10 +121,10 @@ def test_what_is_no_store_is_refused_with_what_to_do(tmp_path, capsys):
 def test_a_mirrored_run_of_many_ranks_is_indexed_when_rank_0_closes(
     s3, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("collector.afterwards.detached._MIN_INDEXED", 3)
+    monkeypatch.setattr("memboard.collector.afterwards.detached._MIN_INDEXED", 3)
     url = f"s3://{s3.bucket}/runs/exp"
     for rank in reversed(range(3)):
-        rec = collector.record(
+        rec = mb.record(
             tmp_path / "exp",
             rank=rank,
             world_size=3,

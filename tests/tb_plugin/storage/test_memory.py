@@ -13,12 +13,12 @@ import fsspec
 import numpy as np
 import pytest
 
-from tb_plugin import storage
-from tb_plugin.storage.urls import parse_url
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.errors import FileError
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.storage.urls import parse_url
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.errors import FileError
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.storage.stores import StorePage, fill, names, whats
@@ -253,7 +253,7 @@ def test_a_file_is_read_and_sought_in_as_one_of_the_disk(address):
 
 
 def test_not_everything_at_a_store_is_looked_into(address, monkeypatch):
-    monkeypatch.setattr("tb_plugin.index.looks.MAX_REMOTE", 3)
+    monkeypatch.setattr("memboard.tb_plugin.index.looks.MAX_REMOTE", 3)
     for number in range(10):
         put(address, f"data{number}.pkl", b"\x80\x04N.")
     page = StorePage(address)
@@ -266,11 +266,11 @@ def test_the_plugin_starts_without_fsspec_and_asks_nobody():
 import sys
 from types import SimpleNamespace
 from tensorboard.plugins.base_plugin import TBContext
-from tb_plugin.loader import Loader
+from memboard.tb_plugin.loader import Loader
 for logdir in ("s3://bucket/runs", "s3://[bad"):
     context = TBContext(logdir=logdir, flags=SimpleNamespace())
     assert Loader().load(context) is not None
-heavy = {"fsspec", "s3fs", "boto3", "tb_plugin.storage.remote"}
+heavy = {"fsspec", "s3fs", "boto3", "memboard.tb_plugin.storage.remote"}
 print(sorted(heavy & sys.modules.keys()))
 """
     done = subprocess.run(

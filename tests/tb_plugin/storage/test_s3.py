@@ -16,8 +16,8 @@ pytest.importorskip("moto.server", reason="moto[server] is not installed")
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
-import collector
-from tb_plugin.plugin import MemBoardPlugin
+import memboard as mb
+from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.mirror.s3_server import SECRET
 from tests.collector.recordings import ONLY_STEPS, wait_until
@@ -55,9 +55,9 @@ def test_all_that_lies_in_a_bucket_is_shown(s3, tmp_path):
 
 def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
     # A store that takes seconds to list is listed that much more rarely.
-    monkeypatch.setattr("tb_plugin.index.run.LIVE_SECONDS", 600.0)
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
-    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("memboard.tb_plugin.index.run.LIVE_SECONDS", 600.0)
+    monkeypatch.setattr("memboard.collector.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("memboard.collector.mirror.uploads.RETRY_SECONDS", 0.5)
     config = {
         **ONLY_STEPS,
         "remote": {
@@ -70,7 +70,7 @@ def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
     go_on = threading.Event()
 
     def train() -> None:
-        with collector.record(tmp_path / "exp1", config=config) as rec:
+        with mb.record(tmp_path / "exp1", config=config) as rec:
             for step in itertools.count():
                 is_last = go_on.is_set()
                 rec.step(step)
@@ -111,7 +111,7 @@ def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
 
 def test_polling_lists_little_and_reads_nothing_again(s3, tmp_path, monkeypatch):
     # What may still be on its way to the disk is looked into some seconds later.
-    faults = "tb_plugin.index.problems"
+    faults = "memboard.tb_plugin.index.problems"
     monkeypatch.setattr(f"{faults}._WRITING_SECONDS", -1e9)
     page = StorePage(upload(s3, fill(tmp_path / "logs")))
     now = time.monotonic()

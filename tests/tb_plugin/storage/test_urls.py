@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_plugin.index.logdirs import logdirs_of
-from tb_plugin.storage.urls import is_url, parse_url
+from memboard.tb_plugin.index.logdirs import logdirs_of
+from memboard.tb_plugin.storage.urls import is_url, parse_url
 
 SECRETS = ("hunter2", "AKIA", "c2VjcmV0")
 

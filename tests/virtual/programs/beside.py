@@ -7,9 +7,9 @@ import sys
 
 import torch
 
-import collector
+import memboard as mb
 
-with collector.record(sys.argv[1]) as rec:
+with mb.record(sys.argv[1]) as rec:
     for step in range(3):
         batch = [
             torch.empty(256 << 20, dtype=torch.uint8, device="cuda") for _ in range(24)

@@ -8,7 +8,7 @@ import gc
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -36,7 +36,7 @@ class Batch:
 
 static = torch.empty(8 << 20, dtype=torch.float32, device="cuda")
 kept = []
-with collector.record(options.run) as rec:
+with mb.record(options.run) as rec:
     for step in range(options.steps):
         if step == options.disable:
             gc.disable()

@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import nn
 
-import collector
+import memboard as mb
 
 model = nn.Sequential(
     nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512), nn.LayerNorm(512)
@@ -25,7 +25,7 @@ CONFIG = {
 }
 
 
-@collector.profiled
+@mb.profiled
 def training_step(batch: torch.Tensor) -> torch.Tensor:
     loss = model(batch).square().mean()
     loss.backward()
@@ -35,9 +35,7 @@ def training_step(batch: torch.Tensor) -> torch.Tensor:
 
 
 kept = []
-with collector.record(
-    sys.argv[1], model=model, optimizer=optimizer, config=CONFIG
-) as rec:
+with mb.record(sys.argv[1], model=model, optimizer=optimizer, config=CONFIG) as rec:
     for step in range(12):
         with rec.span("load"):
             batch = torch.randn(4096, 512, device="cuda")

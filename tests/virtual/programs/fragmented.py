@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-import collector
+import memboard as mb
 
 MIB = 1 << 20
 
@@ -17,7 +17,7 @@ def features(mebibytes):
 
 
 kept, pieces = [], []
-with collector.record(sys.argv[1]) as rec:
+with mb.record(sys.argv[1]) as rec:
     longest = [features(900) for _ in range(4)]
     del longest
     rec.step()

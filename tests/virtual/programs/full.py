@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -43,7 +43,7 @@ class Net(nn.Module):
 
 model = Net().cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-with collector.record(options.run, model=model, optimizer=optimizer) as rec:
+with mb.record(options.run, model=model, optimizer=optimizer) as rec:
     for step in range(4):
         batch = torch.randn(options.batch, 512, 1024, device="cuda")
         model(batch).square().mean().backward()

@@ -7,7 +7,7 @@ import argparse
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -25,7 +25,7 @@ def attend(queries, keys):
     return out
 
 
-with collector.record(options.run) as rec, torch.no_grad():
+with mb.record(options.run) as rec, torch.no_grad():
     for step, length in enumerate((4096, 4096, 4096, 32768)):
         tokens = torch.randn(length, 128, device="cuda")
         attend(tokens, tokens)

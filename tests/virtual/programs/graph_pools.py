@@ -7,7 +7,7 @@ import argparse
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -23,7 +23,7 @@ def forward(tokens):
 static = torch.zeros(64 * 1024, 1024, device="cuda")  # 256 MiB
 pool = torch.cuda.graph_pool_handle() if options.share else None
 graphs = []
-with collector.record(options.run) as rec:
+with mb.record(options.run) as rec:
     for step in range(3):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=pool):

@@ -8,7 +8,7 @@ import argparse
 import torch
 from torch import nn
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -18,7 +18,7 @@ options = parser.parse_args()
 model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 history = []
-with collector.record(options.run, model=model, optimizer=optimizer) as rec:
+with mb.record(options.run, model=model, optimizer=optimizer) as rec:
     for step in range(40):
         out = model(torch.randn(16384, 1024, device="cuda"))
         out.square().mean().backward()

@@ -7,7 +7,7 @@ import argparse
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -15,7 +15,7 @@ parser.add_argument("--fraction", type=float, default=0.4)
 options = parser.parse_args()
 
 torch.cuda.set_per_process_memory_fraction(options.fraction)
-with collector.record(options.run) as rec:
+with mb.record(options.run) as rec:
     for step in range(3):
         batch = [
             torch.empty(128 << 20, dtype=torch.uint8, device="cuda") for _ in range(16)

@@ -7,7 +7,7 @@ import argparse
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -17,7 +17,7 @@ options = parser.parse_args()
 MIB = 1 << 20
 
 pool = torch.cuda.MemPool()
-with collector.record(options.run) as rec:
+with mb.record(options.run) as rec:
     with torch.cuda.use_mem_pool(pool):
         buffers = [
             torch.empty(256 * MIB, dtype=torch.uint8, device="cuda") for _ in range(8)

@@ -7,7 +7,7 @@ import argparse
 
 import torch
 
-import collector
+import memboard as mb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("run")
@@ -15,7 +15,7 @@ parser.add_argument("--wait", action="store_true")
 options = parser.parse_args()
 
 feeder, trainer = torch.cuda.Stream(), torch.cuda.Stream()
-with collector.record(options.run) as rec:
+with mb.record(options.run) as rec:
     weight = torch.ones(1024, device="cuda")
     rec.step()
     graph = torch.cuda.CUDAGraph()

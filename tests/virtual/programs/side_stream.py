@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-import collector
+import memboard as mb
 
 MIB = 1 << 20
 
@@ -16,7 +16,7 @@ def block(mebibytes):
     return torch.empty(mebibytes * MIB, dtype=torch.uint8, device="cuda")
 
 
-with collector.record(sys.argv[1]) as rec:
+with mb.record(sys.argv[1]) as rec:
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         whole = block(1600)

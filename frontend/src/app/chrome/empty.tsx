@@ -8,8 +8,8 @@ function snippet(logdir: string): string {
   const place = logdir.includes("://")
     ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)}`
     : JSON.stringify(`${logdir}/my_run`);
-  return `import collector
-with collector.record(${place}, model=model, optimizer=optimizer) as rec:
+  return `import memboard as mb
+with mb.record(${place}, model=model, optimizer=optimizer) as rec:
     ...  # the loop as it is, and at the end of each step: rec.step()`;
 }
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.rounding import (
+from memboard.tb_plugin.analysis.allocator.rounding import (
     LARGE_SEGMENT_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from tb_plugin.analysis.arrays import highest, numbered, sums
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from tb_plugin.api.segments import FreeSizes, SegmentArenas
+from memboard.tb_plugin.analysis.arrays import highest, numbered, sums
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from memboard.tb_plugin.api.segments import FreeSizes, SegmentArenas
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 _FIRST_LOG2: Final = 9
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.moment.arenas import releasable
-from tb_plugin.analysis.allocator.rounding import SMALL_BYTES
-from tb_plugin.analysis.arrays import NOTHING, grouped, sums
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from memboard.tb_plugin.analysis.allocator.moment.arenas import releasable
+from memboard.tb_plugin.analysis.allocator.rounding import SMALL_BYTES
+from memboard.tb_plugin.analysis.arrays import NOTHING, grouped, sums
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.rounding import Rounding
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.allocator.rounding import Rounding
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.sizes import counted
-from tb_plugin.analysis.allocator.moment.arenas import is_private
-from tb_plugin.analysis.arrays import NOTHING
-from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, PENDING_FREE
-from tb_plugin.api.blocks import AllocationLedger, LedgerEntry
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.allocator.moment.arenas import is_private
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.snapshot import (
+    ALLOCATED,
+    INACTIVE,
+    PENDING_FREE,
+)
+from memboard.tb_plugin.api.blocks import AllocationLedger, LedgerEntry
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.replay import Replay
-    from tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
 
 
 RESERVED_KEYS: Final = (

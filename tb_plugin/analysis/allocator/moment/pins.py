@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin.analysis.allocator.moment.arenas import is_private, releasable
-from tb_plugin.analysis.allocator.rounding import (
+from memboard.tb_plugin.analysis.allocator.moment.arenas import is_private, releasable
+from memboard.tb_plugin.analysis.allocator.rounding import (
     LARGE_SEGMENT_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from tb_plugin.analysis.arrays import NOTHING, Table, grouped, numbered, sums
-from tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from tb_plugin.api.segments import SegmentPinners
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, grouped, numbered, sums
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
+from memboard.tb_plugin.api.segments import SegmentPinners
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.allocator.segments import SegmentState
-    from tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.allocator.segments import SegmentState
+    from memboard.tb_plugin.analysis.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)

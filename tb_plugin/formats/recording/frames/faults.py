@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from collector.format.sizes import counted
+from memboard.collector.format.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.formats.recording.frames.parts import Layout
+    from memboard.tb_plugin.formats.recording.frames.parts import Layout
 
 _MAX_FAULTS: Final = 100
 _MAX_DAMAGED: Final = 100_000

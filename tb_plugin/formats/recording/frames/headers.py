@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from collector.format.encoding.framing import Damage, read_frames
-from collector.format.errors import FormatError
-from collector.format.names import started_ns_of
-from collector.format.records import (
+from memboard.collector.format.encoding.framing import Damage, read_frames
+from memboard.collector.format.errors import FormatError
+from memboard.collector.format.names import started_ns_of
+from memboard.collector.format.records import (
     SEGMENT,
     ClockAnchor,
     Header,
@@ -19,15 +19,19 @@ from collector.format.records import (
     Segment,
     decode_record,
 )
-from tb_plugin import storage
-from tb_plugin.formats.recording.frames.parts import PartsReader, end_to_end, lay_out
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.recording.frames.parts import (
+    PartsReader,
+    end_to_end,
+    lay_out,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from collector.format.encoding.framing import Framed
-    from tb_plugin.formats.recording.frames.parts import Layout, Part
+    from memboard.collector.format.encoding.framing import Framed
+    from memboard.tb_plugin.formats.recording.frames.parts import Layout, Part
 
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
 """Bytes read of a file's start; more where its first record is longer."""

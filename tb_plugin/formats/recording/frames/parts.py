@@ -1,6 +1,6 @@
 """Bytes of a rank's file: one growing file, or numbered segments read as one.
 
-Offsets are logical (see `collector.format.records`). Segments that are all there lie end
+Offsets are logical (see `memboard.collector.format.records`). Segments that are all there lie end
 to end; only where a number is missing, or what is there is shorter than it should be, the
 heads say at which offsets their segments begin. No descriptor outlives a `with`:
 thousands of ranks must not use up the process's limit.
@@ -11,14 +11,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin import storage
-from tb_plugin.formats.plain_files import text_of_path
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.plain_files import text_of_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from tb_plugin.storage.contract import Ranges
+    from memboard.tb_plugin.storage.contract import Ranges
 
 _COMPARED_BYTES: Final = 64
 """Of what was read, to see whether it is still there when the file has grown."""

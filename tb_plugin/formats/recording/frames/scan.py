@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from collector.format.capture import CAPTURE, decode_part
-from collector.format.digest import DIGEST
-from collector.format.encoding.framing import (
+from memboard.collector.format.capture import CAPTURE, decode_part
+from memboard.collector.format.digest import DIGEST
+from memboard.collector.format.encoding.framing import (
     Damage,
     Framed,
     find_last_frame,
     is_cut_off,
     read_frames,
 )
-from collector.format.errors import CorruptError, FormatError
-from collector.format.records import (
+from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.collector.format.records import (
     CHUNK,
     CLOSE,
     SEGMENT,
@@ -28,8 +28,8 @@ from collector.format.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.frames.parts import PartsReader
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.frames.parts import PartsReader
 
 _BLOCK_BYTES: Final = 1 << 18
 _MAX_BLOCK_BYTES: Final = 1 << 26

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.formats.found_files import Candidate, FoundFile, FoundFiles, Listing
-from tb_plugin.formats.snapshots.files.names import SnapshotName, parse_names
+from memboard.tb_plugin.formats.found_files import (
+    Candidate,
+    FoundFile,
+    FoundFiles,
+    Listing,
+)
+from memboard.tb_plugin.formats.snapshots.files.names import SnapshotName, parse_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
+from memboard.tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tb_plugin.formats.found_files import Likelihood
+    from memboard.tb_plugin.formats.found_files import Likelihood
 
 Context: TypeAlias = Literal["start", "end", ""]
 

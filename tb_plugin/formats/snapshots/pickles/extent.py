@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tb_plugin.formats.snapshots.events import Column
-    from tb_plugin.formats.snapshots.pickles.stack import Memo
+    from memboard.tb_plugin.formats.snapshots.events import Column
+    from memboard.tb_plugin.formats.snapshots.pickles.stack import Memo
 
 
 KINDS: Final = frozenset(

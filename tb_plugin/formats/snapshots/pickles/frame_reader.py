@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.formats.snapshots.frames import KEYS
-from tb_plugin.formats.snapshots.pickles.extent import HEAD
+from memboard.tb_plugin.formats.snapshots.frames import KEYS
+from memboard.tb_plugin.formats.snapshots.pickles.extent import HEAD
 
 if TYPE_CHECKING:
-    from tb_plugin.formats.snapshots.frames import Frames
-    from tb_plugin.formats.snapshots.pickles.stack import FrameNumber, Memo
+    from memboard.tb_plugin.formats.snapshots.frames import Frames
+    from memboard.tb_plugin.formats.snapshots.pickles.stack import FrameNumber, Memo
 
 _REFERENCE: Final = rb"(h.|j.{4})"
 _INTEGER: Final = rb"(K.|M..|J.{4})"

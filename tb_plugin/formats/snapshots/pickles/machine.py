@@ -10,28 +10,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tb_plugin.formats.snapshots.event_reader import EventReader
-from tb_plugin.formats.snapshots.events import Events
-from tb_plugin.formats.snapshots.pickles.extent import MAX_DEPTH
-from tb_plugin.formats.snapshots.pickles.frame_reader import FrameReader
-from tb_plugin.formats.snapshots.pickles.stack import (
+from memboard.tb_plugin.formats.snapshots.event_reader import EventReader
+from memboard.tb_plugin.formats.snapshots.events import Events
+from memboard.tb_plugin.formats.snapshots.pickles.extent import MAX_DEPTH
+from memboard.tb_plugin.formats.snapshots.pickles.frame_reader import FrameReader
+from memboard.tb_plugin.formats.snapshots.pickles.stack import (
     MAX_STACK,
     FrameNumber,
     Memo,
     StackNumber,
 )
-from tb_plugin.formats.snapshots.pickles.values import (
+from memboard.tb_plugin.formats.snapshots.pickles.values import (
     LIST_BYTES,
     NUMBER_BYTES,
     ValueMachine,
 )
-from tb_plugin.formats.snapshots.stacks import Stacks
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots.stacks import Stacks
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.formats.snapshots.window import Window
+    from memboard.tb_plugin.formats.snapshots.window import Window
 
 _EVENT: Final = object()
 """Stands where an event was that is a row now."""

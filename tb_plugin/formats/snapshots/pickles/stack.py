@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin.worker.errors import RefusedError
-from tb_plugin.worker.limits import MIB, SNAPSHOT, memory_of, memory_remedy
+from memboard.tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.limits import MIB, SNAPSHOT, memory_of, memory_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.snapshots.window import Window
+    from memboard.tb_plugin.formats.snapshots.window import Window
 
     Numbers = npt.NDArray[Any]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from collector.format.sizes import counted
-from tb_plugin.formats.snapshots.pickles.stack import StackMachine
-from tb_plugin.formats.snapshots.window import MAX_TEXT
-from tb_plugin.worker.errors import RefusedError
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.snapshots.pickles.stack import StackMachine
+from memboard.tb_plugin.formats.snapshots.window import MAX_TEXT
+from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.formats.snapshots.window import Window
+    from memboard.tb_plugin.formats.snapshots.window import Window
 
 MAX_INT_BYTES: Final = 9
 

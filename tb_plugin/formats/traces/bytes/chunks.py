@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.formats.traces.bytes.pieces import BOUNDARY, nesting, repairs, walk
-from tb_plugin.formats.traces.events import (
+from memboard.tb_plugin.formats.traces.bytes.pieces import (
+    BOUNDARY,
+    nesting,
+    repairs,
+    walk,
+)
+from memboard.tb_plugin.formats.traces.events import (
     ANY,
     EXACT,
     FAST,
@@ -24,22 +29,22 @@ from tb_plugin.formats.traces.events import (
     ExactEvent,
     plain,
 )
-from tb_plugin.formats.traces.times import (
+from memboard.tb_plugin.formats.traces.times import (
     from_digits,
     from_floats,
     needs_digits,
 )
-from tb_plugin.formats.traces.top_level import REMEDY, refused
-from tb_plugin.worker.errors import RefusedError
-from tb_plugin.worker.limits import ensure_room
+from memboard.tb_plugin.formats.traces.top_level import REMEDY, refused
+from memboard.tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.limits import ensure_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.traces.bytes.inflated import Inflated
-    from tb_plugin.formats.traces.bytes.pieces import Fault, Walked
+    from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+    from memboard.tb_plugin.formats.traces.bytes.pieces import Fault, Walked
 
     AnyShape: TypeAlias = Event | ExactEvent | AnyEvent
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import IO, TYPE_CHECKING, Final
 
-from collector.format.sizes import counted
-from tb_plugin.formats.file_size import size_of
-from tb_plugin.worker.errors import RefusedError
-from tb_plugin.worker.limits import GZIP, MIB
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.file_size import size_of
+from memboard.tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.limits import GZIP, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from tb_plugin.formats.traces.events import FAULTS, ONE, AnyEvent
+from memboard.tb_plugin.formats.traces.events import FAULTS, ONE, AnyEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.trace.build import no_rows
-from tb_plugin.analysis.trace.details import (
+from memboard.tb_plugin.analysis.trace.build import no_rows
+from memboard.tb_plugin.analysis.trace.details import (
     Collectives,
     DeviceWork,
     Launches,
     MemoryEvents,
     Operators,
 )
-from tb_plugin.analysis.trace.trace import (
+from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
     Instants,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace.trace import ArgsSource
-    from tb_plugin.worker.columns import ColumnTables
+    from memboard.tb_plugin.analysis.trace.trace import ArgsSource
+    from memboard.tb_plugin.worker.columns import ColumnTables
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -7,10 +7,10 @@ import re
 import zlib
 from typing import Final, NamedTuple
 
-from tb_plugin import storage
-from tb_plugin.formats.traces.files.names import is_trace
-from tb_plugin.rank_set import RankSet
-from tb_plugin.worker.limits import GZIP
+from memboard.tb_plugin import storage
+from memboard.tb_plugin.formats.traces.files.names import is_trace
+from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.worker.limits import GZIP
 
 HEAD_BYTES: Final = 1 << 16
 _RANK: Final = re.compile(
@@ -121,7 +121,7 @@ def looks_like_trace(path: str) -> bool:
     if begins_like_trace(head):
         return True
     if head[:1] == b"[":
-        from tb_plugin.formats.traces.timelines import is_timeline
+        from memboard.tb_plugin.formats.traces.timelines import is_timeline
 
         return b'"ph"' in head or is_timeline(head)
     return head[:1] == b"<" and b"Max memory allocated" in head

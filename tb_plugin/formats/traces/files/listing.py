@@ -6,16 +6,16 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.found_files import (
+from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.found_files import (
     Candidate,
     FoundFile,
     FoundFiles,
     Listing,
 )
-from tb_plugin.formats.traces.files.heads import TraceHead, head_of
-from tb_plugin.formats.traces.files.names import is_trace, parse_names
-from tb_plugin.storage import StorageError
+from memboard.tb_plugin.formats.traces.files.heads import TraceHead, head_of
+from memboard.tb_plugin.formats.traces.files.names import is_trace, parse_names
+from memboard.tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.formats.found_files import Likelihood
+    from memboard.tb_plugin.formats.found_files import Likelihood
 
 MAX_NAME: Final = 255
 _TORCH: Final = re.compile(

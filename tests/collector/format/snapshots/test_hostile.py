@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.errors import CorruptError
-from collector.format.snapshots import rebuilt, tables_of
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.snapshots import rebuilt, tables_of
 from tests.made_snapshots import everything
 
 

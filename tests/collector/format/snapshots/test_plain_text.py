@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.errors import CorruptError
-from collector.format.snapshots.plain_text import plain_text, plain_value
+from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.snapshots.plain_text import plain_text, plain_value
 
 PLAIN = st.recursive(
     st.none()

@@ -13,8 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.encoding.numeric import ABSENT, decode_block, encode_block
-from collector.format.snapshots import rebuilt, tables_of
+from memboard.collector.format.encoding.numeric import (
+    ABSENT,
+    decode_block,
+    encode_block,
+)
+from memboard.collector.format.snapshots import rebuilt, tables_of
 from tests.made_snapshots import event, everything, frame, long_history, releases
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", ""), "snapshots")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.format.snapshots.tags import is_tag, tag_data, tag_text
+from memboard.collector.format.snapshots.tags import is_tag, tag_data, tag_text
 
 
 def test_a_tag_says_step_phase_and_function():

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.format.names import EXPORT_MARK
-from tb_plugin.analysis.series.functions import calls_of, sides
-from tb_plugin.budget import Budget
-from tb_plugin.formats.memprofiler.imports import Window
-from tb_plugin.formats.memprofiler.names import FunctionKey
+from memboard.collector.format.names import EXPORT_MARK
+from memboard.tb_plugin.analysis.series.functions import calls_of, sides
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.memprofiler.imports import Window
+from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder
 from tests.memprofiler_files import (
     dumps_in,

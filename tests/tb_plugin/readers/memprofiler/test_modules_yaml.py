@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.budget import Budget
-from tb_plugin.formats.memprofiler.imports import Imports, Window
-from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
-from tb_plugin.formats.memprofiler.stats import UnreadableError
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.formats.memprofiler.imports import Imports, Window
+from memboard.tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
+from memboard.tb_plugin.formats.memprofiler.stats import UnreadableError
 from tests.memprofiler_files import opened, sizes_of, write_report
 
 if TYPE_CHECKING:
@@ -210,7 +210,9 @@ def test_damage_costs_no_more_than_what_it_hits(junk, at, length):
 
 
 def test_many_calls_are_listed_without_being_read(monkeypatch):
-    monkeypatch.setattr("tb_plugin.formats.memprofiler.modules_yaml.MAX_CALLS", 5)
+    monkeypatch.setattr(
+        "memboard.tb_plugin.formats.memprofiler.modules_yaml.MAX_CALLS", 5
+    )
     data = text_of({f"0.f.{i}": {} for i in range(9)}).encode()
     found = find_calls(data, 0)
     assert (len(found.calls), found.left_out.num) == (5, 4)

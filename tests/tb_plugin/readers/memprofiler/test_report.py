@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
-from tb_plugin.analysis.modules.states import ALL_STATES
-from tb_plugin.cli import main
-from tb_plugin.formats.memprofiler import rows as report_rows
-from tb_plugin.formats.memprofiler.report import read_report
-from tb_plugin.formats.memprofiler.rows import UNITS, size_of
-from tb_plugin.formats.memprofiler.stats import UnreadableError
+from memboard.collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES
+from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.formats.memprofiler import rows as report_rows
+from memboard.tb_plugin.formats.memprofiler.report import read_report
+from memboard.tb_plugin.formats.memprofiler.rows import UNITS, size_of
+from memboard.tb_plugin.formats.memprofiler.stats import UnreadableError
 from tests.memprofiler_files import FSDP_LABELS as LABELS
 from tests.memprofiler_files import RULE, printed_by_torch
 from tests.tb_plugin.client import Page
@@ -24,7 +24,7 @@ from tests.tb_plugin.client import Page
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tb_plugin.formats.memprofiler.rows import Report
+    from memboard.tb_plugin.formats.memprofiler.rows import Report
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
 ENUMS = (

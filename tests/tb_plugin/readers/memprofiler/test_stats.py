@@ -15,9 +15,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.memprofiler import yaml_events
-from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
-from tb_plugin.formats.memprofiler.names import (
+from memboard.tb_plugin.formats.memprofiler import yaml_events
+from memboard.tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
+from memboard.tb_plugin.formats.memprofiler.names import (
     FileName,
     SnapKey,
     joined_phase,
@@ -25,8 +25,8 @@ from tb_plugin.formats.memprofiler.names import (
     parse_snap_key,
     split_phase,
 )
-from tb_plugin.formats.memprofiler.stats import Stats, UnreadableError
-from tb_plugin.formats.snapshots.pickles import stack as machine_stack
+from memboard.tb_plugin.formats.memprofiler.stats import Stats, UnreadableError
+from memboard.tb_plugin.formats.snapshots.pickles import stack as machine_stack
 
 VALUES = {
     "allocated_bytes.all.current": 123_456_789_012,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.registry import (
+from memboard.tb_plugin.formats.registry import (
     HEAD_BYTES,
     Verdict,
     fault_of,

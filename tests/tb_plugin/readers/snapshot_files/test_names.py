@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.snapshots.files.names import (
+from memboard.tb_plugin.formats.snapshots.files.names import (
     SnapshotName,
     alike,
     is_layout,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.formats.snapshots import snapshot_file
-from tb_plugin.formats.snapshots.pickles.machine import Machine
-from tb_plugin.formats.snapshots.window import Window
+from memboard.collector.format.snapshots.plain_text import plain_value
+from memboard.tb_plugin.formats.snapshots import snapshot_file
+from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
+from memboard.tb_plugin.formats.snapshots.window import Window
 
 
 def machine_of(data: bytes) -> Machine:

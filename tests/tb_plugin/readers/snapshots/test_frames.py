@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.snapshots import tables_of
-from tb_plugin.formats.snapshots import frames as frames_module
-from tb_plugin.formats.snapshots import window as window_module
-from tb_plugin.formats.snapshots.snapshot_file import read_tables
+from memboard.collector.format.snapshots import tables_of
+from memboard.tb_plugin.formats.snapshots import frames as frames_module
+from memboard.tb_plugin.formats.snapshots import window as window_module
+from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
 from tests.made_snapshots import DEPTH, own_stacks
 from tests.tb_plugin.readers.snapshots.pickled import same, unpickled
 

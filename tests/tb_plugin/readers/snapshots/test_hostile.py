@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.errors import LimitError, RefusedError
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import SNAPSHOT
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.errors import LimitError, RefusedError
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import SNAPSHOT
 from tests.tb_plugin.readers.snapshots.hostile import FILES
 
 KEPT = {
@@ -31,11 +31,11 @@ KEPT = {
 # Its time is looked at here: that a slow machine needs more is no reason to end it.
 MEASURE = """
 import json, os, resource, sys, tempfile
-from tb_plugin.worker import process
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.errors import ImportFailedError
-from tb_plugin.worker.importer import _content_of
-from tb_plugin.worker.limits import SNAPSHOT, Limits
+from memboard.tb_plugin.worker import process
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.errors import ImportFailedError
+from memboard.tb_plugin.worker.importer import _content_of
+from memboard.tb_plugin.worker.limits import SNAPSHOT, Limits
 process._FORKS = False  # a child of this process: what it takes is known
 taken_s = 0.0
 for path in map(str.strip, sys.stdin):

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.snapshots import rebuilt
-from tb_plugin.formats.snapshots import snapshot_file as json_snapshot
-from tb_plugin.formats.snapshots.snapshot_file import read_tables
-from tb_plugin.worker.errors import RefusedError
+from memboard.collector.format.snapshots import rebuilt
+from memboard.tb_plugin.formats.snapshots import snapshot_file as json_snapshot
+from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
+from memboard.tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, releases
 
 

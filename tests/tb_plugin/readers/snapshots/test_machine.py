@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.snapshots import window as window_module
-from tb_plugin.formats.snapshots.events import Events
-from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots import window as window_module
+from memboard.tb_plugin.formats.snapshots.events import Events
+from memboard.tb_plugin.formats.snapshots.window import Window
+from memboard.tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, pooled
 from tests.tb_plugin.readers.snapshots.pickled import (
     carried_out,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.snapshots.pickles import packed as packed_module
-from tb_plugin.formats.snapshots.pickles.packed import Packed
+from memboard.tb_plugin.formats.snapshots.pickles import packed as packed_module
+from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
 
 wide = st.integers(-(2**63), 2**63 - 1)
 runs = st.one_of(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.format.snapshots import rebuilt, tables_of
-from tb_plugin.formats.snapshots.snapshot_file import read_tables
-from tb_plugin.worker.errors import RefusedError
+from memboard.collector.format.snapshots import rebuilt, tables_of
+from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
+from memboard.tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import (
     everything,
     long_history,

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.formats.snapshots import window as window_module
-from tb_plugin.formats.snapshots.window import Window
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.formats.snapshots import window as window_module
+from memboard.tb_plugin.formats.snapshots.window import Window
+from memboard.tb_plugin.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history
 from tests.simulate import Form, trained_rank
 from tests.tb_plugin.readers.snapshots.pickled import unpickled

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tb_plugin.formats.registry import sniff
+from memboard.tb_plugin.formats.registry import sniff
 
 EVENTS = [{"ph": "X", "pid": 1, "ts": 0}]
 TORCH = {"schemaVersion": 1, "distributedInfo": {"rank": 0}}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.traces.files.names import is_trace, parse_names
+from memboard.tb_plugin.formats.traces.files.names import is_trace, parse_names
 
 PEER = re.compile(r"^(.*?)(\.\d+)?\.pt\.trace\.json(?:\.gz)?$", re.DOTALL)
 

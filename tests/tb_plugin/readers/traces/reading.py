@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tb_plugin.formats.traces.args import FileArgs
-from tb_plugin.formats.traces.bytes.stored import trace_of
-from tb_plugin.formats.traces.trace_file import imported
-from tb_plugin.worker.cache import FileKey
-from tb_plugin.worker.columns import open_columns, write_columns
+from memboard.tb_plugin.formats.traces.args import FileArgs
+from memboard.tb_plugin.formats.traces.bytes.stored import trace_of
+from memboard.tb_plugin.formats.traces.trace_file import imported
+from memboard.tb_plugin.worker.cache import FileKey
+from memboard.tb_plugin.worker.columns import open_columns, write_columns
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.trace.trace import Trace
 
 
 def read(content: bytes | Path) -> Trace:

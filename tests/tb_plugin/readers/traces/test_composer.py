@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tb_plugin.formats.traces.torch_clock import base_at
+from memboard.tb_plugin.formats.traces.torch_clock import base_at
 from tests.tb_plugin.readers.traces.reading import event, names_of, problems_of, read
 
 NOW_US = 1_790_900_000_000_000

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.traces import read_trace, trace_file
-from tb_plugin.formats.traces.bytes import inflated
-from tb_plugin.worker.cache import ColumnCache
-from tb_plugin.worker.errors import ImportFailedError, LimitError, RefusedError
-from tb_plugin.worker.importer import Importer
-from tb_plugin.worker.limits import Limits
+from memboard.tb_plugin.formats.traces import read_trace, trace_file
+from memboard.tb_plugin.formats.traces.bytes import inflated
+from memboard.tb_plugin.worker.cache import ColumnCache
+from memboard.tb_plugin.worker.errors import ImportFailedError, LimitError, RefusedError
+from memboard.tb_plugin.worker.importer import Importer
+from memboard.tb_plugin.worker.limits import Limits
 from tests.tb_plugin.readers.traces.reading import (
     document,
     event,

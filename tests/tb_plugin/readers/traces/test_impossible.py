@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask

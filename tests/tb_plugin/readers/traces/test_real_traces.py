@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.time.slice_tree import SliceTree
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.tb_plugin.readers.traces.reading import read
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "nowhere")) / "kineto"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.format.own.frames import DISPATCH_MODE, RECORDER
-from collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
-from tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER
+from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.tb_plugin.readers.traces.reading import document, event, read
 
 TRACKED = {METADATA_KEY: {TRACKS_MODULES: True}}

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tb_plugin.worker.errors import RefusedError
+from memboard.tb_plugin.worker.errors import RefusedError
 from tests.tb_plugin.readers.traces.reading import read
 
 T0 = 1_700_000_000_000_000_000

@@ -51,7 +51,7 @@ export function CallsView(view: ViewProps) {
         <>
           <Nothing title="No calls of functions were collected in this run">
             <p>
-              Decorate a function with <code>@collector.profiled</code>, or open{" "}
+              Decorate a function with <code>@mb.profiled</code>, or open{" "}
               <code>rec.span("eval", memory=True)</code> around it: by default its
               second call is collected.
             </p>

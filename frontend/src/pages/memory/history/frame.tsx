@@ -231,7 +231,7 @@ export function OpeningFailed(
   );
 }
 
-const SNIPPET = `with collector.record(logdir, history=True) as rec:
+const SNIPPET = `with mb.record(logdir, history=True) as rec:
     ...
     rec.snapshot("before the optimizer")`;
 

@@ -115,7 +115,7 @@ export function ModulesView(view: ViewProps) {
   );
 }
 
-const SNIPPET = `with collector.record(
+const SNIPPET = `with mb.record(
     logdir, model=model, optimizer=optimizer, modules=True
 ) as rec:`;
 

@@ -18,7 +18,7 @@ const LOADING_PX = 320;
 
 const WORDS = { cycle: whole("cycle"), step: whole("step") };
 
-const SNIPPET = `with collector.record(logdir, torch_profiler=True, schedule="...wa") as rec:
+const SNIPPET = `with mb.record(logdir, torch_profiler=True, schedule="...wa") as rec:
     for batch in loader:
         train_step(batch)
         rec.step()`;

@@ -54,7 +54,7 @@ export function TraceState({ choice }: { readonly choice: ProfileChoice }) {
   );
 }
 
-const SNIPPET = `with collector.record(
+const SNIPPET = `with mb.record(
     "runs/my_run", model=model, optimizer=optimizer,
     schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
     torch_profiler={"enabled": True, "record_shapes": True, "with_stack": True},

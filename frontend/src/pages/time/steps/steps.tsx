@@ -24,7 +24,7 @@ import "../time.css";
 
 const STRAGGLERS_PX = 280;
 
-const SNIPPET = `with collector.record(logdir) as rec:
+const SNIPPET = `with mb.record(logdir) as rec:
     rec.attach(model, optimizer)
     for batch in rec.loader(dataloader):
         train_step(batch)

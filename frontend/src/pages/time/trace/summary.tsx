@@ -15,7 +15,7 @@ import { lookOf, type ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
 
 const REPORT_PX = 420;
-const SNIPPET = `collector.record(..., torch_profiler={"record_shapes": True, "with_stack": True})`;
+const SNIPPET = `mb.record(..., torch_profiler={"record_shapes": True, "with_stack": True})`;
 
 /** Of the memory's curve. */
 const COLUMNS = 1_200;

@@ -49,7 +49,7 @@ function TimelineTab({ view }: { readonly view: ViewProps }) {
       {nothing && (
         <p class="quiet">
           No spans and no profiler traces in this run yet: pass torch_profiler=True to
-          collector.record, open rec.span("augment"), or put *.pt.trace.json files into
+          mb.record, open rec.span("augment"), or put *.pt.trace.json files into
           its folder.
         </p>
       )}

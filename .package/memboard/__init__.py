@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import collector
+import memboard as mb
 
 if TYPE_CHECKING:
-    from collector import *  # noqa: F403  # at run time each name is loaded when used
+    from memboard.collector import *  # noqa: F403  # at run time each name is loaded when used
 
 try:
     __all__ = list(collector.__all__)
 except AttributeError:  # some other `collector` comes first
-    from tb_plugin.command import hidden_by
+    from memboard.tb_plugin.command import hidden_by
 
     raise ImportError(
         hidden_by() or "MemBoard's package 'collector' is damaged"
