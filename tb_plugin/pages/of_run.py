@@ -9,8 +9,8 @@ from memboard.tb_plugin.analysis.findings.conditions import Setup, recorded_setu
 from memboard.tb_plugin.api.overview import Recorded
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.routes import Asked, Q, Q_co, route
+from memboard.tb_plugin.facts.series.selection import RanksQuery, prefetcher
 from memboard.tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,18 +13,18 @@ from weakref import WeakKeyDictionary
 
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import envelope
-from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
-from memboard.tb_plugin.jobs.lazy import LazyCache
-from memboard.tb_plugin.pages.overview.facts import FactsReader
-from memboard.tb_plugin.pages.overview.losses import LossReader
-from memboard.tb_plugin.pages.overview.runs import summary_of
-from memboard.tb_plugin.pages.overview.standings import SECONDS as STANDING_SECONDS
-from memboard.tb_plugin.pages.overview.standings import (
+from memboard.tb_plugin.facts.ranks.losses import LossReader
+from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+from memboard.tb_plugin.facts.ranks.standings import SECONDS as STANDING_SECONDS
+from memboard.tb_plugin.facts.ranks.standings import (
     by_need,
     standing_of,
     while_reading,
 )
-from memboard.tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
+from memboard.tb_plugin.facts.series.selection import DrawnQuery, prefetcher
+from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
+from memboard.tb_plugin.jobs.lazy import LazyCache
+from memboard.tb_plugin.pages.overview.runs import summary_of
 from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Request, Response
 
     from memboard.tb_plugin.api.base import RunStanding, RunSummary
+    from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import Histories
-    from memboard.tb_plugin.pages.trace.asked import RunTraces
     from memboard.tb_plugin.worker.importer import Importer
 
 PICKER_SECONDS: Final = 0.5
@@ -138,7 +138,7 @@ class State:
         """The traces of runs, and what is open of them."""
 
         def make() -> RunTraces:
-            from memboard.tb_plugin.pages.trace.asked import RunTraces
+            from memboard.tb_plugin.facts.traces.run_traces import RunTraces
 
             return RunTraces(self)
 
@@ -209,13 +209,13 @@ class State:
 
     def open_ahead(self, path: str) -> None:
         """Begin to open a history's file that was named one by one; nobody waits."""
-        from memboard.tb_plugin.pages.histories.asked import begin
+        from memboard.tb_plugin.facts.histories.opening import begin
 
         begin(self, path)
 
     def open_trace_ahead(self, run_id: str) -> None:
         """Begin to open the trace that a run's Overview shows first, if it has any."""
-        from memboard.tb_plugin.pages.profile.asked import begin
+        from memboard.tb_plugin.facts.traces.profiled import begin
 
         if self.store.run(run_id).traces:
             begin(self, run_id)

@@ -48,7 +48,7 @@ def _patient():
         # Seconds until a server sees that it is to end.
         patch.setattr(BaseWSGIServer.serve_forever, "__defaults__", (0.01,))
         for name in (
-            "pages.histories.asked.PICTURE_SECONDS",
+            "facts.histories.opening.PICTURE_SECONDS",
             "index.walk._WALK_SECONDS",
             "plugin._FIRST_LOOK_SECONDS",
             "server.read_ahead._MOST_SECONDS",
@@ -56,7 +56,7 @@ def _patient():
             "formats.traces.files.listing.LOOK_SECONDS",
             "index.looks.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",
-            "pages.trace.asked.PICTURE_SECONDS",
+            "facts.traces.run_traces.PICTURE_SECONDS",
         ):
             patch.setattr(f"tb_plugin.{name}", PATIENCE_SECONDS)
         yield

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.calls import FunctionsResponse
     from memboard.tb_plugin.api.modules import ModulesResponse
     from memboard.tb_plugin.cli.report.reading import RunReport, Snapshot
-    from memboard.tb_plugin.pages.histories.figures import (
+    from memboard.tb_plugin.facts.histories.figures import (
         AnnotationFigures,
         DeviceFigures,
         SiteFigures,

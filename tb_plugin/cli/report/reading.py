@@ -20,30 +20,30 @@ from memboard.tb_plugin.cli.opening import no_deadline, read_whole
 from memboard.tb_plugin.cli.report.memory_sections import SHOWN_STATS
 from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.facts.findings.errors import ErrorsReader
+from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
+from memboard.tb_plugin.facts.histories.figures import (
+    DeviceFigures,
+    figures_of,
+    pinned_figures_of,
+)
+from memboard.tb_plugin.facts.ranks.losses import LossReader
+from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
 from memboard.tb_plugin.formats.recording.functions import FunctionsReader
 from memboard.tb_plugin.formats.recording.modules import ModulesReader
 from memboard.tb_plugin.jobs.histories import Histories
 from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.calls.shown import FunctionsQuery
-from memboard.tb_plugin.pages.distributed.stragglers import stragglers_view
-from memboard.tb_plugin.pages.findings.errors import ErrorsReader
 from memboard.tb_plugin.pages.findings.findings import findings
-from memboard.tb_plugin.pages.findings.judge import MAX_WAITING, size_of
-from memboard.tb_plugin.pages.histories.figures import (
-    DeviceFigures,
-    figures_of,
-    pinned_figures_of,
-)
 from memboard.tb_plugin.pages.histories.history import settings_of
 from memboard.tb_plugin.pages.modules.modules import ModulesQuery, modules
 from memboard.tb_plugin.pages.of_run import View
-from memboard.tb_plugin.pages.overview.facts import FactsReader
-from memboard.tb_plugin.pages.overview.losses import LossReader
 from memboard.tb_plugin.pages.overview.overview import overview
 from memboard.tb_plugin.pages.overview.runs import summary_of
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

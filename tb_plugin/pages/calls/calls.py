@@ -21,6 +21,7 @@ from memboard.tb_plugin.api.calls import (
     StatOfCalls,
 )
 from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.formats.recording.functions import (
     KINDS,
@@ -42,7 +43,6 @@ from memboard.tb_plugin.pages.calls.shown import (
 )
 from memboard.tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
 from memboard.tb_plugin.pages.of_run import View, of_run, why_absent
-from memboard.tb_plugin.pages.table import titled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,8 +16,8 @@ from memboard.tb_plugin.analysis.series.functions import (
     with_captures,
 )
 from memboard.tb_plugin.contract.parameters import Count, Text
+from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.formats.recording.functions import bit_of
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

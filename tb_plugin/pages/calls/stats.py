@@ -14,7 +14,7 @@ from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.base import Unit
 from memboard.tb_plugin.api.calls import FunctionStat
 from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
-from memboard.tb_plugin.pages.table import Column
+from memboard.tb_plugin.contract.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -8,7 +8,7 @@ import numpy as np
 
 from memboard.tb_plugin.api.compare import CompareTable
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,27 +11,32 @@ import numpy as np
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.index.store import REQUEST_SECONDS
-from memboard.tb_plugin.pages.modules.choice import WindowQuery, choose, readers
-from memboard.tb_plugin.pages.modules.columns import group_of
-from memboard.tb_plugin.pages.of_run import View
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RESERVED, RSS, STEP_TIME
-from memboard.tb_plugin.pages.overview.rank_numbers import (
+from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose, readers
+from memboard.tb_plugin.facts.modules.columns import group_of
+from memboard.tb_plugin.facts.ranks.rank_facts import (
+    ALLOCATED,
+    RESERVED,
+    RSS,
+    STEP_TIME,
+)
+from memboard.tb_plugin.facts.ranks.rank_numbers import (
     RankNumbers,
     standing_of,
     strip_of,
 )
-from memboard.tb_plugin.pages.steps.profiler_steps import profiler_steps
-from memboard.tb_plugin.pages.steps.rates import Rates, as_rates
-from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
-from memboard.tb_plugin.pages.steps.tables import StepTables
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     RanksQuery,
     chosen_ranks,
     extent,
     x_axis,
 )
+from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
+from memboard.tb_plugin.facts.steps.rates import Rates, as_rates
+from memboard.tb_plugin.facts.steps.step_tables import StepTables
+from memboard.tb_plugin.index.store import REQUEST_SECONDS
+from memboard.tb_plugin.pages.of_run import View
+from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,6 +18,8 @@ from memboard.tb_plugin.api.compare import (
 )
 from memboard.tb_plugin.contract.parameters import SourceId, Text
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.table import Column, titled
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, profile_of, shown
 from memboard.tb_plugin.pages.compare.difference import difference, side_columns
 from memboard.tb_plugin.pages.compare.words import steps_sentence
 from memboard.tb_plugin.pages.operators.kernels import KernelsQuery, kernels
@@ -27,16 +29,14 @@ from memboard.tb_plugin.pages.operators.memory import (
 )
 from memboard.tb_plugin.pages.operators.module_times import module_times
 from memboard.tb_plugin.pages.operators.operators import OperatorsQuery, operators
-from memboard.tb_plugin.pages.profile.asked import SourceQuery, profile_of, shown
 from memboard.tb_plugin.pages.profile.profile import ROLES
-from memboard.tb_plugin.pages.table import Column, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
-    from memboard.tb_plugin.pages.profile.asked import Shown
+    from memboard.tb_plugin.facts.traces.profiled import Shown
     from memboard.tb_plugin.server.state import State
 
 MAX_ROWS: Final = 5_000

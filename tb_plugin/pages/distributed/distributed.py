@@ -14,6 +14,7 @@ from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.wire import i32
+from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces, profiles
 from memboard.tb_plugin.formats.recording.profiles import world_size_of
 from memboard.tb_plugin.pages.distributed.tables import (
     collectives_table,
@@ -24,7 +25,6 @@ from memboard.tb_plugin.pages.distributed.tables import (
     step_text,
     waits_text,
 )
-from memboard.tb_plugin.pages.profile.asked import MS, profiler_traces, profiles
 from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:

@@ -8,9 +8,15 @@ import numpy as np
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, some_of
+from memboard.tb_plugin.contract.table import (
+    MAX_TEXT,
+    Column,
+    rows_of,
+    table_of,
+    titled,
+)
+from memboard.tb_plugin.facts.traces.profiled import MS
 from memboard.tb_plugin.formats.recording.profiles import world_size_of
-from memboard.tb_plugin.pages.profile.asked import MS
-from memboard.tb_plugin.pages.table import MAX_TEXT, Column, rows_of, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

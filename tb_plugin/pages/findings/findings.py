@@ -8,13 +8,13 @@ from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
 from memboard.tb_plugin.api.findings import Finding, FindingsResponse
-from memboard.tb_plugin.pages.distributed.stragglers import stragglers_view
-from memboard.tb_plugin.pages.findings.ends import ending_findings
-from memboard.tb_plugin.pages.findings.missing import simulating
-from memboard.tb_plugin.pages.findings.of_ranks import cycle_findings, rank_findings
+from memboard.tb_plugin.facts.findings.ends import ending_findings
+from memboard.tb_plugin.facts.findings.missing import simulating
+from memboard.tb_plugin.facts.findings.of_ranks import cycle_findings, rank_findings
+from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
 from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.overview.rank_numbers import RankNumbers
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.findings import Severity
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.findings.errors import ErrorsReader
+    from memboard.tb_plugin.facts.findings.of_ranks import ReadRetained
+    from memboard.tb_plugin.facts.ranks.losses import LossReader
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.findings.errors import ErrorsReader
-    from memboard.tb_plugin.pages.findings.of_ranks import ReadRetained
-    from memboard.tb_plugin.pages.overview.facts import FactsReader
-    from memboard.tb_plugin.pages.overview.losses import LossReader
     from memboard.tb_plugin.server.state import State
 
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
@@ -36,7 +36,7 @@ def _errors(state: State) -> ErrorsReader:
     """Imported when it is first asked for: the list of runs needs none of it."""
 
     def make() -> ErrorsReader:
-        from memboard.tb_plugin.pages.findings.errors import ErrorsReader
+        from memboard.tb_plugin.facts.findings.errors import ErrorsReader
 
         return ErrorsReader(
             state.facts, state.histories, state.store.cache, state.capacity_bytes

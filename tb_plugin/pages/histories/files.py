@@ -19,9 +19,9 @@ from memboard.tb_plugin.api.snapshot_files import (
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.facts.findings.judge import MAX_UNASKED_BYTES
+from memboard.tb_plugin.facts.histories.figures import figures_of
 from memboard.tb_plugin.jobs.history_list import listed, of_rank
-from memboard.tb_plugin.pages.findings.judge import MAX_UNASKED_BYTES
-from memboard.tb_plugin.pages.histories.figures import figures_of
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
 from memboard.tb_plugin.pages.histories.ranks import OPEN_AT_ONCE
 

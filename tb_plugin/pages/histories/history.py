@@ -25,7 +25,7 @@ from memboard.tb_plugin.api.histories import (
 )
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.wire import f64, i32, u8
-from memboard.tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
+from memboard.tb_plugin.facts.histories.opening import HistoryQuery, begin_opening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

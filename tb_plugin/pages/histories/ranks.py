@@ -21,10 +21,10 @@ from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
 from memboard.tb_plugin.jobs.history_list import listed
-from memboard.tb_plugin.pages.histories.asked import HistoryQuery, find
-from memboard.tb_plugin.pages.table import Column, table_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

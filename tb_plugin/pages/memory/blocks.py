@@ -30,7 +30,7 @@ from memboard.tb_plugin.api.blocks import (
 from memboard.tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
 from memboard.tb_plugin.contract.wire import f64, i32, u16
-from memboard.tb_plugin.pages.histories.asked import DeviceQuery, of_device
+from memboard.tb_plugin.facts.histories.opening import DeviceQuery, of_device
 from memboard.tb_plugin.pages.histories.history import marks_of_window
 
 if TYPE_CHECKING:

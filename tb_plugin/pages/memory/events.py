@@ -18,7 +18,7 @@ from memboard.tb_plugin.api.segments import AllocatorAction, AllocatorEventsResp
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Moment, Whole
 from memboard.tb_plugin.contract.wire import f64, i32, u8
-from memboard.tb_plugin.pages.histories.asked import (
+from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,

@@ -27,7 +27,7 @@ from memboard.tb_plugin.api.blocks import (
     StacksResponse,
 )
 from memboard.tb_plugin.contract.wire import f64, finite, i32, u8, u16
-from memboard.tb_plugin.pages.histories.asked import (
+from memboard.tb_plugin.facts.histories.opening import (
     HistoryQuery,
     MomentQuery,
     of_device,

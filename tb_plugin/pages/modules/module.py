@@ -20,8 +20,7 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.wire import f64, finite, i32
-from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
-from memboard.tb_plugin.pages.modules.choice import (
+from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     absent_of,
     choose,
@@ -30,11 +29,13 @@ from memboard.tb_plugin.pages.modules.choice import (
     problems_of,
     readers,
 )
-from memboard.tb_plugin.pages.modules.columns import spread
+from memboard.tb_plugin.facts.modules.columns import spread
+from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
 from memboard.tb_plugin.pages.of_run import View, of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         WindowKey,
     )
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.modules.choice import Choice
 
 MODULE_SECONDS: Final = 1.0
 """Time for the picture over windows and ranks: each poll returns more of it."""

@@ -24,7 +24,7 @@ from memboard.tb_plugin.api.modules import (
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels
 from memboard.tb_plugin.contract.wire import f64, i32, u8
-from memboard.tb_plugin.pages.modules.choice import (
+from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     absent_of,
     choose,
@@ -36,7 +36,7 @@ from memboard.tb_plugin.pages.modules.choice import (
     window_list,
     window_of,
 )
-from memboard.tb_plugin.pages.modules.columns import (
+from memboard.tb_plugin.facts.modules.columns import (
     BaselineQuery,
     Held,
     ShownRows,
@@ -46,7 +46,7 @@ from memboard.tb_plugin.pages.modules.columns import (
     group_of,
     in_order,
 )
-from memboard.tb_plugin.pages.modules.words import (
+from memboard.tb_plugin.facts.modules.words import (
     Whole,
     baseline_words,
     caveats_of,
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
     from memboard.tb_plugin.analysis.modules.states import StateTable
     from memboard.tb_plugin.api.modules import ModuleBaseline
+    from memboard.tb_plugin.facts.modules.choice import Choice
+    from memboard.tb_plugin.facts.modules.columns import Baseline
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from memboard.tb_plugin.pages.modules.choice import Choice
-    from memboard.tb_plugin.pages.modules.columns import Baseline
 
 MAX_SPANS: Final = 3000
 MAX_MARKS: Final = 100

@@ -16,8 +16,8 @@ from memboard.tb_plugin.analysis.trace_memory.attribution import (
 )
 from memboard.tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.pages.profile.asked import MS
-from memboard.tb_plugin.pages.table import Column, titled
+from memboard.tb_plugin.contract.table import Column, titled
+from memboard.tb_plugin.facts.traces.profiled import MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

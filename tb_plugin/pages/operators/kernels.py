@@ -9,8 +9,8 @@ import numpy as np
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.api.kernels import KernelsResponse
-from memboard.tb_plugin.pages.profile.asked import TableQuery, of_profile
-from memboard.tb_plugin.pages.table import Column, Table, titled
+from memboard.tb_plugin.contract.table import Column, Table, titled
+from memboard.tb_plugin.facts.traces.profiled import TableQuery, of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile

@@ -20,19 +20,19 @@ from memboard.tb_plugin.api.operators import (
     OperatorStack,
 )
 from memboard.tb_plugin.contract.parameters import Text
-from memboard.tb_plugin.pages.profile.asked import (
-    MS,
-    SourceQuery,
-    TableQuery,
-    of_profile,
-)
-from memboard.tb_plugin.pages.table import (
+from memboard.tb_plugin.contract.table import (
     MAX_TEXT,
     Column,
     Table,
     table_of,
     text_of,
     titled,
+)
+from memboard.tb_plugin.facts.traces.profiled import (
+    MS,
+    SourceQuery,
+    TableQuery,
+    of_profile,
 )
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from memboard.tb_plugin.analysis.series.growth import FEW_ROWS
 from memboard.tb_plugin.api.overview import Headline
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
-from memboard.tb_plugin.pages.overview.facts import (
+from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
     CPU,
     DEVICE_USED,
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from memboard.collector.format.prediction import Prediction
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import Unit
-    from memboard.tb_plugin.formats.recording.series import SeriesReader
-    from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.overview.rank_numbers import (
+    from memboard.tb_plugin.facts.ranks.rank_numbers import (
         PerRank,
         RankNumbers,
         Strip,
     )
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
 
 _EXACT_SECONDS: Final = 0.1
 

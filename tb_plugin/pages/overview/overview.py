@@ -15,19 +15,19 @@ from memboard.tb_plugin.api.overview import (
     RunFact,
 )
 from memboard.tb_plugin.api.overview import Prediction as ApiPrediction
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS
+from memboard.tb_plugin.facts.ranks.rank_numbers import (
+    RankNumbers,
+    strip_of,
+    strip_response,
+)
+from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.formats.recording.functions import FunctionsReader
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.index.notes import text_of
 from memboard.tb_plugin.pages.of_run import View, of_run
 from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from memboard.tb_plugin.pages.overview.headlines import Headlines
-from memboard.tb_plugin.pages.overview.rank_numbers import (
-    RankNumbers,
-    strip_of,
-    strip_response,
-)
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.facts.ranks.losses import LossReader
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import AttemptFiles, Run
-    from memboard.tb_plugin.pages.overview.facts import FactsReader
-    from memboard.tb_plugin.pages.overview.losses import LossReader
 
 _MISSING: Final = ("failed", "absent", "off", "elsewhere")
 _MAX_VALUES: Final = 4

@@ -14,7 +14,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.series.buckets import during, pooled, windows
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.analysis.series.rows import Rows
-from memboard.tb_plugin.pages.overview.facts import (
+from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
     DEVICE_USED,
     RESERVED,

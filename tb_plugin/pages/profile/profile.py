@@ -17,17 +17,17 @@ from memboard.tb_plugin.api.profile import (
 )
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32
-from memboard.tb_plugin.pages.distributed.distributed import straggler
-from memboard.tb_plugin.pages.of_run import loader_workers
-from memboard.tb_plugin.pages.profile.asked import (
+from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
     profile_of,
     profiles,
     shown,
 )
-from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.pages.distributed.distributed import straggler
+from memboard.tb_plugin.pages.of_run import loader_workers
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

@@ -29,19 +29,10 @@ from memboard.tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResp
 from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Count
-from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.overview.facts import STEP_TIME
-from memboard.tb_plugin.pages.steps.steps import memory_series
-from memboard.tb_plugin.pages.steps.tables import StepTables, parts_of
-from memboard.tb_plugin.pages.table import Column, table_of, titled
-from memboard.tb_plugin.pages.timeline.heatmap import (
-    cells_response,
-    matrix,
-    refined_rows,
-)
-from memboard.tb_plugin.pages.timeline.marks import marks_of
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.contract.table import Column, table_of, titled
+from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
     RankRows,
     RanksQuery,
@@ -49,6 +40,15 @@ from memboard.tb_plugin.pages.timeline.selection import (
     extent,
     visible_range,
     x_axis,
+)
+from memboard.tb_plugin.facts.steps.step_tables import StepTables, parts_of
+from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.steps.steps import memory_series
+from memboard.tb_plugin.pages.timeline.heatmap import (
+    cells_response,
+    matrix,
+    refined_rows,
 )
 
 if TYPE_CHECKING:

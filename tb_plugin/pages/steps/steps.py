@@ -26,21 +26,25 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 from memboard.tb_plugin.api.steps import StepsOf, StepsResponse
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, i32
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RSS
-from memboard.tb_plugin.pages.steps.profiler_steps import MAX_SHOWN, profiler_steps
-from memboard.tb_plugin.pages.steps.rate_words import worded
-from memboard.tb_plugin.pages.steps.rates import Rates, as_rates, summed
-from memboard.tb_plugin.pages.steps.tables import StepTables, absent_parts, parts_of
-from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
-from memboard.tb_plugin.pages.timeline.marks import marks_of
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS
+from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
     chosen_ranks,
     extent,
     x_axis,
 )
+from memboard.tb_plugin.facts.steps.profiler_steps import MAX_SHOWN, profiler_steps
+from memboard.tb_plugin.facts.steps.rates import Rates, as_rates, summed
+from memboard.tb_plugin.facts.steps.step_tables import (
+    StepTables,
+    absent_parts,
+    parts_of,
+)
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.steps.rate_words import worded
+from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

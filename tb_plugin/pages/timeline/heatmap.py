@@ -18,9 +18,8 @@ from memboard.tb_plugin.analysis.series.heatmap import (
 )
 from memboard.tb_plugin.api.timeline import HeatmapResponse
 from memboard.tb_plugin.contract.wire import i32, u16
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.timeline.marks import marks_of
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
     RankRows,
     capacity_of,
@@ -29,6 +28,7 @@ from memboard.tb_plugin.pages.timeline.selection import (
     visible_range,
     x_axis,
 )
+from memboard.tb_plugin.pages.of_run import View, of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,11 +12,8 @@ from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.wire import f64
-from memboard.tb_plugin.formats.recording.series import SeriesKey
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.timeline.heatmap import refined_rows
-from memboard.tb_plugin.pages.timeline.marks import marks_of
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
     extent,
@@ -24,6 +21,9 @@ from memboard.tb_plugin.pages.timeline.selection import (
     which_ranks,
     x_axis,
 )
+from memboard.tb_plugin.formats.recording.series import SeriesKey
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.timeline.heatmap import refined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

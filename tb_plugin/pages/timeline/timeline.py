@@ -17,10 +17,8 @@ from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, i32
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
-from memboard.tb_plugin.pages.timeline.marks import marks_of, ranks_with_oom
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.series.marks import marks_of, ranks_with_oom
+from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
     capacity_of,
@@ -29,6 +27,8 @@ from memboard.tb_plugin.pages.timeline.selection import (
     visible_range,
     x_axis,
 )
+from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:

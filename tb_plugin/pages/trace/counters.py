@@ -14,9 +14,9 @@ from memboard.tb_plugin.analysis.trace.counters import DEVICE_USE
 from memboard.tb_plugin.analysis.trace.tiles import zoom_of
 from memboard.tb_plugin.api.trace import TraceLine, TraceTrack
 from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.facts.series.selection import RankRows, XAxis
+from memboard.tb_plugin.facts.traces.axis import COUNTERS
 from memboard.tb_plugin.formats.recording.series import WALL
-from memboard.tb_plugin.pages.timeline.selection import RankRows, XAxis
-from memboard.tb_plugin.pages.trace.axis import COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from memboard.tb_plugin.api.trace import TraceFocus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import Placed
     from memboard.tb_plugin.pages.trace.interest import Interest
 
 SLOW_RATIO: Final = 1.1

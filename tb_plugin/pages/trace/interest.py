@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.traces.profiled import profiler_traces, profiles
 from memboard.tb_plugin.pages.distributed.distributed import straggler
-from memboard.tb_plugin.pages.distributed.stragglers import stragglers_view
 from memboard.tb_plugin.pages.of_run import View
-from memboard.tb_plugin.pages.profile.asked import profiler_traces, profiles
 from memboard.tb_plugin.pages.profile.profile import compared_with
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.pages.trace.asked import Listed
+    from memboard.tb_plugin.facts.traces.run_traces import Listed
     from memboard.tb_plugin.server.state import State
 
 _SECONDS: Final = 0.3

@@ -24,17 +24,17 @@ from memboard.tb_plugin.api.trace import (
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32, u16
-from memboard.tb_plugin.pages.table import Column, table_of, titled
-from memboard.tb_plugin.pages.trace.asked import RowQuery, places_of, row_of
-from memboard.tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
+from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
+from memboard.tb_plugin.facts.traces.run_traces import RowQuery, places_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
-    from memboard.tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import Placed
 
 MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500

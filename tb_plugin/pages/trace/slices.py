@@ -19,14 +19,14 @@ from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Pixels
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.wire import i32, u8, u16
-from memboard.tb_plugin.pages.trace.asked import places_of
-from memboard.tb_plugin.pages.trace.axis import (
+from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
     TracksQuery,
     chosen_tracks,
     run_clocks,
     window_of,
 )
+from memboard.tb_plugin.facts.traces.run_traces import places_of
 from memboard.tb_plugin.pages.trace.counters import RankCounters, trace_lines
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Instants, Slices
     from memboard.tb_plugin.api.trace import TraceLine
-    from memboard.tb_plugin.pages.trace.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import Placed
 
 NO_NAME: Final = 0xFFFF
 MAX_NAME: Final = 160

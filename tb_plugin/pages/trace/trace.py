@@ -25,8 +25,8 @@ from memboard.tb_plugin.api.trace import (
 from memboard.tb_plugin.contract.parameters import SourceId, Whole
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.wire import f64, finite, i32
-from memboard.tb_plugin.pages.timeline.selection import OfRanksQuery
-from memboard.tb_plugin.pages.trace.axis import COUNTERS, run_clocks
+from memboard.tb_plugin.facts.series.selection import OfRanksQuery
+from memboard.tb_plugin.facts.traces.axis import COUNTERS, run_clocks
 from memboard.tb_plugin.pages.trace.counters import RankCounters
 from memboard.tb_plugin.pages.trace.focus import focus_of
 from memboard.tb_plugin.pages.trace.interest import of_interest
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.analysis.trace.trace import Trace, Track
     from memboard.tb_plugin.api.base import Unit
+    from memboard.tb_plugin.facts.traces.axis import Placed
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
-    from memboard.tb_plugin.pages.trace.axis import Placed
     from memboard.tb_plugin.pages.trace.interest import Interest
 
     Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]

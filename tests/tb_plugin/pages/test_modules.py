@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
-from memboard.tb_plugin.pages.modules import choice as module_choice
-from memboard.tb_plugin.pages.modules import columns as module_columns
+from memboard.tb_plugin.facts.modules import choice as module_choice
+from memboard.tb_plugin.facts.modules import columns as module_columns
 from memboard.tb_plugin.pages.modules import module
 from tests.tb_plugin.analysis.module_logs import Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh

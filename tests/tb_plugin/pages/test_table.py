@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.pages.profile.asked import TableQuery
-from memboard.tb_plugin.pages.table import Column, Table, rows_of
+from memboard.tb_plugin.contract.table import Column, Table, rows_of
+from memboard.tb_plugin.facts.traces.profiled import TableQuery
 
 NAN = float("nan")
 STRINGS = ("b", "A", "c", "a")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from memboard.tb_plugin.analysis.ranks.clock_line import SAME, steady
 from memboard.tb_plugin.analysis.ranks.clocks import RankClock
-from memboard.tb_plugin.pages.trace.axis import RunClocks, placed
+from memboard.tb_plugin.facts.traces.axis import RunClocks, placed
 
 BASE_NS = 1_790_857_026_000_000_001
 """Odd: no float holds it."""

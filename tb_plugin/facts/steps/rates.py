@@ -18,9 +18,9 @@ from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 from memboard.tb_plugin.api.steps import StepFlops, StepRate
 from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
-from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

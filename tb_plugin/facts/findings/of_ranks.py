@@ -9,13 +9,13 @@ from memboard.tb_plugin.analysis.findings.cycles import reference_cycles
 from memboard.tb_plugin.analysis.findings.growth import growing_memory
 from memboard.tb_plugin.analysis.findings.host_growth import growing_processes
 from memboard.tb_plugin.analysis.findings.ranks import Peaks, peak_findings
-from memboard.tb_plugin.pages.findings.missing import silent_ranks
+from memboard.tb_plugin.facts.findings.missing import silent_ranks
+from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS, WORKERS
+from memboard.tb_plugin.facts.ranks.rank_numbers import standing_of, strip_of
+from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
+from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from memboard.tb_plugin.pages.of_run import setup_of
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RSS, WORKERS
-from memboard.tb_plugin.pages.overview.hosts import growing_processes_of
-from memboard.tb_plugin.pages.overview.rank_numbers import standing_of, strip_of
-from memboard.tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
-from memboard.tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.findings.growth import Retained
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers, Strip
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.pages.of_run import View
-    from memboard.tb_plugin.pages.overview.rank_numbers import RankNumbers, Strip
 
     ReadRetained: TypeAlias = Callable[[int], tuple[Retained | None, bool]]
     """By rank: what the latest history says of its growth; whether it is being read."""

@@ -16,13 +16,13 @@ from memboard.tb_plugin.analysis.series.profiler_steps import (
     trace_steps,
 )
 from memboard.tb_plugin.api.steps import ProfilerStep
+from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures import (
     captures_of,
     read_capture,
     traces_of,
 )
 from memboard.tb_plugin.formats.recording.series import SeriesKey, stamp_of
-from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

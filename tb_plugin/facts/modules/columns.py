@@ -21,7 +21,7 @@ from memboard.tb_plugin.api.modules import ModuleBaseline
 from memboard.tb_plugin.api.modules import ModuleTree as ApiModuleTree
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.wire import f64, i32, u8
-from memboard.tb_plugin.pages.modules.choice import (
+from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     chosen_window,
     device_of,
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.tree import ModuleTree
     from memboard.tb_plugin.api.modules import CategoryGroup, ModuleMeasure
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from memboard.tb_plugin.pages.modules.choice import Choice
     from memboard.tb_plugin.pages.of_run import View
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}

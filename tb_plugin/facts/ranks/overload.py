@@ -10,7 +10,7 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.findings.evidence import percent
 from memboard.tb_plugin.api.findings import Advice, Finding
-from memboard.tb_plugin.pages.timeline.selection import RankRows, x_axis
+from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,21 +10,21 @@ from memboard.collector.format.columns import STEP_TABLE
 from memboard.collector.format.records import OVER_BUDGET, StepCounts
 from memboard.tb_plugin.analysis.ranks.lost_rows import lost_rows
 from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
+from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures import CaptureMetas, traces_of
 from memboard.tb_plugin.formats.recording.meta import Meta
 from memboard.tb_plugin.formats.recording.series import stamp_of
 from memboard.tb_plugin.index.notes import text_of
-from memboard.tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from memboard.collector.format.records import CaptureEntry, Schema
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 _FLUSH_SECONDS: Final = 2.0
 """Where a header does not say at which pace the file was written."""

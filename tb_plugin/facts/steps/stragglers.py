@@ -36,19 +36,19 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 )
 from memboard.tb_plugin.api.steps import StepPartMean, StragglersResponse
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.pages.distributed.overload import overloaded
-from memboard.tb_plugin.pages.of_run import View, loader_workers, of_run
-from memboard.tb_plugin.pages.steps.profiler_steps import profiler_steps
-from memboard.tb_plugin.pages.steps.tables import StepTables
-from memboard.tb_plugin.pages.table import Column, table_of, titled
-from memboard.tb_plugin.pages.timeline.selection import (
+from memboard.tb_plugin.facts.ranks.overload import overloaded
+from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     RanksQuery,
     chosen_ranks,
     extent,
     x_axis,
 )
+from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
+from memboard.tb_plugin.facts.steps.step_tables import StepTables
+from memboard.tb_plugin.pages.of_run import View, loader_workers, of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

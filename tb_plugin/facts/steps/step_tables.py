@@ -18,9 +18,9 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 )
 from memboard.tb_plugin.api.steps import AbsentPart, StepPart
 from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.steps.collections import collected_steps
 from memboard.tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
-from memboard.tb_plugin.pages.overview.facts import STEP_TIME
-from memboard.tb_plugin.pages.steps.collections import collected_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.analysis.findings.cycles import CollectedSteps
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.series.selection import XAxis
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import AttemptFiles, Run
-    from memboard.tb_plugin.pages.timeline.selection import XAxis
 
 COLUMNS: Final = tuple(f"{part}_seconds" for part in PARTS)
 _AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")

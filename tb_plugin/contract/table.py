@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.tables import ColumnUnit
-    from memboard.tb_plugin.pages.profile.asked import TableQuery
+    from memboard.tb_plugin.facts.traces.profiled import TableQuery
 
 MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""

@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.oom.full import held_text
 from memboard.tb_plugin.analysis.oom.judge import held_by, judged, survived_text
 from memboard.tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, RESERVED
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.oom.errors import OomError
     from memboard.tb_plugin.api.findings import OomOrigin
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
     from memboard.tb_plugin.formats.recording.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import AttemptFiles, Run
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 _MAX_TEXT: Final = 2000
 

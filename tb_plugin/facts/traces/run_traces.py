@@ -15,10 +15,8 @@ from msgspec import Meta
 
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Query, SourceId
-from memboard.tb_plugin.jobs.trace_files import TraceFiles
-from memboard.tb_plugin.jobs.trace_sources import TraceSources, span_sources
-from memboard.tb_plugin.pages.histories.asked import not_open
-from memboard.tb_plugin.pages.trace.axis import (
+from memboard.tb_plugin.facts.histories.opening import not_open
+from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
     Placed,
     RunClocks,
@@ -26,6 +24,8 @@ from memboard.tb_plugin.pages.trace.axis import (
     placed,
     run_clocks,
 )
+from memboard.tb_plugin.jobs.trace_files import TraceFiles
+from memboard.tb_plugin.jobs.trace_sources import TraceSources, span_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

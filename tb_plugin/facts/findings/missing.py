@@ -10,9 +10,9 @@ from memboard.tb_plugin.api.findings import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memboard.tb_plugin.facts.series.selection import RanksQuery
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.pages.of_run import View
-    from memboard.tb_plugin.pages.timeline.selection import RanksQuery
 
 
 def simulating(view: View[RanksQuery]) -> Iterator[Finding]:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Literal
 
+    from memboard.tb_plugin.facts.series.selection import XAxis
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesKey, SeriesReader
     from memboard.tb_plugin.index.notes import Event
     from memboard.tb_plugin.index.run import AttemptFiles, Run
-    from memboard.tb_plugin.pages.timeline.selection import XAxis
 
 MAX_MARKS: Final = 500
 _MAX_PER_COUNTER: Final = 64

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from memboard.collector.format.sizes import agreeing, counted, time_text
 from memboard.tb_plugin.analysis.findings.text import share_text, size_text
 from memboard.tb_plugin.api.findings import Advice, Evidence, Finding, Place
+from memboard.tb_plugin.facts.ranks.rank_facts import LIMIT_USED, RSS
 from memboard.tb_plugin.index.notes import text_of
-from memboard.tb_plugin.pages.overview.facts import LIMIT_USED, RSS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from memboard.tb_plugin.api.findings import Severity
+    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.overview.rank_numbers import RankNumbers
 
     How: TypeAlias = Literal["exception", "lost", "signal"]
 

@@ -12,9 +12,9 @@ from memboard.tb_plugin.analysis.ranks.spread import outliers
 from memboard.tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
 from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.overview import RankStrip
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, finite, i32, u8
-from memboard.tb_plugin.pages.overview.facts import OOMS, RETRIES
-from memboard.tb_plugin.pages.table import Column, table_of, titled
+from memboard.tb_plugin.facts.ranks.rank_facts import OOMS, RETRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import CapacityKind
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.ranks.rank_facts import (
+        FactsReader,
+        FileFacts,
+        Reading,
+    )
     from memboard.tb_plugin.index.run import AttemptFiles, Run
-    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
 
 NOTHING: Final = np.empty(0)
 

@@ -18,6 +18,8 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
 from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.facts.modules.words import call_group, call_words
+from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
 from memboard.tb_plugin.formats.recording.modules import (
     KIND,
     ModulesError,
@@ -25,9 +27,7 @@ from memboard.tb_plugin.formats.recording.modules import (
 )
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
 from memboard.tb_plugin.index.catalogue import said_instead
-from memboard.tb_plugin.pages.modules.words import call_group, call_words
 from memboard.tb_plugin.pages.of_run import View, why_absent
-from memboard.tb_plugin.pages.timeline.selection import RankRows, x_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,8 +12,12 @@ from memboard.tb_plugin.analysis.findings.cycles import (
     Collections,
     sawtooth,
 )
+from memboard.tb_plugin.facts.ranks.rank_facts import (
+    ALLOCATED_NOW,
+    FULL_COLLECTIONS,
+    RSS,
+)
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED_NOW, FULL_COLLECTIONS, RSS
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 
 from memboard.tb_plugin.api.base import RunStanding
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, OOMS, RSS
+from memboard.tb_plugin.facts.series.selection import capacity_of
 from memboard.tb_plugin.index.store import SMALL_RUN_FILES
-from memboard.tb_plugin.pages.overview.facts import ALLOCATED, OOMS, RSS
-from memboard.tb_plugin.pages.overview.hosts import growing_processes_of
-from memboard.tb_plugin.pages.timeline.selection import capacity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from memboard.tb_plugin.api.base import RunStatus, RunSummary
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.overview.facts import FactsReader, FileFacts
 
 SECONDS: Final = 0.05
 """Time of one poll for decoding facts of runs that nobody opened."""

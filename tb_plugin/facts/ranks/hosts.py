@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from memboard.tb_plugin.analysis.findings.host_growth import GrowingProcess, HostRoom
-from memboard.tb_plugin.pages.overview.facts import AVAILABLE, LIMIT_USED
+from memboard.tb_plugin.facts.ranks.rank_facts import AVAILABLE, LIMIT_USED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.collector.format.records import Header
+    from memboard.tb_plugin.facts.ranks.rank_facts import FileFacts
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.overview.facts import FileFacts
 
 
 def growing_processes_of(

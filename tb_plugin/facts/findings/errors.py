@@ -15,17 +15,17 @@ from memboard.tb_plugin.analysis.findings.growth import Retained
 from memboard.tb_plugin.analysis.oom.case import MANY_POOLS
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.contract.errors import NotFoundError, NotReadyError
-from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
-from memboard.tb_plugin.pages.findings.judge import HistoryJudge, processes
-from memboard.tb_plugin.pages.findings.of_error import (
+from memboard.tb_plugin.facts.findings.judge import HistoryJudge, processes
+from memboard.tb_plugin.facts.findings.of_error import (
     Around,
     Peers,
     error_in_file,
     of_snapshots,
     reported_error,
 )
-from memboard.tb_plugin.pages.findings.reports import Told, told_of
-from memboard.tb_plugin.pages.steps.collections import DEVICE_MEMORY, memory_in_cycles
+from memboard.tb_plugin.facts.findings.reports import Told, told_of
+from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
+from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.facts.findings.judge import Judged
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.formats.recording.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import AttemptFiles, Run
     from memboard.tb_plugin.jobs.histories import Histories
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-    from memboard.tb_plugin.pages.findings.judge import Judged
-    from memboard.tb_plugin.pages.overview.facts import FactsReader
 
 MAX_ERRORS: Final = 20
 MAX_UNASKED: Final = 4

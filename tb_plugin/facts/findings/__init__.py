@@ -1,0 +1,1 @@
+"""Findings of a run, made from facts."""

@@ -1,0 +1,1 @@
+"""Allocator histories of a run: found, opened, described."""

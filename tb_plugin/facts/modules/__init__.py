@@ -1,0 +1,1 @@
+"""Memory of modules in the window that is shown."""

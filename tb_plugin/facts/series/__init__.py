@@ -1,0 +1,1 @@
+"""The ranks and axis of a request, and the ranks' rows on it."""

@@ -1,0 +1,1 @@
+"""Traces of a run: found, opened, on one clock, and profiled."""
