@@ -15,6 +15,7 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import envelope
 from memboard.tb_plugin.facts.ranks.losses import LossReader
 from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.ranks.standings import SECONDS as STANDING_SECONDS
 from memboard.tb_plugin.facts.ranks.standings import (
     by_need,
@@ -24,7 +25,6 @@ from memboard.tb_plugin.facts.ranks.standings import (
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, prefetcher
 from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
 from memboard.tb_plugin.jobs.lazy import LazyCache
-from memboard.tb_plugin.pages.overview.runs import summary_of
 from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class State:
         return summaries, by_need(standings, summaries)
 
     def _worst_title(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
-        from memboard.tb_plugin.pages.findings.findings import worst_title
+        from memboard.tb_plugin.facts.findings.run_findings import worst_title
 
         return worst_title(self, run, summary, budget)
 
@@ -222,7 +222,7 @@ class State:
 
     def judge_ahead(self, run_id: str) -> bool:
         """Read some snapshots of a run, for its standing; whether more are left."""
-        from memboard.tb_plugin.pages.histories.files import judge_ahead
+        from memboard.tb_plugin.facts.histories.file_peaks import judge_ahead
 
         return judge_ahead(self, run_id)
 

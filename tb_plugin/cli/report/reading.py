@@ -22,6 +22,7 @@ from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.errors import ErrorsReader
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
+from memboard.tb_plugin.facts.histories.description import settings_of
 from memboard.tb_plugin.facts.histories.figures import (
     DeviceFigures,
     figures_of,
@@ -29,8 +30,10 @@ from memboard.tb_plugin.facts.histories.figures import (
 )
 from memboard.tb_plugin.facts.ranks.losses import LossReader
 from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.formats.recording.functions import FunctionsReader
 from memboard.tb_plugin.formats.recording.modules import ModulesReader
 from memboard.tb_plugin.jobs.histories import Histories
@@ -38,11 +41,8 @@ from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.calls.shown import FunctionsQuery
 from memboard.tb_plugin.pages.findings.findings import findings
-from memboard.tb_plugin.pages.histories.history import settings_of
 from memboard.tb_plugin.pages.modules.modules import ModulesQuery, modules
-from memboard.tb_plugin.pages.of_run import View
 from memboard.tb_plugin.pages.overview.overview import overview
-from memboard.tb_plugin.pages.overview.runs import summary_of
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from memboard.tb_plugin.facts.series.selection import RanksQuery
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.of_run import View
 
 
 def simulating(view: View[RanksQuery]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS, WORKERS
 from memboard.tb_plugin.facts.ranks.rank_numbers import standing_of, strip_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
-from memboard.tb_plugin.pages.of_run import setup_of
+from memboard.tb_plugin.facts.view import setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers, Strip
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.of_run import View
 
     ReadRetained: TypeAlias = Callable[[int], tuple[Retained | None, bool]]
     """By rank: what the latest history says of its growth; whether it is being read."""

@@ -20,6 +20,7 @@ from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.modules.words import call_group, call_words
 from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
+from memboard.tb_plugin.facts.view import View, why_absent
 from memboard.tb_plugin.formats.recording.modules import (
     KIND,
     ModulesError,
@@ -27,7 +28,6 @@ from memboard.tb_plugin.formats.recording.modules import (
 )
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
 from memboard.tb_plugin.index.catalogue import said_instead
-from memboard.tb_plugin.pages.of_run import View, why_absent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.modules import CategoryGroup, ModuleMeasure
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.modules.choice import Choice
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from memboard.tb_plugin.pages.of_run import View
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 

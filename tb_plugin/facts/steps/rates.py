@@ -17,10 +17,20 @@ from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 from memboard.tb_plugin.api.steps import StepFlops, StepRate
+from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.index.run import Run
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +39,6 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.encoding.numeric import Values
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -260,3 +269,35 @@ def _missing(counted: bool, has_peak: bool) -> str:
             " the precision used"
         )
     return "; and ".join(wanted)
+
+
+_MOST_SUMMED_FINELY: Final = 16
+
+
+_MOST_AWAITED: Final = 256
+"""Of so few ranks it is always to be had, but on a machine that is busy."""
+
+
+_SUM_SECONDS: Final = 1.0
+"""Time for the throughput of all ranks."""
+
+
+def summed_rates(
+    run: Run, rates: Rates, ranks: Sequence[int], own: dict[str, Floats]
+) -> tuple[int, dict[str, Floats]]:
+    """Rates over all ranks, and how many that are; nothing where some are missing.
+
+    Where that is for want of time alone the next poll is given them.
+    """
+    if len(ranks) == 1 or own.keys() <= {"steps"}:
+        return 1, {}
+    budget, found = Budget(_SUM_SECONDS), [own]
+    # All ranks row by row or none: the sum must not mix what is fine and what is not.
+    finely = len(ranks) <= _MOST_SUMMED_FINELY
+    for rank in ranks[1:]:
+        if not budget.allows():
+            if len(ranks) <= _MOST_AWAITED:
+                run.expect_more()  # what was read is kept: it comes to an end
+            return len(found), {}
+        found.append(rates.of_rank(rank, budget if finely else Budget(0)))
+    return len(found), summed(found)

@@ -48,7 +48,7 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.facts.steps.step_tables import StepTables
-from memboard.tb_plugin.pages.of_run import View, loader_workers, of_run
+from memboard.tb_plugin.pages.run_view import loader_workers, of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.api.steps import ProfilerStep
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64

@@ -7,42 +7,48 @@ too: the answer says which it is and how far, and the page asks again.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
-from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.profile import ProfileChoice, ProfiledTrace
 from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
-from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.formats.recording.profiles import Profiles
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from memboard.tb_plugin.server.state import State
 
+
 OPEN_SECONDS: Final = 2.0
 """Longest wait of an answer for a trace that is being opened."""
+
 
 MAX_TRIED: Final = 8
 """Traces that are opened to find one that can be."""
 
+
 MAX_AHEAD: Final = 256 << 20
 """Bytes of a file that is opened before anybody asks: some seconds of a processor."""
 
+
 MS: Final = 1e6
+
+
 US: Final = 1e3
 """Nanoseconds of the units in which profiles are sent."""
 
+
 MAX_LISTED: Final = 1_000
+
 
 SortColumn = Annotated[
     str, Meta(pattern=r"^-?[a-z_]{1,40}\Z", description="the name of a column")
@@ -64,12 +70,6 @@ class TableQuery(SourceQuery, frozen=True):
     sort: SortColumn | None = None
     text: Text | None = None
     top: Annotated[int, Meta(ge=1, le=2_000)] = 500
-
-
-S = TypeVar("S", bound=SourceQuery)
-View: TypeAlias = "Callable[[RunSummary, ProfileChoice, TraceProfile, S], object]"
-
-_EMPTY: Final = TraceProfile(EMPTY_TRACE)
 
 
 class Shown(NamedTuple):
@@ -139,23 +139,6 @@ def _title(trace: FoundSource) -> str:
     numbers = {"rank": trace.rank, "cycle": trace.cycle}
     known = [f"{what} {one}" for what, one in numbers.items() if one is not None]
     return f"{', '.join(known)}: {trace.name}" if known else trace.name
-
-
-def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
-    """Declare a view of a profiled trace as the route `name`; empty while it is opened."""
-
-    def declare(view: View[S]) -> View[S]:
-        @route(name, query)
-        def answer(asked: Asked[S]) -> object:
-            found = shown(asked.state, asked.query)
-            asked.decided_by(*found.stamp)
-            profile = profile_of(asked.state, found)
-            choice = found.choice(asked.query)
-            return view(found.run, choice, profile or _EMPTY, asked.query)
-
-        return view
-
-    return declare
 
 
 def profiles(state: State) -> Profiles:

@@ -22,6 +22,7 @@ from memboard.tb_plugin.formats.recording.functions import bit_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.memprofiler.imports import Imports
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.formats.recording.functions import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         FunctionsReader,
         Snaps,
     )
-    from memboard.tb_plugin.pages.of_run import View
 
 MAX_CALLS: Final = 1000
 _MAX_ITERATION: Final = 2**31 - 1

@@ -27,6 +27,7 @@ from memboard.tb_plugin.api.compare import (
 from memboard.tb_plugin.contract.parameters import Moment, Text
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
@@ -35,7 +36,6 @@ from memboard.tb_plugin.facts.histories.opening import (
 )
 from memboard.tb_plugin.pages.compare.difference import Difference, Figure, figures_of
 from memboard.tb_plugin.pages.compare.words import moments_sentence
-from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

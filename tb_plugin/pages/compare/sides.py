@@ -32,11 +32,11 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
-from memboard.tb_plugin.facts.steps.rates import Rates, as_rates
+from memboard.tb_plugin.facts.steps.rates import Rates, as_rates, summed_rates
 from memboard.tb_plugin.facts.steps.step_tables import StepTables
+from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.index.store import REQUEST_SECONDS
-from memboard.tb_plugin.pages.of_run import View
-from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS, summed_rates
+from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import counted, part_of
-from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
@@ -33,13 +32,16 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.profiles import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import TraceJob
+from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
 
 MAX_PROBLEMS: Final = 20
+
+
 _UNKNOWN: Final = "How long ranks wait for each other is not known."
+
 
 OPEN_SECONDS: Final = 2.0
 """Longest wait of an answer for traces that are being opened."""
@@ -243,11 +245,3 @@ def _span(one: RankSummary, step: int) -> tuple[int, int]:
         return 0, 0
     start = int(one.start_ns[at[0]])
     return start, start + int(one.duration_ns[at[0]])
-
-
-def straggler(
-    shown: Sequence[RankSummary], together: ComparedRanks
-) -> tuple[Finding, ...]:
-    """The rank that the others wait for."""
-    steps_ns = {one.rank: int(one.duration_ns.sum()) for one in shown}
-    return tuple(last_in_collectives(together, steps_ns))

@@ -20,8 +20,8 @@ from memboard.tb_plugin.api.distributed import (
 from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.parameters import Pixels
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.facts.series.matrix import cells_response
 from memboard.tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
-from memboard.tb_plugin.pages.timeline.heatmap import cells_response
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from memboard.tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from memboard.tb_plugin.contract.parameters import Query, Rank
 from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.facts.view import setup_of, why_absent
 from memboard.tb_plugin.jobs.history_list import default_of, listed, of_rank
-from memboard.tb_plugin.pages.of_run import setup_of, why_absent
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.jobs.histories import HistoryJob

@@ -7,19 +7,14 @@ stays the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
-from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
-from memboard.tb_plugin.analysis.allocator.live import by_stack, live_rows
-from memboard.tb_plugin.analysis.categories.frames import stack_label
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
@@ -31,23 +26,25 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.tables import TableRows
-    from memboard.tb_plugin.cache import Cache
-    from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.jobs.histories import Histories
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-    from memboard.tb_plugin.jobs.open_history import OpenHistory
+from memboard.tb_plugin.facts.histories.rank_peaks import (
+    RankFacts,
+    RankHistories,
+    belonging,
+)
 
-MAX_RANKS: Final = 4_096
 MAX_LINES: Final = 20
-OPEN_AT_ONCE: Final = 4
-"""Of other ranks: more would keep the history that is being looked at waiting."""
+
+
 OPEN_SECONDS: Final = 2.0
-WAIT_SECONDS: Final = 0.3
+
+
 _ALIKE: Final = 0.005
 """Of the median: a peak that is so little above it does not stand out."""
-_KEPT_LINES: Final = 200
+
+
 _MAX_TEXT: Final = 500
-_FACTS_BYTES: Final = 40_000
+
 
 _COLUMNS: Final = (
     Column("rank", "Rank", "rank", "Click a row to open its history at the peak"),
@@ -82,118 +79,6 @@ _COLUMNS: Final = (
         "num_ooms", "Out of memory", "errors", "Out-of-memory errors in the history"
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RankFacts:
-    """What is kept of one rank's history."""
-
-    device: int
-    peak_bytes: int
-    peak_moment: int
-    reserved_bytes: int
-    lines: Mapping[str, int]
-    """Bytes at the peak by line, of those that hold most."""
-    num_ooms: int
-
-
-def facts_of(history: OpenHistory) -> RankFacts | None:
-    """The numbers of the history's default device; None where it has no device."""
-    number = history.default_device
-    if number is None or history.devices[number].is_host:
-        return None
-    device = history.device(number)
-    peak_bytes, moment = device.active.peak
-    stacks = history.snapshot.stacks
-    sums = by_stack(device.lives, live_rows(device.lives, moment))
-    lines: dict[str, int] = {}
-    for stack, num_bytes in zip(
-        sums.stack.tolist(), sums.num_bytes.tolist(), strict=True
-    ):
-        label = stack_label(stacks, stack)
-        lines[label] = lines.get(label, 0) + num_bytes
-    largest = sorted(lines.items(), key=lambda line: -line[1])[:_KEPT_LINES]
-    return RankFacts(
-        device=number,
-        peak_bytes=peak_bytes,
-        peak_moment=moment,
-        reserved_bytes=int(device.reserved.at(np.array([moment]))[0]),
-        lines=dict(largest),
-        num_ooms=len(device.replay.device.events.of_action(OOM)),
-    )
-
-
-def _facts_or_reason(history: OpenHistory) -> RankFacts | str:
-    return facts_of(history) or "It holds nothing of any device."
-
-
-class RankHistories:
-    """Facts of histories, found a few at a time."""
-
-    def __init__(self, reader: Histories, cache: Cache) -> None:
-        self._reader = reader
-        self._cache = cache
-
-    def read(
-        self, run: Run, chosen: Sequence[FoundHistory], budget: Budget
-    ) -> tuple[dict[int, RankFacts], dict[int, str]]:
-        """By place in `chosen`: the facts that are known, and why others never will be."""
-        facts: dict[int, RankFacts] = {}
-        problems: dict[int, str] = {}
-        num_opening = 0
-        for place, found in enumerate(chosen):
-            known = self._cache.get(("rank facts", found.key))
-            if known is None and num_opening < OPEN_AT_ONCE and budget.allows():
-                known = self._opened(run, found)
-                num_opening += known is None
-            if isinstance(known, RankFacts):
-                facts[place] = known
-            elif known is not None:
-                problems[place] = known
-        return facts, problems
-
-    def _opened(self, run: Run, found: FoundHistory) -> RankFacts | str | None:
-        """What is found of one, or why nothing can be; None: it is still being opened."""
-        try:
-            opening = self._reader.open(run, found)
-        except NotReadyError:
-            return None
-        opening.wait(WAIT_SECONDS)
-        known = opening.derived(_facts_or_reason)
-        if known is not None:
-            self._reader.tidy()
-        elif opening.problem is not None:
-            known = opening.problem.what
-        if known is not None:
-            self._cache.put(("rank facts", found.key), known, _FACTS_BYTES)
-        return known
-
-
-def belonging(
-    listed: Sequence[FoundHistory], asked: FoundHistory
-) -> tuple[str, list[FoundHistory]]:
-    """What the histories have in common, and one of each rank, by rank.
-
-    Of a rank the last one of the same origin, label, call and side as the one asked
-    for; where a rank has none, its newest.
-    """
-    best: dict[int, tuple[bool, float, FoundHistory]] = {}
-    for found in listed:
-        rank = found.reference.rank
-        if rank is None:
-            continue
-        key = (_alike(found) == _alike(asked), found.reference.time_ms)
-        known = best.get(rank)
-        if known is None or key >= known[:2]:
-            best[rank] = (*key, found)
-    asked_rank = asked.reference.rank
-    if asked_rank is not None:
-        best[asked_rank] = (True, 0.0, asked)
-    ranks = sorted(best)
-    if len(ranks) > MAX_RANKS:
-        spread = np.linspace(0, len(ranks) - 1, MAX_RANKS).astype(np.int64)
-        ranks = [ranks[place] for place in spread.tolist()]
-    return _title(asked), [best[rank][2] for rank in ranks]
 
 
 @route("rank_histories", HistoryQuery)
@@ -249,29 +134,6 @@ def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
         line_bytes=f64(amounts.reshape(-1)),
         still_reading=still_reading,
     )
-
-
-def _alike(found: FoundHistory) -> tuple[object, ...]:
-    of = found.reference
-    return (
-        found.origin,
-        of.label if found.origin == "by_hand" else "",
-        of.function,
-        of.phase,
-        of.iteration,
-        of.context,
-        of.step if found.origin == "file" else None,
-    )
-
-
-def _title(asked: FoundHistory) -> str:
-    of = asked.reference
-    if of.function:
-        words = f"{of.function}, call {of.iteration}"
-        return f"{words}, {of.context}" if of.context else words
-    if of.label:
-        return "out of memory" if of.label == "oom" else of.label
-    return "newest" if of.step is None else f"step {of.step}"
 
 
 def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:

@@ -18,13 +18,13 @@ from memboard.tb_plugin.api.segments import AllocatorAction, AllocatorEventsResp
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Moment, Whole
 from memboard.tb_plugin.contract.wire import f64, i32, u8
+from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,
-    of_history,
 )
-from memboard.tb_plugin.pages.histories.history import moment_of, moment_words
+from memboard.tb_plugin.pages.history_view import of_history
 from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:

@@ -31,11 +31,12 @@ from memboard.tb_plugin.facts.modules.choice import (
 )
 from memboard.tb_plugin.facts.modules.columns import spread
 from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
-from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
     from memboard.tb_plugin.facts.modules.choice import Choice
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,

@@ -54,7 +54,7 @@ from memboard.tb_plugin.facts.modules.words import (
     lead_of,
     moments_of,
 )
-from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.modules import ModuleBaseline
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.modules.columns import Baseline
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,

@@ -10,7 +10,8 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.api.kernels import KernelsResponse
 from memboard.tb_plugin.contract.table import Column, Table, titled
-from memboard.tb_plugin.facts.traces.profiled import TableQuery, of_profile
+from memboard.tb_plugin.facts.traces.profiled import TableQuery
+from memboard.tb_plugin.pages.profile_view import of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile

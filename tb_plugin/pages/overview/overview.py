@@ -25,9 +25,9 @@ from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.formats.recording.functions import FunctionsReader
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.index.notes import text_of
-from memboard.tb_plugin.pages.of_run import View, of_run
 from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
 from memboard.tb_plugin.pages.overview.headlines import Headlines
+from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.overview import Recorded
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import AttemptFiles, Run
 

@@ -19,6 +19,7 @@ from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
@@ -26,12 +27,10 @@ from memboard.tb_plugin.facts.traces.profiled import (
     profiles,
     shown,
 )
-from memboard.tb_plugin.pages.distributed.distributed import straggler
-from memboard.tb_plugin.pages.of_run import loader_workers
-from memboard.tb_plugin.storage import is_remote
+from memboard.tb_plugin.pages.run_view import loader_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from memboard.tb_plugin.analysis.time.device_use import DeviceUse
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -39,16 +38,14 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.profile import ProfileRole
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.profiles import RankSummary
-    from memboard.tb_plugin.jobs.trace_sources import FoundSource
-    from memboard.tb_plugin.server.state import State
-
-MAX_BESIDE: Final = 64 << 20
-"""Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
-of more the ones that were looked at already count."""
+from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with
 
 _MAX_TEXT: Final = 300
+
+
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
+
 
 ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
     ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
@@ -130,20 +127,6 @@ def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     )
 
 
-def compared_with(
-    state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
-) -> list[RankSummary]:
-    """What there is of the ranks of a trace's cycle, one for each."""
-    own = [one for one in traces if one.cycle == found.cycle]
-    if len(own) < 2:
-        return []
-    is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
-    opens = is_small and not any(is_remote(one.path or "") for one in own)
-    known = profiles(state).beside(run_id, own, opens=opens)
-    by_rank = {one.rank: one for one in known}
-    return [by_rank[rank] for rank in sorted(by_rank)]
-
-
 def _parts(
     profile: TraceProfile, roles: Iterable[Role], shown: slice
 ) -> Iterator[ProfilePart]:
@@ -193,6 +176,8 @@ def _whose(profile: TraceProfile, step: int | None) -> str:
 
 
 _NOT_THERE: Final = "Not in the trace"
+
+
 _DEVICES: Final = (
     Column("device", "Device", "text"),
     Column(

@@ -32,6 +32,7 @@ from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.matrix import cells_response, matrix, refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
     RankRows,
@@ -43,13 +44,8 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.step_tables import StepTables, parts_of
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
-from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.run_view import of_run
 from memboard.tb_plugin.pages.steps.steps import memory_series
-from memboard.tb_plugin.pages.timeline.heatmap import (
-    cells_response,
-    matrix,
-    refined_rows,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +54,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.view import View
 
 MAX_RANKS: Final = 1024
 

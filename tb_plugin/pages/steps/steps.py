@@ -28,6 +28,7 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS
 from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.matrix import matrix, refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
@@ -36,15 +37,14 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import MAX_SHOWN, profiler_steps
-from memboard.tb_plugin.facts.steps.rates import Rates, as_rates, summed
+from memboard.tb_plugin.facts.steps.rates import Rates, as_rates
 from memboard.tb_plugin.facts.steps.step_tables import (
     StepTables,
     absent_parts,
     parts_of,
 )
-from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.run_view import of_run
 from memboard.tb_plugin.pages.steps.rate_words import worded
-from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,17 +54,16 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Indices
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
     from memboard.tb_plugin.api.steps import AbsentPart
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
+from memboard.tb_plugin.facts.steps.rates import summed_rates
 
 MAX_COLUMNS: Final = 1000
 """Twenty columns of so many numbers stay below 200 KB."""
+
+
 _STEP_SECONDS: Final = 0.4
 """Time for reading steps one by one, where buckets would do."""
-_MOST_SUMMED_FINELY: Final = 16
-_MOST_AWAITED: Final = 256
-"""Of so few ranks it is always to be had, but on a machine that is busy."""
-_SUM_SECONDS: Final = 1.0
-"""Time for the throughput of all ranks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,24 +242,3 @@ def _columns(
         shown_rank[columns] = rank
         exact &= held.width == 1
     return _Columns(step, shown_rank, seconds, parts, exact)
-
-
-def summed_rates(
-    run: Run, rates: Rates, ranks: Sequence[int], own: dict[str, Floats]
-) -> tuple[int, dict[str, Floats]]:
-    """Rates over all ranks, and how many that are; nothing where some are missing.
-
-    Where that is for want of time alone the next poll is given them.
-    """
-    if len(ranks) == 1 or own.keys() <= {"steps"}:
-        return 1, {}
-    budget, found = Budget(_SUM_SECONDS), [own]
-    # All ranks row by row or none: the sum must not mix what is fine and what is not.
-    finely = len(ranks) <= _MOST_SUMMED_FINELY
-    for rank in ranks[1:]:
-        if not budget.allows():
-            if len(ranks) <= _MOST_AWAITED:
-                run.expect_more()  # what was read is kept: it comes to an end
-            return len(found), {}
-        found.append(rates.of_rank(rank, budget if finely else Budget(0)))
-    return len(found), summed(found)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import random
-import time
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.series.buckets import pooled, windows
 from memboard.tb_plugin.analysis.series.heatmap import (
     beyond_median,
     farthest_ranks,
     pooled_ranks,
-    quantized,
     step_edges,
 )
 from memboard.tb_plugin.api.timeline import HeatmapResponse
-from memboard.tb_plugin.contract.wire import i32, u16
 from memboard.tb_plugin.facts.series.marks import marks_of
 from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
@@ -28,89 +23,12 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.pages.of_run import View, of_run
+from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from memboard.tb_plugin.facts.view import View
 
-    from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.analysis.series.rows import Rows
-    from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.timeline import SeriesInfo
-    from memboard.tb_plugin.budget import Budget
-
-_NUM_PROBES: Final = 3
-"""Ranks whose reading tells what all would take."""
-
-_FEW: Final = 32
-"""Of so many ranks, a few at each poll, all are read before long."""
-
-_AT_ONCE: Final = 256
-"""Ranks stacked at a time; more would only hold more memory."""
-
-
-def matrix(rows: Sequence[Rows | None], edges: Floats) -> Floats:
-    """Highest value of each rank in each column; NaN where there is none."""
-    result = np.full((len(rows), len(edges) - 1), np.nan)
-    groups: dict[tuple[int, int], list[int]] = {}
-    found = {index: row for index, row in enumerate(rows) if row is not None}
-    for index, row in found.items():
-        if len(row):
-            groups.setdefault((id(row.first), id(row.last)), []).append(index)
-    for members in groups.values():
-        shared = found[members[0]]
-        start, stop = windows(shared.first, shared.last, edges)
-        for at in range(0, len(members), _AT_ONCE):
-            part = members[at : at + _AT_ONCE]
-            values = np.stack([found[index].high for index in part])
-            result[part] = pooled(values, start, stop)
-    return result
-
-
-def refined_rows(
-    source: RankRows,
-    ranks: Sequence[int],
-    rows: Sequence[Rows | None],
-    low: float,
-    high: float,
-    px: int | None,
-    budget: Budget,
-) -> list[Rows | None]:
-    """Rows themselves in place of buckets wider than a pixel, if that can be paid for.
-
-    Without `px`, in place of all buckets.
-
-    All ranks or none, judged by what a few take: a picture half of which is
-    finer than the other half would show differences that are not there.
-    """
-    wide = [
-        index
-        for index, row in enumerate(rows)
-        if row is not None
-        and row.width > 1
-        and (px is None or _num_visible(row, low, high) < px)
-    ]
-    result = list(rows)
-    # Drawn by lot: the first ranks would be cached from the last time they were tried.
-    probes = random.sample(wide, min(_NUM_PROBES, len(wide)))
-    costs = []
-    for index in probes:
-        began = time.monotonic()
-        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
-        costs.append(time.monotonic() - began)
-    others = [index for index in wide if index not in probes]
-    if others and not budget.allows(sorted(costs)[len(costs) // 2] * len(others)):
-        if len(wide) <= _FEW:
-            budget.come_back()  # what was read is kept: soon the others cost less
-        return list(rows)
-    for index in others:
-        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
-    return result
-
-
-def _num_visible(rows: Rows, low: float, high: float) -> int:
-    start = int(np.searchsorted(rows.last, low, "left"))
-    return max(0, int(np.searchsorted(rows.first, high, "right")) - start)
+from memboard.tb_plugin.facts.series.matrix import cells_response, matrix, refined_rows
 
 
 class HeatmapQuery(MatrixQuery, frozen=True):
@@ -156,40 +74,4 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
         exact=widest <= per_column and not run.unfinished,
         marks=marks,
         absent=run.catalogue.absent(),
-    )
-
-
-_Response = TypeVar("_Response", bound=HeatmapResponse)
-
-
-def cells_response(
-    made: type[_Response],
-    run: RunSummary,
-    series: SeriesInfo,
-    ranks: Sequence[int],
-    values: Floats,
-    edges: Floats,
-    num_rows: int,
-    pooled: Callable[[Floats, int], Floats] = pooled_ranks,
-    **more: Any,
-) -> _Response:
-    """A picture of at most `num_rows` rows, of the `values` of ranks between edges.
-
-    `pooled` makes one row of several ranks; `more`: fields of the response.
-    """
-    ranks_per_row = max(1, -(-len(ranks) // num_rows))
-    cells = quantized(pooled(values, ranks_per_row))
-    return made(
-        run=run,
-        series=series,
-        x0=float(edges[0]),
-        steps_per_column=float(edges[1] - edges[0]),
-        num_rows=cells.values.shape[0],
-        num_columns=cells.values.shape[1],
-        ranks_per_row=ranks_per_row,
-        row_rank=i32(np.asarray(ranks, np.int64)[::ranks_per_row]),
-        values=u16(cells.values),
-        value_low=cells.low,
-        value_high=cells.high,
-        **more,
     )

@@ -13,6 +13,7 @@ from memboard.tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.matrix import refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
@@ -22,8 +23,7 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.formats.recording.series import SeriesKey
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.timeline.heatmap import refined_rows
+from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.api.base import Unit
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
 

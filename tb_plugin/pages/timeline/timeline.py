@@ -18,6 +18,7 @@ from memboard.tb_plugin.api.timeline import GROUPS, RankBand, RankLine, Timeline
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.series.marks import marks_of, ranks_with_oom
+from memboard.tb_plugin.facts.series.matrix import matrix, refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
@@ -27,8 +28,7 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.pages.of_run import View, of_run
-from memboard.tb_plugin.pages.timeline.heatmap import matrix, refined_rows
+from memboard.tb_plugin.pages.run_view import of_run
 from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
 Why: TypeAlias = Literal["selected", "pinned", "high", "low", "oom"]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces, profiles
-from memboard.tb_plugin.pages.distributed.distributed import straggler
-from memboard.tb_plugin.pages.of_run import View
-from memboard.tb_plugin.pages.profile.profile import compared_with
+from memboard.tb_plugin.facts.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,12 +30,12 @@ from memboard.tb_plugin.contract.routes import Asked, route
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
+from memboard.tb_plugin.facts.view import why_absent
 from memboard.tb_plugin.formats.recording.trace_reports import (
     TraceReports,
     device_shown,
     tables_of,
 )
-from memboard.tb_plugin.pages.of_run import why_absent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

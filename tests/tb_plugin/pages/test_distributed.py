@@ -194,7 +194,7 @@ def test_the_overview_looks_at_the_ranks_of_a_small_cycle_by_itself(
     page = rank_that_is_late(tmp_path, late)
     assert answered(lambda: straggles(page), bool)
     # Of large ones only what was looked at already counts.
-    monkeypatch.setattr("memboard.tb_plugin.pages.profile.profile.MAX_BESIDE", 10)
+    monkeypatch.setattr("memboard.tb_plugin.facts.traces.cycle_ranks.MAX_BESIDE", 10)
     page = Page(tmp_path)
     assert not any(straggles(page) or time.sleep(0.05) for _ in range(5))
     ask(page, "distributed")

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.facts.findings.judge import judge
+from memboard.tb_plugin.facts.histories.description import facts_of
 from memboard.tb_plugin.facts.histories.figures import DeviceFigures, figures_of
 from memboard.tb_plugin.formats.snapshots.snapshot_file import read_tables
 from memboard.tb_plugin.jobs.open_history import OpenHistory
-from memboard.tb_plugin.pages.histories.history import facts_of
 
 STATES = ("inactive", "active_allocated", "active_pending_free")
 FREE, ALLOCATED, PENDING = range(3)

@@ -1,0 +1,132 @@
+"""The peaks of a run's snapshot files, and how the run stands by them."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from memboard.tb_plugin.api.base import RunStanding
+from memboard.tb_plugin.api.findings import HeldBy
+from memboard.tb_plugin.api.snapshot_files import (
+    CategoryBytes,
+    FilePeak,
+)
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotReadyError
+from memboard.tb_plugin.facts.findings.judge import MAX_UNASKED_BYTES
+from memboard.tb_plugin.facts.histories.figures import figures_of
+from memboard.tb_plugin.facts.histories.rank_peaks import OPEN_AT_ONCE
+from memboard.tb_plugin.jobs.history_list import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memboard.tb_plugin.api.base import RunStatus
+    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.server.state import State
+
+
+MAX_FILES: Final = 200
+
+
+SECONDS: Final = 0.5
+"""The page asks again a second later."""
+
+
+_KEPT_BYTES: Final = 4_000
+
+
+def judge_ahead(state: State, run_id: str) -> bool:
+    """Read some small files of a run, for its standing; whether more are left."""
+    with state.reading(run_id) as reading:
+        version, found = reading.run.version, listed(*reading)
+    rows = _rows(state, reading.run, found)
+    if rows:
+        state.standings[run_id] = version, _standing(run_id, rows)
+    return reading.goes_on or any(one.state == "opening" for one in rows)
+
+
+def _rows(state: State, run: Run, wanted: Sequence[FoundHistory]) -> list[FilePeak]:
+    budget, num_opening = Budget(SECONDS), 0
+    rows = []
+    for one in wanted[-MAX_FILES:]:
+        row = state.store.cache.get(("file peak", one.key))
+        may_open = num_opening < OPEN_AT_ONCE and budget.allows()
+        if row is None:
+            row = _read(state, run, one, may_open=may_open)
+            num_opening += row.state == "opening"
+        rows.append(row)
+    return rows
+
+
+def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
+    """How the rail shows the run from now on."""
+    peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
+    is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
+    # Without its history a snapshot does not say whether there was an error.
+    is_fine = is_known and all(one.out_of_memory is False for one in files)
+    status: RunStatus | None = "fine" if is_fine else None
+    if any(one.out_of_memory for one in files):
+        status = "out_of_memory"
+    return RunStanding(run_id, status, max(peaks) if is_known else None)
+
+
+def _read(state: State, run: Run, found: FoundHistory, *, may_open: bool) -> FilePeak:
+    opening = state.histories.known(found.key)
+    is_small = found.reference.num_bytes <= MAX_UNASKED_BYTES
+    if opening is None and is_small and may_open:
+        with contextlib.suppress(NotReadyError):
+            opening = state.histories.open(run, found)
+    if opening is None:
+        return FilePeak(found.reference, "opening" if is_small else "closed")
+    row = FilePeak(found.reference, "opening")
+    made = opening.derived(partial(_row, found)) if may_open else None
+    if made is not None:
+        row = made
+        state.histories.tidy()
+    elif opening.problem is not None:
+        row = FilePeak(found.reference, "failed", opening.problem.what)
+    if row.state != "opening":
+        state.store.cache.put(("file peak", found.key), row, _KEPT_BYTES)
+    return row
+
+
+def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
+    of_device = {one.device: one for one in figures_of(history)}
+    number = history.default_device
+    if number is None or number not in of_device:
+        return FilePeak(
+            found.reference,
+            "failed",
+            "It holds nothing of any device."
+            if history.pinned_host_memory is None
+            else "It holds pinned host memory alone, and nothing of any device.",
+        )
+    figures = of_device[number]
+    allocated = (one for one in figures.holders if not one.is_pending)
+    held = next((one for one in allocated if one.label), None)
+    return FilePeak(
+        reference=found.reference,
+        state="ready",
+        device=number,
+        moment=figures.peak_active_event,
+        peak_bytes=float(figures.peak_active_bytes),
+        reserved_bytes=float(figures.peak_reserved_bytes),
+        out_of_memory=bool(figures.oom) if figures.num_events else None,
+        categories=tuple(
+            CategoryBytes(name, float(size))
+            for name, size in figures.categories_bytes.items()
+        ),
+        largest=None
+        if held is None
+        else HeldBy(
+            label=held.label,
+            category=held.category,
+            bytes=float(held.bytes),
+            share=held.share,
+            num_blocks=held.num_blocks,
+        ),
+    )

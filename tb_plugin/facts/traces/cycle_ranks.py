@@ -1,0 +1,53 @@
+"""The ranks of one profiling cycle beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
+from memboard.tb_plugin.facts.traces.profiled import (
+    profiles,
+)
+from memboard.tb_plugin.storage import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.jobs.trace_sources import FoundSource
+    from memboard.tb_plugin.server.state import State
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.api.findings import Finding
+    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+
+
+def straggler(
+    shown: Sequence[RankSummary], together: ComparedRanks
+) -> tuple[Finding, ...]:
+    """The rank that the others wait for."""
+    steps_ns = {one.rank: int(one.duration_ns.sum()) for one in shown}
+    return tuple(last_in_collectives(together, steps_ns))
+
+
+MAX_BESIDE: Final = 64 << 20
+"""Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
+of more the ones that were looked at already count."""
+
+
+def compared_with(
+    state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
+) -> list[RankSummary]:
+    """What there is of the ranks of a trace's cycle, one for each."""
+    own = [one for one in traces if one.cycle == found.cycle]
+    if len(own) < 2:
+        return []
+    is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
+    opens = is_small and not any(is_remote(one.path or "") for one in own)
+    known = profiles(state).beside(run_id, own, opens=opens)
+    by_rank = {one.rank: one for one in known}
+    return [by_rank[rank] for rank in sorted(by_rank)]

@@ -1,0 +1,66 @@
+"""A recorded run as a request sees it, and what its files say of how it was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from memboard.tb_plugin.analysis.findings.conditions import Setup, recorded_setup
+from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.contract.routes import Q_co
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
+    from memboard.tb_plugin.index.run import Run
+
+    V = TypeVar("V", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View(Generic[Q_co]):
+    """What a picture of a run is made of; its lock is held."""
+
+    series: SeriesReader
+    run: Run
+    summary: RunSummary
+    query: Q_co
+    budget: Budget
+
+
+def why_absent(
+    run: Run,
+    *sources: str,
+    reason: str = "",
+    remedy: str = "",
+    cost: str = "",
+) -> tuple[Recorded, ...]:
+    """What ranks say of sources that they did not record; else the `reason`, if any.
+
+    `sources`: with the parts of each; the first one is what is absent for that reason.
+    """
+    said = tuple(
+        one
+        for one in run.catalogue.recorded()
+        if one.source.partition(".")[0] in sources and one.status != "recorded"
+    )
+    if said or not reason:
+        return said
+    return (Recorded(sources[0], "off", len(run.ranks), reason, remedy, cost),)
+
+
+def setup_of(run: Run, rank: int | None = None) -> Setup:
+    """How a run's processes ran, by the header of the last one; of one rank alone."""
+    files = [
+        file
+        for attempt in run.attempts
+        for number, file in attempt.files.items()
+        if rank in (None, number)
+    ]
+    if not files:
+        return Setup()
+    header = files[-1].header
+    return recorded_setup(header.device_type, header.versions, header.config)
