@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memboard.collector.history.kind import OnDemand
     from memboard.collector.oom.handler import OomHandler
     from memboard.collector.recorder import Recorder
-    from memboard.collector.steps.attached import Attached
+    from memboard.collector.steps.attached import AttachedObjects
     from memboard.collector.steps.cycles import Cycles
     from memboard.collector.steps.progress import Progress
     from memboard.collector.steps.spans.log import SpanLog
@@ -48,13 +48,12 @@ class Session:
     """All parts of one recording, from `open` to `close_for`."""
 
     recorder: Recorder
-    """What training calls."""
     engine: Engine
     cycles: Cycles
     progress: Progress
     timing: Timing
     windows: Windows
-    attached: Attached
+    attached: AttachedObjects
     oom: OomHandler | None = None
     """What reports out-of-memory errors and other ends; None: switched off."""
     tracing: Tracing | None = None
@@ -80,14 +79,14 @@ class Session:
         from memboard.collector.functions import open_windows
         from memboard.collector.functions.functions import tell_missing
         from memboard.collector.oom.handler import OomHandler
-        from memboard.collector.steps.attached import Attached
+        from memboard.collector.steps.attached import AttachedObjects
         from memboard.collector.steps.progress import Progress
         from memboard.collector.torch_profiler import open_torch_profiler
 
         self.run_dir, self.config = run_dir, config
         progress = self.progress = Progress()
         warn_once = self.warn_once
-        self.attached = Attached()
+        self.attached = AttachedObjects()
         engine = self.engine = Engine(run_dir, config, mesh, progress, warn_once)
         self.cycles, self.timing = engine.cycles, engine.timing
         with ExitStack() as undo:
@@ -159,7 +158,6 @@ class Session:
             boundary.sizes = None
 
     def enter_phase(self, name: str) -> None:
-        """Another phase begins."""
         self.windows.drop_step()
         now = time.perf_counter_ns()
         phase = self.progress.enter(name, now)

@@ -17,7 +17,7 @@ from memboard.collector.core.run_dir import run_dir_of
 from memboard.collector.core.warn_once import warn
 from memboard.collector.errors import ConfigError
 from memboard.collector.recorder import Recorder, inert_recorder
-from memboard.collector.steps.attached import Attached
+from memboard.collector.steps.attached import AttachedObjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from memboard.collector.config import RecordConfig
-    from memboard.collector.config.imports.result import Imported
+    from memboard.collector.config.imports.result import ImportedSettings
     from memboard.collector.config.layers import Layer
     from memboard.collector.config.options import RecordOptions
 
@@ -97,7 +97,7 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
         return
     from memboard.collector.modules.tree import find_root
 
-    attached = Attached()
+    attached = AttachedObjects()
     attached.add(model, None)
     find_root(attached.model, settings.modules.root)
 
@@ -110,7 +110,7 @@ def _check_remote(settings: RecordConfig) -> None:
         check_protocol(settings.remote.url)
 
 
-def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
+def _tell_imports(settings: RecordConfig, imported: Sequence[ImportedSettings]) -> None:
     """Once per job: what the keys of another tool's settings became."""
     from memboard.collector.config.imports.memprofiler import summary
 

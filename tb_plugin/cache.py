@@ -27,7 +27,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Any:
-        """The value, or None."""
+        # The value, or None
         with self._lock:
             found = self._entries.get(key)
             if found is None:

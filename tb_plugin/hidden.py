@@ -24,7 +24,7 @@ class HiddenPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     plugin_name = "memboard"
 
     def __init__(self, sentence: str) -> None:
-        """`sentence`: what `hidden_by` says."""
+        # `sentence`: what `hidden_by` says
         self._sentence = sentence
 
     def get_plugin_apps(self) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
-    from memboard.tb_plugin.index.logdirs import Given
+    from memboard.tb_plugin.index.logdirs import OpenedPaths
     from memboard.tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")
@@ -44,7 +44,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     plugin_name = PLUGIN_NAME
 
     def __init__(
-        self, context: Any, given: Given | None = None, hosts: Hosts | None = None
+        self, context: Any, given: OpenedPaths | None = None, hosts: Hosts | None = None
     ) -> None:
         """`context` is a `TBContext`; nothing is read until the first request.
 
@@ -64,7 +64,6 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._next_look = 0.0
 
     def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
-        """The route table."""
         return {
             # Under every name, for TensorBoard's frame would stay blank without it: it
             # leads to the page, which says why it is refused.

@@ -18,8 +18,17 @@ from tests import programs
 RULE = "-" * 80
 
 FSDP_LABELS = (
-    *("Sharded Param", "Unsharded Param", "Buffer", "Sharded Grad", "Unsharded Grad"),
-    *("Activation", "Temp", "All Gather", "Reduce Scatter", "OptState", "Inputs"),
+    "Sharded Param",
+    "Unsharded Param",
+    "Buffer",
+    "Sharded Grad",
+    "Unsharded Grad",
+    "Activation",
+    "Temp",
+    "All Gather",
+    "Reduce Scatter",
+    "OptState",
+    "Inputs",
 )
 
 

@@ -35,16 +35,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 _SECONDS = 300.0
 _PRELOADED = (
-    *(
-        "torch",
-        "torch._dynamo",
-        "numpy.random",
-        "psutil",
-        "msgspec",
-        "google_crc32c",
-        "fsspec",
-        "yaml",
-    ),
+    "torch",
+    "torch._dynamo",
+    "numpy.random",
+    "psutil",
+    "msgspec",
+    "google_crc32c",
+    "fsspec",
+    "yaml",
     "tensorboard.compat.proto.event_pb2",
 )
 _STREAMS = ("stdin", "stdout", "stderr")

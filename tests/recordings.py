@@ -9,7 +9,7 @@ import numpy as np
 
 from memboard.collector.format.capture import CAPTURE, decode_capture, decode_part
 from memboard.collector.format.digest import DIGEST, decode_digest
-from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.encoding.framing import Damage, FramedRecord, read_frames
 from memboard.collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from memboard.collector.format.records import (
     CHUNK,
@@ -72,7 +72,7 @@ class Digest:
     tables: list[DigestTable]
 
 
-def digest_of(frame: Framed) -> Digest:
+def digest_of(frame: FramedRecord) -> Digest:
     """All that a digest record holds."""
     payload = frame.payload
     digest = decode_digest(payload, frame.offset, frame.end)
@@ -102,7 +102,7 @@ def digest_of(frame: Framed) -> Digest:
     )
 
 
-def chunk_of(frame: Framed) -> Chunk:
+def chunk_of(frame: FramedRecord) -> Chunk:
     """All that a chunk record holds."""
     ref, digest_offset = decode_chunk_ref(frame.payload, frame.offset, frame.end)
     return Chunk(ref, digest_offset, decode_chunk(frame.payload))

@@ -85,8 +85,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Errors of file systems are sorted alike where files are written and read.
     "memboard.tb_plugin.storage": frozenset(
         {
-            *("fsspec", "google_crc32c", "tb_plugin"),
-            *("memboard.collector.format", "memboard.collector.mirror.refusals"),
+            "fsspec",
+            "google_crc32c",
+            "tb_plugin",
+            "memboard.collector.format",
+            "memboard.collector.mirror.refusals",
         }
     ),
     "tb_plugin": frozenset(

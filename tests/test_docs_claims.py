@@ -30,7 +30,7 @@ from memboard.collector.core.rank import identify
 from memboard.collector.format.columns import PARTS, STEP_PARTS
 from memboard.collector.recorder import Recorder
 from memboard.collector.steps.progress import Progress
-from memboard.collector.torch_profiler.moments import Moments, identity_values
+from memboard.collector.torch_profiler.moments import TemplateVariables, identity_values
 from memboard.collector.virtual.devices import parse_device
 from memboard.tb_plugin.cli import VERBS, main, parser_of, verbs_of
 from memboard.tb_plugin.cli.prediction.answer import EXIT_CODES
@@ -133,7 +133,7 @@ def test_the_flags_of_tensorboard_have_the_defaults_that_are_said():
 
 
 def test_templates_have_the_variables_that_are_named():
-    moments = Moments(Progress()).values(0)
+    moments = TemplateVariables(Progress()).values(0)
     known = {*moments, *identity_values(identify(RecordConfig()), "run")}
     for page in ("composer", "settings"):
         named = set(re.findall(r"\{(\w+)\}", " ".join(INLINE_OF[page])))

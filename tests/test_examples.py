@@ -181,8 +181,14 @@ def test_the_yaml_is_every_setting_with_its_default_and_meaning():
 def test_the_dataloader_example_shows_its_workers_memory(tmp_path):
     run_example(
         "dataloader_bound.py",
-        *("--logdir", str(tmp_path), "--images", "48", "--workers", "2"),
-        *("--epochs", "6"),  # all is decoded in the first: the others give time to see
+        "--logdir",
+        str(tmp_path),
+        "--images",
+        "48",
+        "--workers",
+        "2",
+        "--epochs",
+        "6",  # all is decoded in the first: the others give time to see
     )
     recording = only_run(tmp_path)[0]
     (note,) = recording.notes_of("loader")

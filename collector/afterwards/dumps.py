@@ -33,7 +33,6 @@ SUFFIX: Final = ".dumps.json"
 """Behind the name that the rank's file has without its ending."""
 
 MAX_TRIES: Final = 3
-"""Attempts before giving up."""
 
 _MAX_BYTES: Final = 1 << 20
 
@@ -49,14 +48,12 @@ class Pending:
     """Name of the rank's file, beside this one."""
     folder: str
     """Where the files go, absolute."""
-    options: list[str]
-    """Of `memboard export`."""
+    options: list[str]  # Of `memboard export`
     status: Status = "waiting"
     num_tries: int = 0
     into: str = ""
     """Where they go in fact, once they are made: beside those of an earlier start."""
     files: list[str] = field(default_factory=list)
-    """Their paths."""
     problem: str = ""
     """What could not be written, and why."""
 

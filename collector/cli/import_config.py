@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.collector.config.documents import Document
-    from memboard.collector.config.imports.result import Imported
-    from memboard.collector.config.values import Found
+    from memboard.collector.config.imports.result import ImportedSettings
+    from memboard.collector.config.values import LocatedValue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(path: Path) -> tuple[dict[str, Found], list[Imported]]:
+def _read(path: Path) -> tuple[dict[str, LocatedValue], list[ImportedSettings]]:
     """What the file sets, checked as `mb.record` checks it."""
     from memboard.collector.config.imports.callbacks import callbacks_of
     from memboard.collector.config.imports.memprofiler import imported
@@ -110,7 +110,9 @@ def _document(path: Path) -> Document:
     return Document(plain, str(path), lines)
 
 
-def _text(leaves: Mapping[str, Found], found: Sequence[Imported], path: Path) -> str:
+def _text(
+    leaves: Mapping[str, LocatedValue], found: Sequence[ImportedSettings], path: Path
+) -> str:
     """The YAML, with the key that each setting comes from."""
     from memboard.collector.config.layers import nested
     from memboard.collector.config.table import as_yaml

@@ -30,8 +30,6 @@ _URL: Final = re.compile(r"TensorBoard \S+ at (http\S+)")
 
 
 class Server:
-    """A running TensorBoard."""
-
     tab: Final = PLUGIN_NAME
     """What stands behind `#` in the URL of our tab."""
 

@@ -40,8 +40,6 @@ def _structs_with(
 
 
 class StructKeywords(msgspec.StructMeta):
-    """Of structs."""
-
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         """Make one.
 

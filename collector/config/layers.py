@@ -22,7 +22,13 @@ from memboard.collector.config.imports.memprofiler import imported
 from memboard.collector.config.imports.profiler_keys import HINTS
 from memboard.collector.config.rules import check_needs, check_rules
 from memboard.collector.config.settings import RecordConfig, sections, settings
-from memboard.collector.config.values import Found, Options, checked, describe, one_of
+from memboard.collector.config.values import (
+    LocatedValue,
+    Options,
+    checked,
+    describe,
+    one_of,
+)
 from memboard.collector.core.plain import MAX_KEY, forgiving, text_of
 from memboard.collector.core.private_folder import CACHE_VARIABLE
 from memboard.collector.core.warn_once import WarnOnce
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from memboard.collector.config.imports.result import Imported
+    from memboard.collector.config.imports.result import ImportedSettings
     from memboard.collector.config.options import RecordOptions
 
     Layer: TypeAlias = str | Path | Mapping[str, Any] | RecordConfig
@@ -57,14 +63,14 @@ _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 
 
-class Merged(NamedTuple):
+class MergedSettings(NamedTuple):
     """What is set in all layers."""
 
-    leaves: dict[str, Found]
+    leaves: dict[str, LocatedValue]
     """By path: the value that wins, and its place."""
-    said: dict[str, Found]
+    said: dict[str, LocatedValue]
     """Of `leaves`, what somebody wrote down: a `RecordConfig` holds every key."""
-    imported: list[Imported]
+    imported: list[ImportedSettings]
     """What the layers held in MemProfiler's words."""
 
     def place(self, path: str) -> str:
@@ -96,7 +102,7 @@ def load_with_imports(
     command_line: Mapping[str, Any] = MappingProxyType({}),
     /,
     **keywords: Unpack[RecordOptions],
-) -> tuple[RecordConfig, list[Imported]]:
+) -> tuple[RecordConfig, list[ImportedSettings]]:
     """As `load`; also what became of the layers that hold MemProfiler's settings.
 
     `command_line`: settings of `memboard run --set`, which win over all others.
@@ -115,13 +121,15 @@ def load_with_imports(
 
 def merged(
     config: Any, keywords: Mapping[str, Any], command_line: Mapping[str, Any]
-) -> Merged:
+) -> MergedSettings:
     """What is set, the strongest layer last and so winning."""
-    every = Merged({}, {}, [])
+    every = MergedSettings({}, {}, [])
     for layer in _layers(config):
         if isinstance(layer, RecordConfig):  # it says all, of whatever came before
             place = "the given RecordConfig"
-            every.leaves.update((p, Found(layer.leaf(p), place)) for p in settings())
+            every.leaves.update(
+                (p, LocatedValue(layer.leaf(p), place)) for p in settings()
+            )
             every.said.clear()
             every.said.update((p, every.leaves[p]) for p in _written_down(layer))
             continue
@@ -139,7 +147,7 @@ def merged(
         switch = f"{path.partition('.')[0]}.enabled"
         is_off = switch in settings() and settings()[switch].default is False
         if "." in path and is_off and switch not in every.said:
-            every.leaves[switch] = Found(True, found_at.place)
+            every.leaves[switch] = LocatedValue(True, found_at.place)
     return every
 
 
@@ -205,7 +213,9 @@ def _plain_like(value: Any) -> dict[Any, Any] | list[Any] | None:
     return None
 
 
-def from_document(document: Document) -> tuple[dict[str, Found], list[Imported]]:
+def from_document(
+    document: Document,
+) -> tuple[dict[str, LocatedValue], list[ImportedSettings]]:
     """What one document sets: our own keys, above what MemProfiler's become.
 
     Raises:
@@ -224,9 +234,9 @@ def variable(path: str) -> str:
     return ENV_PREFIX + path.replace(".", "_").upper()
 
 
-def _from_environment() -> dict[str, Found]:
+def _from_environment() -> dict[str, LocatedValue]:
     """Settings from `MEMBOARD_*`; a section's own keys win over its short form."""
-    found: dict[str, Found] = {}
+    found: dict[str, LocatedValue] = {}
     known = {variable(path): path for path in (*sections(), *settings())}
     given = {n: t for n, t in os.environ.items() if t and n.startswith(ENV_PREFIX)}
     for name, path in known.items():
@@ -277,7 +287,7 @@ def nested(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _from_text(path: str, text: str, place: str) -> dict[str, Found]:
+def _from_text(path: str, text: str, place: str) -> dict[str, LocatedValue]:
     """The leaves that a text sets, for a setting or for the short form of a section."""
     value: Any = text
     if path in settings() and settings()[path].many:
@@ -305,7 +315,7 @@ def _read_as(text: str, kinds: Collection[Any]) -> Any:
     return word
 
 
-def flatten(document: Document) -> Iterator[tuple[str, Found]]:
+def flatten(document: Document) -> Iterator[tuple[str, LocatedValue]]:
     """Leaves by path, short forms spelled out.
 
     Raises:
@@ -317,7 +327,7 @@ def flatten(document: Document) -> Iterator[tuple[str, Found]]:
         if name not in sections():
             if name not in settings():
                 _refuse(name, where, [*settings(), *sections()])
-            yield name, Found(value, where)
+            yield name, LocatedValue(value, where)
         elif isinstance(value, (Mapping, type(sections()[name]))):
             inner = (
                 value if isinstance(value, Mapping) else msgspec.structs.asdict(value)
@@ -326,10 +336,10 @@ def flatten(document: Document) -> Iterator[tuple[str, Found]]:
                 path = f"{name}.{leaf}"
                 if path not in settings():
                     _refuse(path, document.at(path), _leaves(name))
-                yield path, Found(item, document.at(path))
+                yield path, LocatedValue(item, document.at(path))
         else:
             for leaf, item in _spelled_out(name, value, where):
-                yield f"{name}.{leaf}", Found(item, where)
+                yield f"{name}.{leaf}", LocatedValue(item, where)
 
 
 def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FunctionsOptions(TypedDict, total=False):
-    """`functions`, as a mapping."""
+    # `functions`, as a mapping
 
     enabled: bool
     default: str | Sequence[str]
@@ -39,7 +39,7 @@ class FunctionsOptions(TypedDict, total=False):
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """`schedule`, as a mapping."""
+    # `schedule`, as a mapping
 
     skip_first: int
     wait: int
@@ -53,7 +53,7 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 class SpansOptions(TypedDict, total=False):
-    """`spans`, as a mapping."""
+    # `spans`, as a mapping
 
     enabled: bool
     automatic: bool
@@ -64,7 +64,7 @@ class SpansOptions(TypedDict, total=False):
 
 
 class FlopsOptions(TypedDict, total=False):
-    """`flops`, as a mapping."""
+    # `flops`, as a mapping
 
     per_step: float | None
     per_sample: float | None
@@ -73,7 +73,7 @@ class FlopsOptions(TypedDict, total=False):
 
 
 class HooksOptions(TypedDict, total=False):
-    """`hooks`, as a mapping."""
+    # `hooks`, as a mapping
 
     enabled: bool
     pre_forward: Code | Sequence[Code]
@@ -83,14 +83,14 @@ class HooksOptions(TypedDict, total=False):
 
 
 class ActivationsOptions(TypedDict, total=False):
-    """`activations`, as a mapping."""
+    # `activations`, as a mapping
 
     enabled: bool
     functions: Code | Sequence[Code]
 
 
 class ModulesOptions(TypedDict, total=False):
-    """`modules`, as a mapping."""
+    # `modules`, as a mapping
 
     enabled: bool
     root: str | os.PathLike[str]
@@ -99,7 +99,7 @@ class ModulesOptions(TypedDict, total=False):
 
 
 class HistoryOptions(TypedDict, total=False):
-    """`history`, as a mapping."""
+    # `history`, as a mapping
 
     enabled: bool
     max_entries: int
@@ -107,7 +107,7 @@ class HistoryOptions(TypedDict, total=False):
 
 
 class OomOptions(TypedDict, total=False):
-    """`oom`, as a mapping."""
+    # `oom`, as a mapping
 
     enabled: bool
     history: bool
@@ -115,7 +115,7 @@ class OomOptions(TypedDict, total=False):
 
 
 class TorchProfilerOptions(TypedDict, total=False):
-    """`torch_profiler`, as a mapping."""
+    # `torch_profiler`, as a mapping
 
     enabled: bool
     activities: (
@@ -136,7 +136,7 @@ class TorchProfilerOptions(TypedDict, total=False):
 
 
 class RemoteOptions(TypedDict, total=False):
-    """`remote`, as a mapping."""
+    # `remote`, as a mapping
 
     url: str | os.PathLike[str]
     files: str | os.PathLike[str] | None
@@ -149,7 +149,7 @@ class RemoteOptions(TypedDict, total=False):
 
 
 class RecordOptions(TypedDict, total=False):
-    """The keywords of `mb.record`."""
+    # The keywords of `mb.record`
 
     enabled: bool
     rank: int | None

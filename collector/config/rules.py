@@ -18,7 +18,7 @@ from memboard.collector.format.sizes import agreeing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memboard.collector.config.values import Found
+    from memboard.collector.config.values import LocatedValue
 
 TEMPLATES: Final = ("folder", "filename", "stacks_filename", "memory_filename")
 ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:")
@@ -144,7 +144,7 @@ def _check_needed(
         )
 
 
-def check_needs(said: Mapping[str, Found]) -> None:
+def check_needs(said: Mapping[str, LocatedValue]) -> None:
     """Refuse options that could never do anything.
 
     Raises:

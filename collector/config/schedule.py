@@ -36,7 +36,6 @@ class Action(Enum):
     """What happens with a step or call."""
 
     SKIP = "."
-    """It passes by."""
     WARMUP = "w"
     """What is cheap is recorded already, what is costly is made ready for the next."""
     ACTIVE = "A"
@@ -87,12 +86,12 @@ class Cycles(metaclass=InitKeywords):
         return (self.repeat, 0) if 0 < self.repeat <= whole else (whole, rest)
 
     def num_warmups(self, position: int) -> int:
-        """Warmup positions below `position`."""
+        # Warmup positions below `position`
         whole, rest = self._cycles(position)
         return whole * self.warmup + min(max(0, rest - self.wait), self.warmup)
 
     def num_active(self, position: int) -> int:
-        """Collected positions below `position`."""
+        # Collected positions below `position`
         whole, rest = self._cycles(position)
         return whole * self.active + max(0, rest - self.wait - self.warmup)
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 Kind: TypeAlias = Literal["events", "traces", "stacks", "memory", "dumps", "merged"]
-"""Files to mirror."""
 
 OF_TRACES: Final[tuple[Kind, ...]] = ("traces", "stacks", "memory")
 """Kinds that have a key of their own, which may hold the moment of a trace."""
@@ -31,7 +30,6 @@ IDENTITY: Final = (
     "local_world_size",
     "node_rank",
 )
-"""Known of the process."""
 
 FILE: Final = ("path", "name", "attempt")
 """Known of the file: its path below the run's directory, its name, its recording."""

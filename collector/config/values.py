@@ -61,7 +61,7 @@ class Options(dict[str, Any]):
         return hash(frozenset(self))
 
 
-class Found(NamedTuple):
+class LocatedValue(NamedTuple):
     """A value and where it stands, in words."""
 
     value: Any
@@ -190,7 +190,7 @@ def _entries(setting: Setting, value: Any) -> Iterable[Any]:
 
 
 def one_of(names: list[str]) -> str:
-    """`a, b or c`."""
+    # `a, b or c`
     return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 

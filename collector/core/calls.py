@@ -88,8 +88,7 @@ class Kind(Protocol):
     def info(self) -> SourceInfo:
         """Its name (the key in the configuration) and what it costs."""
 
-    def begin(self, call: Call) -> None:
-        """A collected call starts."""
+    def begin(self, call: Call) -> None: ...
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """It has ended; what was found goes to the sink, also after an error."""
@@ -138,7 +137,6 @@ class Gate:
         self._holding = False
 
     def drop(self) -> None:
-        """Forget what is held."""
         self._held = []
 
     def release(self) -> None:
@@ -167,7 +165,7 @@ class Gate:
             self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
 
 
-class Later(Mapping[str, Value]):
+class LazyMapping(Mapping[str, Value]):
     """A mapping that is made when it is first asked for: on the writer's thread.
 
     Training does not wait for it: what happened is handed on as it was noted, and what
@@ -185,7 +183,6 @@ class Later(Mapping[str, Value]):
         return self._make is None
 
     def made(self) -> Mapping[str, Value]:
-        """The mapping itself."""
         with self._lock:
             if self._make is not None:
                 self._values, self._make = self._make(), None
@@ -209,9 +206,7 @@ class Later(Mapping[str, Value]):
         return id(self)
 
 
-class LaterTables(Later["CaptureTable"]):
-    """A capture's tables."""
-
+class LaterTables(LazyMapping["CaptureTable"]):
     def __init__(
         self,
         make: Callable[[], Mapping[str, CaptureTable]],

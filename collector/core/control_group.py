@@ -21,7 +21,6 @@ class _Files(NamedTuple):
     limit: str
     usage: str
     droppable: str
-    """The key in memory.stat."""
 
 
 _VERSION_1: Final = _Files(

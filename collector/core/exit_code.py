@@ -136,7 +136,6 @@ def main_frame() -> FrameType | None:
 
 
 def leave() -> None:
-    """See it no more."""
     while _watches:
         _watches.pop().leave()
 

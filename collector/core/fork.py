@@ -14,17 +14,17 @@ from typing import Final, Protocol
 from memboard.collector.core.plain import forgiving
 
 
-class Forked(Protocol):
+class ForkResource(Protocol):
     """Something that a forked child must not use as it is."""
 
     def after_fork(self) -> None:
         """Be as new, or dead: this is a forked child."""
 
 
-_watched: Final[weakref.WeakSet[Forked]] = weakref.WeakSet()
+_watched: Final[weakref.WeakSet[ForkResource]] = weakref.WeakSet()
 
 
-def watch(one: Forked) -> None:
+def watch(one: ForkResource) -> None:
     """Have `after_fork` of it called in each forked child, for as long as it lives."""
     _watched.add(one)
 
@@ -38,7 +38,7 @@ class ProcessLock:
         watch(self)
 
     def after_fork(self) -> None:
-        """See `Forked`."""
+        # See `ForkResource`
         self.now = threading.RLock()
 
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 FIRST_SECONDS: Final = 5.0
-LONGEST_SECONDS: Final = 600.0
-"""Pauses of `Retry`."""
+LONGEST_SECONDS: Final = 600.0  # Pauses of `Retry`
 
 _MAX_REASON: Final = 1000
 
@@ -185,7 +184,6 @@ class Guard:
         return Block(functools.partial(self.fault, where))
 
     def fault(self, where: str, error: BaseException) -> None:
-        """It has failed."""
         if self._note is not None:
             self._note(where, error)
         self._warn_once(
@@ -209,7 +207,6 @@ class Retry:
         self._first = FIRST_SECONDS if first is None else first
         self._longest = LONGEST_SECONDS if longest is None else longest
         self.num_failures = 0
-        """Since it worked last."""
         self._due = 0.0
 
     def failed(self) -> float:
@@ -274,7 +271,6 @@ class Breaker:
         self._is_asked_for = is_asked_for
         self._retry = Retry()
         self._said = ""
-        """What was noted last."""
 
     def is_due(self) -> bool:
         """Whether it may be tried: it works, or has been left alone for long enough."""

@@ -42,7 +42,6 @@ _hooked = False
 
 
 def add(recorder: Session) -> None:
-    """A recorder has started."""
     global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
     if not _live:
         exit_code.watch()
@@ -54,7 +53,6 @@ def add(recorder: Session) -> None:
 
 
 def remove(recorder: Session) -> None:
-    """A recorder has closed."""
     if recorder in _live:
         _live.remove(recorder)
         if not _live:

@@ -69,7 +69,6 @@ class Source(SourceInfo):
     """One thing that can be measured."""
 
     columns: Callable[[RecordConfig], tuple[Column, ...]]
-    """Without the axes."""
     open: Callable[[RecordConfig, Device], Reader]
     """Raises Unavailable where it cannot measure."""
     setting: str

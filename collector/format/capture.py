@@ -104,8 +104,7 @@ class CapturePart(Record, frozen=True):
 
     part: Count
     num_parts: Count
-    checksum: Count
-    """CRC-32 of the body."""
+    checksum: Count  # CRC-32 of the body
     digest_offset: Count
     """Where the file's latest digest record starts; 0 where there is none yet."""
     entry: CaptureEntry

@@ -163,7 +163,6 @@ PINNED: Final = (
     _column("pinned_allocated_peak_bytes", "process", kind="cumulative_peak"),
     _column("pinned_reserved_bytes", "process"),
 )
-"""torch's host (pinned) allocator."""
 
 PROCESS: Final = (
     _column("process_rss_bytes", "process"),

@@ -73,7 +73,6 @@ class TableRollup:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.num_rows = 0
-        """Rows that it covers."""
         self.num_on_disk = 0
         """Of these, rows that are in chunks of the file."""
         values = list(enumerate(schema.columns))[_NUM_AXES:]
@@ -103,7 +102,6 @@ class _Table(Record, frozen=True, array_like=True):
     num_on_disk: Count
     fine_rows: Count
     coarse_rows: Count
-    """Rows per bucket."""
     fine_bytes: Count
     coarse_bytes: Count
 

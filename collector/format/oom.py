@@ -73,8 +73,7 @@ HOST: Final = (
     "memory_available_bytes",
     "memory_total_bytes",
     "memory_limit_bytes",  # the control group's
-)
-"""Keys of `meta["host"]`."""
+)  # Keys of `meta["host"]`
 
 LAST_STEP: Final = (
     "step",
@@ -132,7 +131,6 @@ MAX_HOLDER_FRAMES: Final = 40
 MAX_MESSAGE: Final = 4000
 
 Frame: TypeAlias = "tuple[str, str, int]"
-"""Name, filename, line."""
 
 
 def stack_table(threads: Sequence[Sequence[Frame]]) -> CaptureTable:

@@ -69,9 +69,7 @@ class DeviceFigures:
     num_ooms: _Size
 
 
-class Judged(NamedTuple):
-    """The answer."""
-
+class PredictionAnswer(NamedTuple):
     fit: Fit
     reason: str
     """One sentence, without the word itself."""
@@ -86,7 +84,6 @@ class Prediction:
     capacity: _Size
     """Of each of its devices."""
     estimates: Annotated[tuple[Estimate, ...], _Few]
-    """Of each device."""
     ended: Ended = ""
     error: _Text = ""
     """The exception that ended it, in one line."""
@@ -129,28 +126,28 @@ class Prediction:
         low, high = max(map(self.needed, self.devices), key=lambda one: one[1])
         return self.capacity - high, self.capacity - low
 
-    def judged(self) -> Judged:
+    def judged(self) -> PredictionAnswer:
         """Fits, does not fit, too close to call: the rule above."""
         if self.ended == "out_of_memory":
-            return Judged("does not fit", _first_sentences(self.error))
+            return PredictionAnswer("does not fit", _first_sentences(self.error))
         if self.ended in ("", "raised"):
-            return Judged("cannot say", self._why_nothing())
+            return PredictionAnswer("cannot say", self._why_nothing())
         left = self.left
         if left is None:
-            return Judged(
+            return PredictionAnswer(
                 "cannot say",
                 "the program has used no CUDA device; move its model and inputs to"
                 " cuda",
             )
         if number := sum(one.num_ooms for one in self.devices):
-            return Judged(
+            return PredictionAnswer(
                 "too close to call",
                 f"it ran out of memory {counted(number, 'time')} and went on:"
                 " the program caught it",
             )
         least = left[0]
         if least >= 0:
-            return Judged(
+            return PredictionAnswer(
                 "fits",
                 "what torch reserved and the high ends of the estimates leave"
                 f" {bytes_text(least)} free",
@@ -165,7 +162,7 @@ class Prediction:
                 f"with the high ends of the estimates it lacks {bytes_text(-least)}, with"
                 " the low ends it ran"
             )
-        return Judged("too close to call", reason, self._what_decides())
+        return PredictionAnswer("too close to call", reason, self._what_decides())
 
     def _why_nothing(self) -> str:
         if self.unsuitable:

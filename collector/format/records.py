@@ -118,7 +118,6 @@ class Segment(Record, frozen=True):
     """Where the latest digest starts; 0 where there is none yet."""
     header: Header
     schemas: tuple[Schema, ...]
-    """All schemas so far."""
 
 
 class Schema(Record, frozen=True, cache_hash=True):
@@ -130,7 +129,6 @@ class Schema(Record, frozen=True, cache_hash=True):
     phase: Text
     """Phase whose rows these are; "train" for the training phase and timed tables."""
     columns: tuple[Column, ...]
-    """The axes come first."""
     interval_seconds: float | None = None
     """Pace of a timed table; None for the step table."""
     rolled_up: bool = True
@@ -197,7 +195,6 @@ class Capture(msgspec.Struct, kw_only=True):
     label: str = ""
     """The user's own name for it."""
     meta: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Plain JSON data."""
     tables: Mapping[str, CaptureTable] = msgspec.field(default_factory=dict)
 
 

@@ -39,7 +39,6 @@ _GROWTH: Final = 8
 """In long files digests come when this part of the file is new, ..."""
 
 _MOST_BYTES: Final = 1 << 25
-"""... or this much."""
 
 _FIRST_BYTES: Final = 1 << 16
 """No digest comes before; a reader is through that in a few milliseconds."""

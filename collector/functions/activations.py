@@ -21,7 +21,12 @@ import numpy as np
 
 from memboard.collector.clock.process_clock import now_ns
 from memboard.collector.config.values import resolve
-from memboard.collector.core.calls import WHOLE_STEP, Later, LaterNumber, LaterTables
+from memboard.collector.core.calls import (
+    WHOLE_STEP,
+    LaterNumber,
+    LaterTables,
+    LazyMapping,
+)
 from memboard.collector.core.source import SourceInfo
 from memboard.collector.format.columns import AXES, Column
 from memboard.collector.format.memory import CATEGORIES
@@ -64,7 +69,7 @@ _COLUMNS: Final = (
 )
 
 
-class _Counted(NamedTuple):
+class _OpenCall(NamedTuple):
     """A call that is being counted, and where."""
 
     call: Call
@@ -85,7 +90,7 @@ class ActivationsKind:
         self._watch = watch
         functions = [resolve(code, FUNCTIONS_KEY) for code in config.functions]
         self._functions = (functions[0], functions[1]) if functions else None
-        self._calls: list[_Counted] = []
+        self._calls: list[_OpenCall] = []
         self._own = threading.local()
         """Each thread has a stack of saved-tensor hooks of its own."""
         self._error: BaseException | None = None
@@ -99,13 +104,12 @@ class ActivationsKind:
             saved = SavedTensors(self._watch, self._functions, self._failed)
             self._own.saved = saved
         try:  # no ExitStack: this is begun in every collected step
-            self._calls.append(_Counted(call, saved, saved.start()))
+            self._calls.append(_OpenCall(call, saved, saved.start()))
         finally:
             if not self._calls:
                 self._watch.leave(self)
 
     def end(self, call: Call, error: BaseException | None) -> None:
-        """Keep what was counted."""
         for counted in self._calls:
             if counted.call is call:
                 self._calls.remove(counted)
@@ -116,7 +120,6 @@ class ActivationsKind:
                 return
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
-        """Watch this model's modules."""
         self._watch.attach(model)
 
     def release(self) -> None:
@@ -164,7 +167,7 @@ class ActivationsKind:
         if error is not None:
             raise error
 
-    def _keep(self, counted: _Counted, error: BaseException | None) -> None:
+    def _keep(self, counted: _OpenCall, error: BaseException | None) -> None:
         call, tally, watch = counted.call, counted.tally, self._watch
         now = now_ns()
         npp_compat_bytes = counted.saved.here.saved_bytes - tally.npp_before_bytes
@@ -187,7 +190,7 @@ class ActivationsKind:
             phase=call.phase,
             function=call.function,
             iteration=call.iteration,
-            meta=Later(meta),
+            meta=LazyMapping(meta),
             tables=LaterTables(
                 partial(_tables, tally, watch.paths, watch.types), size_bytes
             ),

@@ -106,7 +106,6 @@ class Slot:
 
     @guarded(_failed)
     def end(self, call: Call, error: BaseException | None, /) -> None:
-        """It has ended."""
         if self.kind is not None:
             self.kind.end(call, error)
 

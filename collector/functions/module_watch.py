@@ -98,7 +98,6 @@ class ModuleWatch:
     # would cost as much again.
 
     def before_forward(self, index: int, module: Any, args: Any, _kwargs: Any) -> None:
-        """A module begins."""
         here = self.running.here
         stack = here.stack
         stack.append(index)

@@ -56,7 +56,6 @@ class Row:
         self.num_bytes = 0
         """Their storages' bytes, each once."""
         self.npp_compat_bytes = 0
-        """MemProfiler's number."""
 
 
 class Tally:
@@ -96,7 +95,6 @@ class Tally:
         return self._rows
 
     def add(self, entries: list[Any]) -> None:
-        """Add entries up."""
         seen, rows, parameters = self._seen, self._rows, self._parameters
         for module, dtype, num_bytes, storage, storage_bytes in entries_of(entries):
             row = rows.get((module, dtype))

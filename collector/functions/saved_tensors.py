@@ -257,7 +257,7 @@ class SavedTensors:
         if functions is not None and self._tallies:
             packed = self._packed(tensor, functions[0])
             if packed is not tensor:
-                return _Packed(packed, functions[1])
+                return _PackedTensor(packed, functions[1])
         return kept
 
     @guarded(_pack_failed, instead=lambda _, tensor, __: tensor)
@@ -328,10 +328,10 @@ def _same(kept: torch.Tensor) -> torch.Tensor:
 
 
 def _unpack(kept: Any) -> Any:
-    return kept.unpack(kept.value) if type(kept) is _Packed else kept
+    return kept.unpack(kept.value) if type(kept) is _PackedTensor else kept
 
 
-class _Packed:
+class _PackedTensor:
     """What the user's own function made of a tensor, and how to undo it."""
 
     __slots__ = ("unpack", "value")

@@ -56,7 +56,6 @@ class Attributes:
             known[1].update(list(own)[num_before:])
 
     def remove(self) -> None:
-        """Take them away."""
         for reference, names in self._added.values():
             module = reference()
             if module is not None:
@@ -100,7 +99,6 @@ class UserHooks:
         self._attributes.run(hook, *arguments)
 
     def switch_off(self, hook: Callable[..., Any], error: BaseException) -> None:
-        """Call it no more."""
         self._hooks = tuple(known for known in self._hooks if known is not hook)
         switch_off(self._sink, self._key, hook, error)
 

@@ -49,7 +49,6 @@ class TensorAnnotations:
         self._has_all = False
         """Whether parameters and optimizers' states were looked at."""
         self._gradient_texts: dict[str, str] = {}
-        """By parameter's name."""
         self._members: Members | None = None
         """The model's since then; None: only a walk finds what is new."""
 

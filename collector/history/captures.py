@@ -168,7 +168,6 @@ def num_pinned_events(snapshot: Any) -> int:
 
 
 def num_events(snapshot: Any) -> int:
-    """Events on all devices."""
     return sum(map(len, _lists(snapshot, "device_traces")))
 
 

@@ -33,7 +33,7 @@ _CONTEXTS: Final = (None, "alloc", "all")
 """Values of torch's `context`, the least first."""
 
 
-class Wish(NamedTuple):
+class RecordingRequest(NamedTuple):
     """What a holder wants recorded; see `Allocator.start`."""
 
     max_entries: int
@@ -46,10 +46,9 @@ class Recording:
 
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
-        self._wishes: dict[Hashable, Wish] = {}
-        """By holder."""
+        self._wishes: dict[Hashable, RecordingRequest] = {}
         self._is_ours = False
-        self._now: Wish | None = None
+        self._now: RecordingRequest | None = None
         """What was asked of torch last."""
         self._starting = False
         self._watched: Patches | None = None
@@ -62,7 +61,7 @@ class Recording:
         return self._is_ours
 
     @property
-    def wish(self) -> Wish | None:
+    def wish(self) -> RecordingRequest | None:
         """What is recorded because of us; None where it is not ours."""
         return self._now if self._is_ours else None
 
@@ -80,7 +79,7 @@ class Recording:
         Where the program has it on already, it goes on as it is. `in_use`: whether the
         device is, where the caller knows better than torch says.
         """
-        wish = Wish(max_entries, stacks, context)
+        wish = RecordingRequest(max_entries, stacks, context)
         with self._lock.now:
             if not (self.allocator.in_use() if in_use is None else in_use):
                 return False
@@ -107,10 +106,9 @@ class Recording:
                 self._is_ours = False
                 self.allocator.stop()
 
-    def _combined(self) -> Wish:
-        """What serves every holder."""
+    def _combined(self) -> RecordingRequest:
         wishes = self._wishes.values()
-        return Wish(
+        return RecordingRequest(
             max(wish.max_entries for wish in wishes),
             max((wish.stacks for wish in wishes), key=_STACKS.index),
             max((wish.context for wish in wishes), key=_CONTEXTS.index),
@@ -123,7 +121,7 @@ class Recording:
             if wanted != self._now:
                 self._start(wanted)
 
-    def _start(self, wish: Wish) -> None:
+    def _start(self, wish: RecordingRequest) -> None:
         self._starting = True  # the watched functions are called by us
         try:
             self.allocator.start(

@@ -61,7 +61,6 @@ class Walk:
         """Index; -1 of the host."""
 
     def model(self, model: Any) -> None:
-        """Parameters, gradients and buffers."""
         if model is None:
             return
         modules = _modules(model)

@@ -43,8 +43,7 @@ class Tensors(NamedTuple):
     name: list[str]
     device: list[int]
     """Index; -1 of the host."""
-    num_dropped: int
-    """Those beyond `MAX_TENSORS`."""
+    num_dropped: int  # Those beyond `MAX_TENSORS`
 
     def table(self) -> CaptureTable:
         """As a capture holds them."""
@@ -82,7 +81,6 @@ class TensorMap:
         """What kinds of collecting know at this moment."""
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
-        """These, from now on."""
         _import_walk()
         is_one = callable(getattr(model, "named_parameters", None))
         self._model = weakly(model) if is_one else None

@@ -47,8 +47,9 @@ _COPYING: Final = ("__deepcopy__", "__reduce_ex__")
 class ForwardListener(Protocol):
     """Is told of the forwards of modules, each known by a number."""
 
-    def before_forward(self, index: int, module: Any, args: Any, kwargs: Any) -> None:
-        """One begins."""
+    def before_forward(
+        self, index: int, module: Any, args: Any, kwargs: Any
+    ) -> None: ...
 
     def after_forward(
         self, index: int, module: Any, args: Any, kwargs: Any, outputs: Any
@@ -132,7 +133,6 @@ class ModuleHooks:
         return lifted
 
     def end(self, begun: Any, failed: bool, /) -> None:  # noqa: ARG002
-        """Put them back."""
         for hooks, key, hook in begun:
             hooks[key] = hook
 

@@ -84,7 +84,6 @@ class Place:
     # As a listener of calls that refuse to run below hooks, and of their end.
 
     def begin(self, part: str, _name: str, _args: Any, /) -> Any:
-        """Make room."""
         if not self.is_here():
             return None
         if part == SAVED_HOOKS_OFF and not self._aside:

@@ -59,9 +59,20 @@ class _Point(NamedTuple):
 
 
 _COLLECTIVES: Final = (
-    *("all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all"),
-    *("all_to_all_single", "barrier", "broadcast", "gather", "recv", "reduce"),
-    *("reduce_scatter", "reduce_scatter_tensor", "scatter", "send"),
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "send",
 )
 """Of torch.distributed. What runs apart is waited for in `Work.wait`."""
 
@@ -91,7 +102,6 @@ _TRACED: Final = frozenset(
 """torch.compile has its own way with these: it must find the function itself."""
 
 _listeners: dict[str, tuple[Listener, ...]] = {}
-"""By part."""
 _wrapped: Final[dict[_Point, Patches]] = {}
 _handles: Final[list[Any]] = []
 """Of torch's own hooks for optimizers."""
@@ -124,7 +134,6 @@ def _keep(stays: Callable[[Listener], bool]) -> None:
 
 
 def listeners(part: str) -> tuple[Listener, ...]:
-    """Those of one part."""
     return _listeners.get(part, ())
 
 

@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
 EVENT: Final = "event"
 CALLBACK: Final = "callback"
-"""Categories of spans."""
 
 LONG: Final = frozenset({"event/fit", "event/epoch", "event/eval"})
 """Events that are kept whatever the schedule says: they are few."""
 
 
 class TrainerSpans:
-    """Of one recording."""
-
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._under_way: dict[str, list[Span]] = {}

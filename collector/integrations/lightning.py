@@ -83,7 +83,6 @@ class MemBoardCallback(Recording, Callback):
 
     @guarded
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """End the recording."""
         self._session.end(None)
 
     @guarded
@@ -107,7 +106,6 @@ class MemBoardCallback(Recording, Callback):
 
     @guarded
     def on_sanity_check_end(self, trainer: Any, pl_module: Any) -> None:
-        """Begin to train."""
         self.recorder.phase("train")
 
     @guarded
@@ -121,7 +119,6 @@ class MemBoardCallback(Recording, Callback):
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """A step is done."""
         samples, tokens = sizes_of(batch)
         number = trainer.fit_loop.total_batch_idx
         self.recorder.step(number, samples=samples, tokens=tokens)

@@ -70,7 +70,6 @@ class Session:
         recorder.__exit__(None if error is None else type(error), error, None)
 
     def tell(self, where: str, error: BaseException) -> None:
-        """Say once what failed."""
         self._warn_once(
             where,
             "the callback failed in %s; training goes on, and so does what can be"

@@ -73,7 +73,6 @@ class MemBoardCallback(Recording, TrainerCallback):
 
     @guarded
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """End the recording."""
         self._trains = False
         self._session.end(None)
 
@@ -127,14 +126,12 @@ class MemBoardCallback(Recording, TrainerCallback):
 
     @guarded
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """An evaluation is done."""
         self._evaluated()
 
     @guarded
     def on_predict(
         self, args: Any, state: Any, control: Any, metrics: Any, **kwargs: Any
     ) -> None:
-        """A prediction is done."""
         self._evaluated()
 
     # Behind them.

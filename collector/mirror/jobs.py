@@ -27,14 +27,11 @@ _MAX_BYTES: Final = 1 << 26
 
 
 class Job(msgspec.Struct, eq=False):
-    """A file that waits."""
-
     kind: str
     path: Path
     url: str
     """The mirror's, with its variables filled in."""
     key: str
-    """Below the url."""
     delete_after: bool = False
     may_go: bool = False
     """The file here may be deleted once its copy is confirmed, by whoever asks."""
@@ -47,8 +44,7 @@ class Job(msgspec.Struct, eq=False):
 class Task(msgspec.Struct, kw_only=True):
     """The standard input of a process that uploads."""
 
-    settings: dict[str, Any]
-    """Of `RemoteConfig`."""
+    settings: dict[str, Any]  # Of `RemoteConfig`
     run_dir: Path
     stem: str
     who: Identity

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.encoding.framing import (
-    Framed,
+    FramedRecord,
     find_last_frame,
     read_frames,
 )
@@ -85,5 +85,5 @@ def _is_finished(newest: Path) -> bool:
         return False
     at = find_last_frame(tail)
     last = None if at is None else next(read_frames(tail[at:]), None)
-    is_closed = isinstance(last, Framed) and last.kind == CLOSE
+    is_closed = isinstance(last, FramedRecord) and last.kind == CLOSE
     return is_closed or time.time() - status.st_mtime > QUIET_SECONDS

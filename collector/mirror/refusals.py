@@ -29,9 +29,15 @@ EXTRAS: Final = {
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _MISSING: Final = (
-    *("NoCredentials", "PartialCredentials", "CredentialUnavailable"),
-    *("DefaultCredentialsError", "CredentialRetrievalError", "ProfileNotFound"),
-    *("TokenRetrievalError", "SSOTokenLoadError", "RefreshError"),
+    "NoCredentials",
+    "PartialCredentials",
+    "CredentialUnavailable",
+    "DefaultCredentialsError",
+    "CredentialRetrievalError",
+    "ProfileNotFound",
+    "TokenRetrievalError",
+    "SSOTokenLoadError",
+    "RefreshError",
 )
 _NO_BUCKET: Final = frozenset(
     {"NoSuchBucket", "ContainerNotFound", "InvalidBucketName"}
@@ -46,17 +52,26 @@ _NO_ENTRY: Final = frozenset(
 )
 _BUSY: Final = frozenset({"SlowDown", "ServiceUnavailable", "InternalError", "503"})
 _AWAY: Final = (
-    *("Connect", "Timeout", "ServerDisconnected", "ClientOSError", "gaierror"),
-    *("HTTPClientError", "BrokenPipe", "ServiceRequestError", "ServiceResponseError"),
-    *("ProxyError", "SSLError", "ClientConnector", "ResponseStreamingError"),
+    "Connect",
+    "Timeout",
+    "ServerDisconnected",
+    "ClientOSError",
+    "gaierror",
+    "HTTPClientError",
+    "BrokenPipe",
+    "ServiceRequestError",
+    "ServiceResponseError",
+    "ProxyError",
+    "SSLError",
+    "ClientConnector",
+    "ResponseStreamingError",
 )
 
 
 class Refusal(NamedTuple):
     """Why a file system gave an error."""
 
-    kind: Kind | None
-    """None: nobody knows."""
+    kind: Kind | None  # None: nobody knows
     shown: str
     """The error's name and codes. Its text may hold signed addresses and keys."""
 

@@ -67,7 +67,6 @@ class Store:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        """Open the file system."""
         from fsspec.core import url_to_fs
 
         # An instance of its own: the program may close, or fork with, a shared one.
@@ -101,7 +100,6 @@ class Store:
             )
 
     def has(self, key: str) -> bool:
-        """Whether anything lies there."""
         try:
             self._info(f"{self._root}/{key}")
         except FileNotFoundError:

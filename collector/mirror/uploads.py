@@ -103,7 +103,6 @@ class Uploads:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start the threads."""
         self._threads = [
             threading.Thread(
                 target=self._work, name=f"memboard-mirror-{number}", daemon=True

@@ -128,7 +128,6 @@ class ShardingWatch:
         )
 
     def remove(self) -> None:
-        """Take the wrappers off."""
         self._patches.remove()
 
     # -- boundaries
@@ -139,7 +138,6 @@ class ShardingWatch:
             self._mark("before_pre_forward", index, self._stack.call_of(index))
 
     def after_pre_forward(self, unit: Unit, index: int) -> None:
-        """The parameters are there."""
         self._name_unsharded(unit)
         if graph_task() == -1:
             self._mark("after_pre_forward", index, self._stack.call_of(index))

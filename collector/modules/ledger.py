@@ -44,7 +44,6 @@ class StorageRef(weakref.ref[torch.UntypedStorage]):
 
     key: int
     size: int
-    """Bytes of the storage."""
     num_bytes: int
     """Bytes that are counted: `size`, rounded as the device's allocator does."""
     rounding: int
@@ -75,7 +74,6 @@ class Ledger:
 
     @property
     def devices(self) -> tuple[torch.device, ...]:
-        """Devices by index."""
         return tuple(self._by_device)[:MAX_DEVICES]
 
     def see(self, tensor: torch.Tensor) -> None:

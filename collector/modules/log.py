@@ -36,7 +36,6 @@ NUMBER_SHIFT: Final = 36
 _OWNER_MASK: Final = (1 << (NUMBER_SHIFT - OWNER_SHIFT)) - 1
 CATEGORY_MASK: Final = (1 << DEVICE_SHIFT) - 1
 PLACE_MASK: Final = _OWNER_MASK << OWNER_SHIFT | CATEGORY_MASK
-"""Category and owner."""
 
 EVENT_WIDTH: Final = 3
 BOUNDARY_WIDTH: Final = 4
@@ -65,12 +64,10 @@ class EventLog:
 
     @property
     def num_events(self) -> int:
-        """Events so far."""
         return len(self.events) // EVENT_WIDTH
 
     @property
     def num_boundaries(self) -> int:
-        """Boundaries so far."""
         return len(self.boundaries) // BOUNDARY_WIDTH
 
     def mark(self, state: int, module: int, call: int, in_backward: bool) -> None:

@@ -222,7 +222,6 @@ class OptimizerWatch:
 
     @property
     def num_optimizers(self) -> int:
-        """How many are known."""
         return len(self._known)
 
     def assign_all(self) -> None:
@@ -231,7 +230,6 @@ class OptimizerWatch:
             self._name_states(optimizer)
 
     def begin(self, optimizer: Any) -> None:
-        """It steps."""
         if id(optimizer) not in self._known:
             self._known[id(optimizer)] = optimizer
             self._name_states(optimizer)
@@ -239,7 +237,6 @@ class OptimizerWatch:
         self._stack.begin_optimizer()
 
     def end(self, optimizer: Any) -> None:
-        """It has stepped."""
         self._stack.end_optimizer()
         if len(optimizer.state) != self._num_named.get(id(optimizer)):
             self._name_states(optimizer)

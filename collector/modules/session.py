@@ -171,7 +171,6 @@ class Session:
         return part, args[0]
 
     def end(self, begun: Any, failed: bool, /) -> None:
-        """It is done."""
         part, subject = begun
         if part == torch_calls.OPTIMIZER:
             end = self.stack.end_optimizer if failed else self.optimizers.end

@@ -164,7 +164,6 @@ class ModuleStack:
     # As a listener of forwards.
 
     def before_forward(self, index: int, _module: Any, args: Any, kwargs: Any) -> None:
-        """A module's forward begins."""
         if index in self.entries:
             self._entered((args, kwargs))
         in_backward = graph_task() != -1
@@ -216,7 +215,6 @@ class ModuleStack:
         self._place()
 
     def hook_failed(self, error: BaseException) -> None:
-        """The tracker gives up."""
         self.failed(error)
 
     # What sharding and optimizers tell.
@@ -263,12 +261,10 @@ class ModuleStack:
         self._place()
 
     def begin_optimizer(self) -> None:
-        """An optimizer's step begins."""
         self._optimizer = (len(self._active), graph_task())
         self._place()
 
     def end_optimizer(self) -> None:
-        """It has ended."""
         self._optimizer = None
         self._place()
 

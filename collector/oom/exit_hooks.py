@@ -36,8 +36,7 @@ class ExitHooks:
     def __init__(self) -> None:
         self._holders: set[int] = set()
         self._signal_holders: set[int] = set()
-        self._patches = Patches()
-        """Of every `excepthook`."""
+        self._patches = Patches()  # Of every `excepthook`
         self._handler: tuple[Any, Any] | None = None
         """What handled SIGTERM, and what does now."""
 

@@ -50,7 +50,7 @@ _REMEDY: Final = "Switch it off with oom=False, and report this."
 
 
 @dataclass(slots=True)
-class _Seen:
+class _LastError:
     """The error that was told of last."""
 
     case: report.Case
@@ -75,13 +75,12 @@ class OomHandler:
         )
         self._device = WatchedDevice(session.config, session.engine, self._guard)
         self._reports = report.Reports(session, self._device, self._guard)
-        self._seen: _Seen | None = None
+        self._seen: _LastError | None = None
         self._last_key: tuple[int, type, str] | None = None
         # Not reentrant: who comes while a report is being made is only counted.
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Watch from now on."""
         self._engine.note_kind(INFO, "recorded", "", "")
         exit_hooks.hold(self)
         if self._settings.on_sigterm:
@@ -128,7 +127,7 @@ class OomHandler:
                     self._engine.device, device, requested, limit, free
                 )
             )
-            seen = self._seen = _Seen(case)
+            seen = self._seen = _LastError(case)
             if self._reports.has_budget():
                 seen.number = self._reports.write(case, began)
             else:
@@ -210,7 +209,7 @@ class OomHandler:
         case = self._reports.case_of(error, thread, text, is_oom=is_oom)
         if is_oom:
             self._reports.num_ooms += 1
-        seen = self._seen = _Seen(case, None, key)
+        seen = self._seen = _LastError(case, None, key)
         if ends or self._reports.has_budget():
             seen.number = self._reports.write(case, began)
         elif is_oom:
@@ -219,7 +218,7 @@ class OomHandler:
             values = self._engine.step_values() if ends else None
             self._note(text, case, seen.number, values)
 
-    def _make_up(self, seen: _Seen, began: float, *, ends: bool) -> None:
+    def _make_up(self, seen: _LastError, began: float, *, ends: bool) -> None:
         """Report after all what turns out to end the program."""
         if ends and seen.number is None:
             if seen.case.is_out_of_memory:

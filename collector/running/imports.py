@@ -64,7 +64,6 @@ class _CallingLoader(Loader):
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the other one."""
         made: ModuleType | None = self._loader.create_module(spec)
         return made
 

@@ -37,7 +37,6 @@ class Iterations:
         self._here: list[int] = []
         """Optimizers that have stepped in this iteration, in order."""
         self._seen: set[int] = set()
-        """The same."""
         self._last: list[int] | None = None
         """Those of the iteration before."""
         self._expected: list[int] = []
@@ -61,7 +60,6 @@ class Iterations:
                 self._ended()
 
     def after_step(self, optimizer: Any) -> None:
-        """It has stepped."""
         under_way = self._under_way()
         for place, (one, _frame) in enumerate(under_way):
             if one == id(optimizer):
@@ -81,7 +79,6 @@ class Iterations:
         return stack
 
     def _turn(self) -> None:
-        """The next iteration begins."""
         here, last = self._here, self._last
         self._expected = here if last is None else _common(here, last) or here
         self._last = here

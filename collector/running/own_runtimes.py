@@ -22,7 +22,6 @@ _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _DYNAMIC_SYMBOLS: Final = 11
-"""A section's type."""
 
 
 class OwnRuntimes:
@@ -37,7 +36,6 @@ class OwnRuntimes:
         self._seen: set[str] = set()
 
     def install(self) -> None:
-        """Look from now on."""
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:

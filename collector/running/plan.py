@@ -41,8 +41,7 @@ class Plan:
     every rank runs, as processes that share virtual devices."""
     messages: str = ""
     """A folder for the objects that ranks send each other, where they are `lone`."""
-    capacity: int = 0
-    """Of each device; bytes."""
+    capacity: int = 0  # Of each device; bytes
     host: int | None = None
     """The host whose devices it shares with other ranks; None: they are its own."""
     estimates: list[Estimate] = field(default_factory=list)
@@ -72,12 +71,10 @@ class Plan:
             return []
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
         write_whole(path, msgspec.json.encode(self))
 
     @classmethod
     def read(cls, path: Path) -> Plan:
-        """Read it back."""
         return msgspec.json.decode(path.read_bytes(), type=cls)
 
 

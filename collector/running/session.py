@@ -71,7 +71,6 @@ class Session:
         self.run_dirs: list[Path] = []
         """Where the program has recorded itself."""
         self.recorder: Recorder | None = None
-        """Ours, while it records."""
         self._settings = settings
         self._warn_once = WarnOnce()
         self._lock = threading.RLock()
@@ -82,7 +81,6 @@ class Session:
         self._is_over = False
         self._iterations = Iterations(self.iterated)
         self._optimizers: WeakSet[Any] = WeakSet()
-        """Those that are attached."""
         self._trained: set[int] = set()
         """Tensors of models that are attached."""
         self._timer = threading.Timer(WITHOUT_TORCH_SECONDS, self._torch_stays_away)

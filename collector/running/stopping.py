@@ -1,7 +1,7 @@
 """The recording of a program on a virtual GPU, which ends after a few steps.
 
 The steps are those of whoever records: the program, its trainer, or its optimizers. At
-the end figures and a capture of the allocator are taken, and `Stopped` is raised where the
+the end figures and a capture of the allocator are taken, and `StepLimitReached` is raised where the
 step was told: `finally` and `with` blocks of the program run, and it exits with 0.
 """
 
@@ -35,8 +35,8 @@ _END_SECONDS: Final = 30.0
 """Time for a program to end by itself, before it is ended."""
 
 
-class Stopped(SystemExit):
-    """Enough steps have run."""
+class StepLimitReached(SystemExit):
+    pass
 
 
 class StoppingSession(Session):
@@ -60,7 +60,7 @@ class StoppingSession(Session):
             steps: how many are enough.
             known: what is known before the program begins.
             ending: what is known where a recording ends by that exception, or by none.
-            stop: called once, before `Stopped` is raised; it must not raise.
+            stop: called once, before `StepLimitReached` is raised; it must not raise.
         """
         super().__init__(settings)
         self._known = known
@@ -130,7 +130,7 @@ class StoppingSession(Session):
             timer = threading.Timer(_END_SECONDS, _interrupt)
             timer.daemon = True
             timer.start()
-        raise Stopped(0)
+        raise StepLimitReached(0)
 
 
 def _interrupt() -> None:

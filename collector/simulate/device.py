@@ -37,7 +37,6 @@ class OutOfMemory(Exception):  # noqa: N818  # torch's is no ...Error either
         super().__init__(requested_bytes, free_bytes)
         self.requested_bytes = requested_bytes
         self.free_bytes = free_bytes
-        """Of the device."""
         self.site = site
 
 
@@ -60,8 +59,6 @@ class Block(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Something the allocator did."""
-
     time_us: float
     action: str
     address: int
@@ -102,7 +99,6 @@ class Device:
         self._unused_peak = [self._unused(pool) for pool in range(3)]
 
     def work(self, units: float) -> None:
-        """Time passes."""
         self.now_us += units * self.speed
 
     def alloc(

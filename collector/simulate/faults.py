@@ -37,8 +37,6 @@ _MAX_PIECES: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One planted fault."""
-
     kind: Literal["imbalance", "leak", "oom", "straggler", "dataloader"]
     ranks: tuple[int, ...]
     first_step: int = 0

@@ -44,8 +44,10 @@ _STEPS_BEFORE: Final = 2
 """Whole steps that a history shows besides its own."""
 _STEPS_BEFORE_ERROR: Final = 9
 _IN_NOTE: Final = (
-    *("allocated_peak_bytes", "active_peak_bytes"),
-    *("reserved_bytes", "inactive_split_bytes"),
+    "allocated_peak_bytes",
+    "active_peak_bytes",
+    "reserved_bytes",
+    "inactive_split_bytes",
 )
 _KNOWN: Final = ("sharded_param", "optimizer", "sharded_grad")
 """Categories of the tensors that a recorder knows by name."""

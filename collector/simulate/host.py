@@ -106,8 +106,12 @@ class _Samples:
         if name == "gpu":
             busy = np.minimum(100.0, around(97, 2, 0))
             return [
-                *(busy, np.minimum(100.0, around(61, 5, 0))),
-                *(around(66, 1.5, 0), around(655, 18, 3), used, used - 4 * MIB),
+                busy,
+                np.minimum(100.0, around(61, 5, 0)),
+                around(66, 1.5, 0),
+                around(655, 18, 3),
+                used,
+                used - 4 * MIB,
             ]
         if name == "pinned":
             block = 64 * MIB

@@ -36,13 +36,11 @@ class Module:
     path: str
     type: str
     elements: int = 0
-    """Of its own parameter."""
     keeps: tuple[int, ...] = ()
     """Bytes of the activations that its forward keeps, behind those of its children."""
     scratch_bytes: int = 0
     """What its kernels need for a moment, in forward and in backward."""
     units: int = 0
-    """Of work."""
     children: list[Module] = field(default_factory=list)
     parent: int = -1
     row: int = 0

@@ -87,8 +87,6 @@ _STEPS_PER_CHUNK: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRun:
-    """What was written."""
-
     directory: Path
     """The run: the rank files lie in `plugins/memboard` below it."""
     num_files: int

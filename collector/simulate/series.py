@@ -33,7 +33,6 @@ STARTED_NS: Final = 1_767_603_600 * 10**9
 
 STEPS_PER_EPOCH: Final = 100
 SEQUENCES: Final = 4
-"""Of each batch."""
 DEVICE_PEAK_FLOPS: Final = 989e12
 """Of the simulated accelerator, dense bfloat16."""
 
@@ -117,7 +116,6 @@ class RankSeries:
     """Steps it finished: fewer where it ran out of memory."""
     started_ns: int
     time_ns: Ints
-    """When each step ended."""
     columns: dict[str, Ints | Floats]
     lengths: Ints
     """Rows of the profile: how long the batches were."""
@@ -126,7 +124,6 @@ class RankSeries:
     """For what else is drawn of the rank."""
 
     def began_ns(self, step: int) -> int:
-        """When a step began."""
         return int(self.time_ns[step - 1]) if step else self.started_ns
 
     def parts(self, step: int) -> dict[str, tuple[int, int]]:

@@ -167,7 +167,6 @@ class Sampler:
         self._round: _Round | None = None
 
     def start(self) -> None:
-        """Start the thread."""
         self._round = _Round(self._open_all, self._sampled)
         self._round.thread.start()
 

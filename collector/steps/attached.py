@@ -22,7 +22,7 @@ _MAX_PARTS: Final = 1_000_000
 """Modules or parameters of a model: a class of the user's own may list them for ever."""
 
 
-class Attached:
+class AttachedObjects:
     """Every model and optimizer so far; none is kept alive, but for several models."""
 
     def __init__(self) -> None:

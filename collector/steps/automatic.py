@@ -74,7 +74,6 @@ class Automatic:
     def __init__(self, log: SpanLog, warn_once: WarnOnce, note: Note) -> None:
         self.parts = StepParts()
         self.inputs = ForwardInputs()
-        """Of the models."""
         self.warn_once = warn_once
         self._note = note
         self._noted_forward: bool | None = None
@@ -89,7 +88,6 @@ class Automatic:
         self._eval: Entered | None = None
 
     def join(self, sink: Session) -> None:
-        """Begin."""
         self._sink = sink
         for part in _ALWAYS_SEEN:
             self.parts.see(part)
@@ -139,7 +137,6 @@ class Automatic:
 
     @guarded(_give_up)
     def begin(self, part: str, name: str, args: tuple[Any, ...], /) -> Any:
-        """A part begins."""
         if self.parts.innermost() == INDEX[part]:
             return None
         if part == LOADING:
@@ -152,7 +149,6 @@ class Automatic:
 
     @guarded(_give_up)
     def end(self, begun: Any, failed: bool, /) -> None:  # noqa: ARG002
-        """It has ended."""
         begun[SPAN].end(begun, None, clock_ns())
 
     def after_fork(self) -> bool:
@@ -264,7 +260,6 @@ class Forwards:
     # As a listener of forwards.
 
     def before_forward(self, index: int, _module: Any, args: Any, kwargs: Any) -> None:
-        """A model begins."""
         begun = self._automatic.begin(FORWARD, "", ())
         self._automatic.inputs.note(index, args, kwargs)
         self._own.__dict__.setdefault("begun", []).append((index, begun))
@@ -280,7 +275,6 @@ class Forwards:
                 self._automatic.end(begun, False)
 
     def hook_failed(self, error: BaseException) -> None:
-        """Time nothing any more."""
         _give_up(FORWARD, error, self._automatic)
 
 

@@ -143,7 +143,7 @@ class Cycles:
             self._choose()
 
     def begin_step(self) -> None:
-        """It begins. After `choose`."""
+        # It begins. After `choose`
         if (
             self._listeners or self.cycle != self._told_cycle
         ) and self._progress.phase.name == TRAIN:
@@ -193,7 +193,6 @@ class Cycles:
             self._tell_begin()
 
     def close(self, error: BaseException | None) -> None:
-        """The recording ends."""
         self._cut("close" if error is None else "exception")
         self.after_fork()
 

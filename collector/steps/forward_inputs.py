@@ -51,7 +51,6 @@ class ForwardInputs:
         self._given[model] = found
 
     def keep(self, models: Sequence[int]) -> None:
-        """Forget all others."""
         self._given = {
             model: found for model, found in self._given.items() if model in models
         }

@@ -31,8 +31,6 @@ _MAX_NAME: Final = 200
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """One phase's own counters."""
-
     name: str
     next_step: int = 0
     num_steps: int = 0

@@ -86,7 +86,6 @@ class Timing:
         self.automatic: Automatic | None = None
         """What is timed by itself; None: nothing is."""
         self.columns: tuple[Column, ...] = ()
-        """Of the step's row."""
         self._is_on = spans.enabled
         self._cycles = cycles
         self._progress = progress

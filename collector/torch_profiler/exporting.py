@@ -29,7 +29,11 @@ from memboard.collector.core.source import SourceInfo
 from memboard.collector.core.warn_once import remedy_for
 from memboard.collector.format.capture import TRACE_ENDED
 from memboard.collector.torch_profiler.digest.digest import digest_of
-from memboard.collector.torch_profiler.digest.report import NOT_YET, Saved, capture_of
+from memboard.collector.torch_profiler.digest.report import (
+    NOT_YET,
+    SavedTrace,
+    capture_of,
+)
 from memboard.collector.torch_profiler.lost import LostTraces
 from memboard.collector.torch_profiler.saving import OverBudgetError, TraceFiles
 
@@ -80,8 +84,6 @@ INFO: Final = SourceInfo(
 
 
 class Exporter:
-    """Of one recording."""
-
     def __init__(
         self,
         settings: TorchProfilerConfig,
@@ -111,9 +113,9 @@ class Exporter:
         self._waiting: deque[Trace] = deque()
         """Traces that are to be saved."""
         self._saving: Trace | None = None
-        self._saved: deque[Saved] = deque()
+        self._saved: deque[SavedTrace] = deque()
         """Traces that are to be read."""
-        self._reading: Saved | None = None
+        self._reading: SavedTrace | None = None
         self._changed = threading.Condition()
         self._is_over = False
         self._is_awaited = False
@@ -199,14 +201,14 @@ class Exporter:
     def _unsaved(self) -> list[Trace]:
         return [*filter(None, (self._saving,)), *self._waiting]
 
-    def _unread(self) -> list[Saved]:
+    def _unread(self) -> list[SavedTrace]:
         return [*filter(None, (self._reading,)), *self._saved]
 
     def _moves(self) -> int:
         return self._num_moves
 
     def _await_room(self, thread: threading.Thread) -> None:
-        """Hold `_changed`."""
+        # Hold `_changed`
         began, progress = time.monotonic(), ThreadProgress(thread, self._moves)
         self._is_awaited = True
         try:
@@ -318,7 +320,7 @@ class Exporter:
             error=None if is_understood else error,
         )
 
-    def _digest(self, saved: Saved) -> None:
+    def _digest(self, saved: SavedTrace) -> None:
         trace = saved.trace
         with Block(partial(self._unreadable, saved.path)):
             digest = digest_of(
@@ -341,7 +343,7 @@ class Exporter:
 
     def _put(
         self,
-        saved: Saved,
+        saved: SavedTrace,
         digest: Digest | None,
         beside: Sequence[Path] = (),
         problems: Sequence[str] = (),

@@ -102,7 +102,7 @@ def _pack(plain: Path, packed: Path) -> None:
 
 
 def _check_whole(part: Path) -> int:
-    """Its bytes."""
+    # Its bytes
     size = part.stat().st_size
     with part.open("rb") as file:
         file.seek(max(0, size - _TAIL_BYTES))

@@ -23,12 +23,11 @@ class SavedTrace(NamedTuple):
     time_ns: int
     """Wall clock of its end."""
     step: int
-    """Its last training step."""
     paths: tuple[Path, ...]
     """The trace first. Those that retention deleted are none any more."""
 
 
-class Kept:
+class TraceRetention:
     """The saved traces of one recording; deletes those that are not to stay."""
 
     def __init__(self, num_to_keep: int, remote: Callable[[], Mirror | None]) -> None:

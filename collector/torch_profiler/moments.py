@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memboard.collector.steps.progress import Progress
 
 
-class Moments:
+class TemplateVariables:
     """Counts within each epoch, and the seconds of run, epoch and step."""
 
     def __init__(self, progress: Progress) -> None:
@@ -28,12 +28,10 @@ class Moments:
         """Steps, samples and tokens where the epoch and the step under way began."""
 
     def begin(self) -> None:
-        """A step begins."""
         self._step_began = time.monotonic()
         self._at_begin = self._counts()
 
     def end(self) -> None:
-        """It ends."""
         self._notice_epoch()
         self._num_steps += 1
         self._step_took = time.monotonic() - self._step_began

@@ -27,7 +27,7 @@ _PREPARE: Final = "_prepare_trace"
 _EXIT: Final = "__exit__"
 
 
-class Others:
+class OtherProfilers:
     """The program's own profilers. Safe from any thread."""
 
     def __init__(self, before_other: Callable[[], None]) -> None:
@@ -125,7 +125,6 @@ class Turn:
         return self._holder.setdefault("", holder) is holder
 
     def give_back(self, holder: object) -> None:
-        """Be it no longer."""
         if self._holder.get("") is holder:
             self.after_fork()
 
@@ -135,7 +134,6 @@ class Turn:
 
 
 turn: Final = Turn()
-"""Of this process."""
 
 
 def _is_under_way(profile: Any) -> bool:

@@ -10,14 +10,14 @@ from memboard.collector.config.values import resolve
 from memboard.collector.core.guard import Block
 from memboard.collector.core.warn_once import remedy_for
 from memboard.collector.format.sizes import counted
-from memboard.collector.torch_profiler.digest.report import Saved
+from memboard.collector.torch_profiler.digest.report import SavedTrace
 from memboard.collector.torch_profiler.files import (
     free_name,
     place_of,
     write_text,
     write_trace,
 )
-from memboard.collector.torch_profiler.kept import Kept
+from memboard.collector.torch_profiler.kept import TraceRetention
 from memboard.collector.torch_profiler.moments import identity_values
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class TraceFiles:
         warn_once: WarnOnce,
     ) -> None:
         """`flush` has the rank's file made, if it is not there yet, within seconds."""
-        self.kept = Kept(settings.num_traces_to_keep, remote)
+        self.kept = TraceRetention(settings.num_traces_to_keep, remote)
         self._settings = settings
         self._sink = sink
         self._identify = identify
@@ -91,7 +91,7 @@ class TraceFiles:
             f"the traces on this disk take {MAX_BYTES:,} bytes, which is all they may"
         )
 
-    def write(self, trace: Trace) -> Saved:
+    def write(self, trace: Trace) -> SavedTrace:
         """Write a trace's file, and count it.
 
         Raises:
@@ -115,7 +115,7 @@ class TraceFiles:
                 f"it is beyond the {MAX_BYTES:,} bytes that traces may take"
             )
         stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
-        return Saved(
+        return SavedTrace(
             trace=trace,
             folder=folder,
             path=path,
@@ -127,7 +127,7 @@ class TraceFiles:
             problem=trace.problem,
         )
 
-    def hand_on(self, saved: Saved) -> str:
+    def hand_on(self, saved: SavedTrace) -> str:
         """Give a trace to the user's function, then to the mirror; what went wrong."""
         self._flush(PLACE_SECONDS)
         failed: list[BaseException] = []
@@ -147,7 +147,7 @@ class TraceFiles:
         return ""
 
     def write_beside(
-        self, digest: Digest, saved: Saved
+        self, digest: Digest, saved: SavedTrace
     ) -> tuple[list[Path], list[str]]:
         """Write what belongs to the trace: the files, and what went wrong."""
         settings = self._settings

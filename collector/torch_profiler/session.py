@@ -13,7 +13,7 @@ from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
 
 if TYPE_CHECKING:
     from memboard.collector.config.sections import TorchProfilerConfig
-    from memboard.collector.torch_profiler.others import Others
+    from memboard.collector.torch_profiler.others import OtherProfilers
 
 _NAMES: Final = {
     "cpu": "CPU",
@@ -34,7 +34,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ProfilerOptions:
     """What torch is asked to record."""
 
     activities: tuple[str, ...]
@@ -42,7 +42,7 @@ class Wanted:
     options: dict[str, bool]
 
 
-def wanted_of(settings: TorchProfilerConfig, device_type: str) -> Wanted:
+def wanted_of(settings: TorchProfilerConfig, device_type: str) -> ProfilerOptions:
     """What the settings ask for, of what this torch can.
 
     `device_type`: of the device that this rank uses.
@@ -50,7 +50,7 @@ def wanted_of(settings: TorchProfilerConfig, device_type: str) -> Wanted:
     chosen = settings.activities or ("cpu", device_type)
     can = supported()
     activities = tuple(name for name in dict.fromkeys(chosen) if name in can)
-    return Wanted(
+    return ProfilerOptions(
         activities=activities or ("cpu",),
         options={name: getattr(settings, name) for name in OPTIONS},
     )
@@ -69,7 +69,7 @@ def supported() -> set[str]:
 class Session:
     """Made, then `prepare`, `start`, steps, and `stop` or `cancel`. Raises what torch does."""
 
-    def __init__(self, wanted: Wanted, others: Others) -> None:
+    def __init__(self, wanted: ProfilerOptions, others: OtherProfilers) -> None:
         from torch import profiler
 
         options: dict[str, Any] = dict(wanted.options)
@@ -79,8 +79,7 @@ class Session:
         self.is_lost = False
         """Whether the program's own profiler took torch's away."""
         self.start_ns = 0
-        self.end_ns = 0
-        """Wall clock."""
+        self.end_ns = 0  # Wall clock
         self.stop_us = 0
         """How long training waited for torch to end it."""
         self.tracks_modules = False
@@ -103,7 +102,6 @@ class Session:
         self._is_prepared = True
 
     def start(self) -> None:
-        """Record from now on."""
         with self._others.ourselves():
             self.profile.start_trace()
         self.start_ns = time.time_ns()
@@ -119,7 +117,6 @@ class Session:
         self._step.__enter__()
 
     def end_step(self) -> None:
-        """It ends."""
         self._look_for_mode()
         step, self._step = self._step, None
         if step is not None:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.config.schedule import Action
 from memboard.collector.core.guard import Block
 from memboard.collector.core.plain import forgiving
-from memboard.collector.torch_profiler.moments import Moments
-from memboard.collector.torch_profiler.others import Others, runs_here, turn
+from memboard.collector.torch_profiler.moments import TemplateVariables
+from memboard.collector.torch_profiler.others import OtherProfilers, runs_here, turn
 from memboard.collector.torch_profiler.session import Session
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.collector.steps.cycles import Cut, Cycles
     from memboard.collector.steps.progress import Progress
     from memboard.collector.torch_profiler.exporting import Exporter
-    from memboard.collector.torch_profiler.session import Wanted
+    from memboard.collector.torch_profiler.session import ProfilerOptions
 
 NAME: Final = "torch_profiler"
 
@@ -61,14 +61,13 @@ class Trace:
 
     profile: Any
     """torch's, stopped; whoever has saved it lets it go."""
-    wanted: Wanted
+    wanted: ProfilerOptions
     cycle: int
     first_step: int
     last_step: int
     num_steps: int
     start_ns: int
-    end_ns: int
-    """Wall clock."""
+    end_ns: int  # Wall clock
     stop_us: int
     moment: dict[str, Any]
     """Variables of file names: see `moments`."""
@@ -89,8 +88,7 @@ class MissedCycle:
     last_step: int = 0
     num_steps: int = 0
     """Whole ones that were to be recorded."""
-    start_ns: int = 0
-    """Wall clock."""
+    start_ns: int = 0  # Wall clock
 
 
 class TorchProfiler:
@@ -99,24 +97,24 @@ class TorchProfiler:
     def __init__(
         self,
         settings: TorchProfilerConfig,
-        wanted: Wanted,
+        wanted: ProfilerOptions,
         *,
         cycles: Cycles,
         progress: Progress,
         exporter: Exporter,
         breaker: Breaker,
         warn_once: WarnOnce,
-        make_session: Callable[[Wanted, Others], Session] = Session,
+        make_session: Callable[[ProfilerOptions, OtherProfilers], Session] = Session,
     ) -> None:
         self._settings = settings
         self._wanted = wanted
         self._cycles = cycles
-        self._moments = Moments(progress)
+        self._moments = TemplateVariables(progress)
         self._exporter = exporter
         self._breaker = breaker
         self._warn_once = warn_once
         self._make_session = make_session
-        self._others = Others(self._give_way)
+        self._others = OtherProfilers(self._give_way)
         self._session: Session | None = None
         self._over_with = -1
         """The cycle of which nothing more is recorded."""
@@ -133,7 +131,7 @@ class TorchProfiler:
     # As a listener.
 
     def begin(self, step: int) -> None:
-        """See `StepListener`."""
+        # See `StepListener`
         self._moments.begin()
         if not self._is_off:
             with Block(self._fail):
@@ -141,7 +139,7 @@ class TorchProfiler:
             self._miss(step)
 
     def end(self, step: int) -> None:
-        """See `StepListener`."""
+        # See `StepListener`
         self._moments.end()
         if self._session is not None:
             with Block(self._fail):
@@ -154,7 +152,7 @@ class TorchProfiler:
                 self._record_missed()
 
     def cut(self, why: Cut) -> None:
-        """See `StepListener`."""
+        # See `StepListener`
         if self._session is not None:
             with Block(self._fail):
                 self._cut(why)

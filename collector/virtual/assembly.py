@@ -9,7 +9,7 @@ from memboard.collector.virtual.answers import outputs_of
 
 if TYPE_CHECKING:
     from memboard.collector.virtual.answers import Output
-    from memboard.collector.virtual.symbols import Wanted
+    from memboard.collector.virtual.symbols import StubSymbols
 
 _REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
 """Registers of the first six arguments on x86-64 Linux; others are on the stack."""
@@ -21,7 +21,7 @@ _NO_WORK = re.compile("Set|Get|Create|Load|Destroy|[bB]ufferSize|Plan")
 """In names of functions that put nothing on a stream: no node of a CUDA graph."""
 
 
-def assembly_of(stub: Wanted, written: set[str]) -> str:
+def assembly_of(stub: StubSymbols, written: set[str]) -> str:
     """The assembly of one stub. Every call that is not written in C is counted."""
     code = [".text"]
     names = [".section .rodata", f'.Llibrary: .asciz "{stub.family}"']
@@ -66,7 +66,7 @@ def _writing(output: Output) -> list[str]:
     return [f"  mov {place}, %rax", "  test %rax, %rax", "  je 1f", *store, "1:"]
 
 
-def version_script(stub: Wanted) -> str:
+def version_script(stub: StubSymbols) -> str:
     """The linker's script that gives each symbol its version; "" where none has one."""
     by_version: dict[str, list[str]] = {}
     for name, version in sorted(stub.symbols.items()):

@@ -28,7 +28,7 @@ from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from memboard.collector.virtual.symbols import Wanted
+    from memboard.collector.virtual.symbols import StubSymbols
     from memboard.collector.virtual.torch_build import TorchBuild
 
 _logger = logging.getLogger(__name__)
@@ -198,7 +198,9 @@ def _build(torch: TorchBuild, folder: Path) -> None:
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _stub(compiler: list[str], stub: Wanted, written: set[str], folder: Path) -> None:
+def _stub(
+    compiler: list[str], stub: StubSymbols, written: set[str], folder: Path
+) -> None:
     assembly = folder / f"{stub.soname}.S"
     assembly.write_text(assembly_of(stub, written))
     versions = version_script(stub)

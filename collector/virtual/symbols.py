@@ -37,7 +37,7 @@ _VERSIONED = ("libcudart", "libcublas", "libcudnn", "libcufft", "libcurand", "li
 
 
 @dataclass
-class Wanted:
+class StubSymbols:
     """One library's stub: its soname and, by symbol, its version ("" for none)."""
 
     soname: str
@@ -74,7 +74,7 @@ def family_of(symbol: str) -> str | None:
     return best[1] if best else None
 
 
-def wanted(libraries: Iterable[Path], written: Iterable[str]) -> dict[str, Wanted]:
+def wanted(libraries: Iterable[Path], written: Iterable[str]) -> dict[str, StubSymbols]:
     """The stubs that these libraries need, by soname.
 
     `written` are the functions written by hand: a stub has all of its family.
@@ -84,9 +84,11 @@ def wanted(libraries: Iterable[Path], written: Iterable[str]) -> dict[str, Wante
     for path in libraries:
         for soname in _read(path, undefined):
             needed.add(soname)
-    stubs = {soname: Wanted(soname) for soname in sorted(needed) if is_nvidia(soname)}
+    stubs = {
+        soname: StubSymbols(soname) for soname in sorted(needed) if is_nvidia(soname)
+    }
     for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):  # are loaded by name
-        stubs.setdefault(soname, Wanted(soname))
+        stubs.setdefault(soname, StubSymbols(soname))
     by_family = {stub.family: stub for stub in stubs.values()}
     for symbol, versions in undefined.items():
         for soname, version in versions:

@@ -31,7 +31,6 @@ class TorchBuild:
 
     @property
     def libraries(self) -> list[Path]:
-        """Its shared libraries."""
         return sorted((self.folder / "lib").glob("*.so*"))
 
 

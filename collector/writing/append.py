@@ -92,7 +92,6 @@ class AppendFile:
             return True
 
     def fileno(self) -> int:
-        """The descriptor."""
         return self._fd
 
     def close(self) -> None:

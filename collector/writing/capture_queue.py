@@ -39,12 +39,9 @@ _NOT_ENCODED: Final = "it could not be written"
 
 
 class QueuedCapture:
-    """One capture that waits."""
-
     def __init__(self, capture: Capture, size: int) -> None:
         self.capture: Final = capture
         self.size: Final = size
-        """Bytes in memory, about."""
         self.body: bytes | None = None
         self.num_tries = 0
         self.is_on_disk = False
@@ -86,7 +83,6 @@ class CaptureQueue:
         self._is_over = False
 
     def __len__(self) -> int:
-        """How many wait."""
         return len(self._waiting) + len(self._crashes) + len(self._urgent)
 
     def goes_first(self, *, has_ended: bool) -> bool:

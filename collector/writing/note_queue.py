@@ -35,7 +35,6 @@ class NoteQueue:
         return len(self._pending)
 
     def add(self, note: Note) -> None:
-        """Take a note."""
         self._pending.append(note)
 
     def pending(self) -> list[Note]:

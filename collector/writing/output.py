@@ -88,7 +88,6 @@ class Output:
         captures: CaptureQueue,
         warn_once: WarnOnce,
     ) -> None:
-        """Nothing is created yet."""
         self.identity = identity
         self.attempt = attempt
         self.file = RankFile(max_bytes=plan.max_file_bytes, segments=plan.segments)

@@ -100,7 +100,6 @@ class RankFile:
 
     @property
     def num_discarded(self) -> int:
-        """Rows that faults cost."""
         return sum(table.num_discarded for table in tuple(self.tables.values()))
 
     @property

@@ -53,7 +53,6 @@ class Tag(NamedTuple):
 
     name: str
     title: str
-    """What TensorBoard calls it."""
     column: str
     unit: float
     """What the column's value is divided by: the loaders keep float32 only."""
@@ -239,7 +238,6 @@ class _Highest:
         """By column; none before its first value."""
         self._columns = frozenset(columns)
         self._places: dict[int, list[tuple[str, int]]] = {}
-        """By schema."""
 
     def take_schema(self, schema: Schema) -> None:
         self._places[schema.schema_id] = [
@@ -303,7 +301,6 @@ class ScalarsFile:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
         return self._file.path
 
     def add(

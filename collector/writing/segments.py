@@ -63,7 +63,6 @@ class SegmentedFile:
 
     @property
     def path(self) -> Path:
-        """The segment that grows."""
         return self._file.path
 
     @property

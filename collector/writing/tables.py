@@ -32,7 +32,7 @@ class Schemas:
     """Of one recording. Safe from any thread."""
 
     def __init__(self, put: Callable[[Schema], None], warn_once: WarnOnce) -> None:
-        """`put` queues a schema."""
+        # `put` queues a schema
         self._put = put
         self._warn_once = warn_once
         self._lock = threading.RLock()

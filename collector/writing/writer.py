@@ -97,7 +97,6 @@ class Writer:
         )
         self._warn_once = warn_once
         self._num_faults = 0
-        """In a row."""
         self._retry = Retry()
         self._is_closing = False
         self._is_given_up = False

@@ -82,7 +82,6 @@ class Problem(Struct, frozen=True):
     severity: Literal["error", "warning", "info"]
     """info: all that was written was read; a kill cut off what was being written."""
     path: str
-    """Relative to the logdir."""
     what: str
     where: str = ""
     """Byte offset or record, for a person."""
@@ -144,8 +143,7 @@ everything was read, and there is no finding and no problem."""
 class RunStanding(Struct, frozen=True):
     """How a run stands, as far as it was read already: nothing is opened for it."""
 
-    run: str
-    """`RunSummary.id`."""
+    run: str  # `RunSummary.id`
     status: RunStatus | None
     """None: not known yet, or nothing tells it."""
     peak_bytes: float | None

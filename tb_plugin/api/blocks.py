@@ -45,10 +45,8 @@ class StacksResponse(Columns, frozen=True):
     """Distinct texts, at most 1,000 characters each; may hold any text."""
     name: I32Column
     """Index in `strings`: the function."""
-    filename: I32Column
-    """Index in `strings`."""
-    line: I32Column
-    """0: not known."""
+    filename: I32Column  # Index in `strings`
+    line: I32Column  # 0: not known
     kind: U8Column
     """By frame: 0 the user's own code, 1 a library's, 2 torch's, 3 native."""
     start: I32Column
@@ -71,7 +69,6 @@ class AllocationGroup(Struct, frozen=True):
     key: str
     """Stays the same whatever part of the history is shown."""
     label: str
-    """May hold any text."""
     category: CategoryGroup | None
     """None: it is of no category, and gets a colour by its place."""
     stack: int | None
@@ -102,7 +99,6 @@ class AllocationLives(Columns, frozen=True):
 
     life: I32Column
     size: F64Column
-    """Bytes as asked for."""
     born: I32Column
     """Its event; -1: before all."""
     freed: I32Column
@@ -110,8 +106,7 @@ class AllocationLives(Columns, frozen=True):
     block waited to be freed, and nothing says since when."""
     gone: I32Column
     """Event of its free_completed; the number of events where there is none."""
-    stack: I32Column
-    """-1: none was recorded."""
+    stack: I32Column  # -1: none was recorded
     group: U16Column
     """Index in `AllocationsResponse.groups`: its colour."""
     band: U16Column
@@ -183,15 +178,13 @@ class AllocationHoldersResponse(Columns, frozen=True):
     """
 
     device: int
-    moment: I32Column
-    """By column, as `AllocationColumns.moment`."""
+    moment: I32Column  # By column, as `AllocationColumns.moment`
     stack: I32Column
     """By slot: the stack, -1: without one. The last slot is -2: all other stacks, those
     that hold least at their own highest; at most 256 have slots of their own."""
     column: U16Column
     """Of each change: where; changes are in order of columns."""
-    slot: U16Column
-    """Of each change: whose."""
+    slot: U16Column  # Of each change: whose
     change: F64Column
     """Of each change: bytes; in column 0 what is live there."""
     category: U8Column
@@ -214,8 +207,7 @@ class LedgerEntry(Struct, frozen=True):
     key: str
     """live, rounding, pending_free, inactive_split, free_segments, private_pools,
     non_torch; see `analysis.allocator.moment.ledger.RESERVED_KEYS`."""
-    bytes: float | None
-    """None: nothing recorded it."""
+    bytes: float | None  # None: nothing recorded it
     caveat: str
     """What makes it less than measured; empty: nothing does."""
 
@@ -239,7 +231,6 @@ class AllocationLiveResponse(Columns, frozen=True):
     device: int
     moment: int
     time_ms: float | None
-    """Since the epoch."""
     step: int | None
     phase: str
     active_bytes: float
@@ -283,7 +274,6 @@ class AllocationBlockResponse(Struct, frozen=True):
     """Address and how often it was used before, as memory_viz names it:
     `b7f3a40000000_2`."""
     address: str
-    """In hexadecimal."""
     size_bytes: float
     """As asked for; as rounded where only that is known (`is_rounded`)."""
     is_rounded: bool
@@ -311,8 +301,7 @@ class AllocationBlockResponse(Struct, frozen=True):
     1,000 characters each."""
     tag: str
     """The event's `user_metadata`; may hold any text, at most 1,000 characters."""
-    compile_context: str
-    """The event's; empty: none."""
+    compile_context: str  # The event's; empty: none
     num_siblings: int
     """Others of the same stack that live at `moment`."""
     sibling_bytes: float
@@ -349,8 +338,7 @@ class AllocationRangeResponse(Columns, frozen=True):
     """Of the active level inside the range, with `highest_moment`."""
     highest_moment: int
     stack: I32Column
-    stack_category: U8Column
-    """Index in `categories`."""
+    stack_category: U8Column  # Index in `categories`
     categories: tuple[CategoryGroup, ...]
     stack_allocated_bytes: F64Column
     stack_num_allocated: I32Column

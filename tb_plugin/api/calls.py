@@ -14,7 +14,7 @@ from memboard.tb_plugin.api.base import (
     RunSummary,
     Unit,
 )
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.tables import TableRows
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
@@ -61,7 +61,6 @@ class FunctionStat(Struct, frozen=True):
     name: str
     """As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`."""
     label: str
-    """The same in short."""
     unit: Unit
     group: FunctionGroup
 
@@ -104,8 +103,7 @@ class HistoryReference(Struct, frozen=True):
     """Names it in requests; stays the same while the run grows."""
     rank: int | None
     """None: a file whose name does not say."""
-    attempt: int
-    """1 of files."""
+    attempt: int  # 1 of files
     function: str
     """Empty where it was not taken around a call."""
     phase: str
@@ -118,7 +116,6 @@ class HistoryReference(Struct, frozen=True):
     time_ms: float
     """When it was taken; of a file: when it was last written."""
     num_bytes: int
-    """On disk."""
     path: str
     """Of a file beside the run's records, relative to the logdir; empty: recorded."""
     title: str
@@ -136,16 +133,14 @@ class FunctionsResponse(Columns, frozen=True):
 
     run: RunSummary
     source: Literal["recorded", "imported"]
-    functions: tuple[CollectedFunction, ...]
-    """At most 1,000."""
+    functions: tuple[CollectedFunction, ...]  # At most 1,000
     function: str | None
     """None where nothing was collected (then `absent` says why)."""
     phase: str
     ranks: I32Column
     """Ranks that have the function in this phase."""
     rank: int | None
-    calls: FunctionCalls
-    """The newest 1,000."""
+    calls: FunctionCalls  # The newest 1,000
     num_calls: int
     """All there are; about, where they are many."""
     table: TableRows
@@ -153,7 +148,6 @@ class FunctionsResponse(Columns, frozen=True):
     stats: tuple[FunctionStat, ...]
     """All that any of the calls has."""
     shown: tuple[str, ...]
-    """Those in the table."""
     drawn: StatOfCalls | None
     """The one over calls and over ranks; None: no stat was recorded."""
     growth: str
@@ -161,8 +155,7 @@ class FunctionsResponse(Columns, frozen=True):
     attempt: int | None
     """With `iteration`: the call that the fields below are about."""
     iteration: int | None
-    selected: int | None
-    """Its row of `calls`."""
+    selected: int | None  # Its row of `calls`
     over_ranks: FunctionOverRanks | None
     tables: tuple[ModuleValues, ...]
     """What was collected by module in the call."""
@@ -170,10 +163,9 @@ class FunctionsResponse(Columns, frozen=True):
     """Of the rank: of every function and by hand, by time; the newest 1,000. Those of
     the call first."""
     num_own_histories: int
-    """Of the call."""
     export_command: str
     """Writes the recorded ones as files; empty: none is recorded."""
     module_window: str | None
     """ModuleWindow.id of the call, where its modules were tracked."""
-    absent: tuple[Recorded, ...]
+    absent: tuple[SourceStatus, ...]
     problems: tuple[Problem, ...]

@@ -55,14 +55,11 @@ same name, whatever the line and the folder: for two versions of the code."""
 
 
 class CompareSide(Struct, frozen=True):
-    """One of the two."""
-
     run: RunSummary
     reference: HistoryReference
     device: int
     moment: AllocationMoment
     words: str
-    """Which moment it is."""
 
 
 class CompareStacks(Columns, frozen=True):
@@ -80,9 +77,7 @@ class CompareStacks(Columns, frozen=True):
     start: I32Column
     """Where each stack begins in `frame`; one more than stacks."""
     frame: I32Column
-    """Innermost first."""
-    user_frame: I32Column
-    """-1: none."""
+    user_frame: I32Column  # -1: none
     a_bytes: F64Column
     b_bytes: F64Column
     num_stacks: int
@@ -128,9 +123,7 @@ class RankHistoriesResponse(Columns, frozen=True):
     title: str
     """What they have in common, e.g. `oom` or `step 3, end`."""
     sentence: str
-    """Who stands out."""
     note: str
-    """How many were read."""
     ranks: tuple[RankHistory, ...]
     """By rank; at most 4,096, spread evenly over all there are."""
     table: TableRows

@@ -38,7 +38,6 @@ class DistributedResponse(Columns, frozen=True):
     collectives: TableRows
     """By rank, kind and process group."""
     num_traces: int
-    """Of the cycle."""
     num_opening: int
     """Traces that are still being opened: ask again."""
     findings: tuple[Finding, ...]

@@ -19,4 +19,3 @@ class DropResponse(Struct, frozen=True):
     name: str
     """As it was given, made fit to be shown; may hold any text."""
     rank: int | None
-    """As its name says."""

@@ -53,7 +53,6 @@ class Advice(Struct, frozen=True):
     unit: Quantity = "bytes"
     """Of the gain; seconds are per step."""
     because: tuple[str, ...] = ()
-    """Keys of the evidence."""
     setting: str = ""
     """A line to copy, e.g. an environment variable; empty: none."""
 
@@ -99,7 +98,6 @@ class PeerState(Struct, frozen=True):
     allocated_bytes: float | None = None
     """Highest in its last steps."""
     reserved_bytes: float | None = None
-    """Likewise."""
     peak_bytes: float | None = None
     """Highest allocated, or of snapshots active, bytes so far."""
     ended: str = ""
@@ -160,7 +158,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
     """Smaller troubles beside it, in words."""
     evidence: tuple[Evidence, ...] = ()
-    """Decisive numbers first."""
     advice: tuple[Advice, ...] = ()
     place: Place | None = None
     others: tuple[str, ...] = ()
@@ -170,7 +167,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     not_recorded: tuple[str, ...] = ()
     """What would have made it surer, each with how to record it."""
     state: MemoryState | None = None
-    """Of ends alone."""
 
 
 class FindingsResponse(Struct, frozen=True):

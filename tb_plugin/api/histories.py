@@ -20,7 +20,7 @@ from memboard.tb_plugin.api.base import (
     U8Column,
 )
 from memboard.tb_plugin.api.calls import HistoryReference
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 
 HistoryOrigin: TypeAlias = Literal[
     "call", "by_hand", "oom", "exception", "signal", "file"
@@ -55,8 +55,7 @@ class HistoriesResponse(Struct, frozen=True):
     """Route `/histories` (run, rank): every history of a run, of all ranks, by time."""
 
     run: RunSummary
-    histories: tuple[HistoryChoice, ...]
-    """The newest 1,000."""
+    histories: tuple[HistoryChoice, ...]  # The newest 1,000
     num_histories: int
     """All that were found so far."""
     ranks: tuple[int, ...]
@@ -65,7 +64,7 @@ class HistoriesResponse(Struct, frozen=True):
     """`id` of what is opened first: the first out-of-memory error's, else the newest."""
     still_reading: bool
     """Files of some ranks were not looked through yet: ask again."""
-    absent: tuple[Recorded, ...]
+    absent: tuple[SourceStatus, ...]
     """Why there is none, or less than could be, and how to record it."""
     problems: tuple[Problem, ...]
 
@@ -83,15 +82,13 @@ class HistoryPeak(Struct, frozen=True):
 class HistoryMarks(Columns, frozen=True):
     """Events and spans that have names; columns of equal length, by `moment`."""
 
-    kind: U8Column
-    """Index in `kinds`."""
+    kind: U8Column  # Index in `kinds`
     kinds: tuple[HistoryMarkKind, ...]
     moment: I32Column
     """Of spans: the last event before it began, -1 where it began before all."""
     end: I32Column
     """Of spans: the last event of it; equal to `moment` where it is no span."""
-    label: I32Column
-    """Index in `labels`."""
+    label: I32Column  # Index in `labels`
     labels: tuple[str, ...]
     """May hold any text, at most 200 characters each."""
     bytes: F64Column
@@ -162,8 +159,7 @@ class HistoryDevice(Struct, frozen=True):
     it was at the end: rounding, and what was lost. May be negative."""
     notes: tuple[HistoryNote, ...]
     """What is missing of the history, or odd about it."""
-    peaks: tuple[HistoryPeak, ...]
-    """One per `HistoryLevel`."""
+    peaks: tuple[HistoryPeak, ...]  # One per `HistoryLevel`
     marks: HistoryMarks
     curve: HistoryCurve
 
@@ -213,8 +209,7 @@ class HistoryResponse(Struct, frozen=True):
     reference: HistoryReference
     origin: HistoryOrigin
     state: HistoryState
-    progress: float
-    """0 to 1."""
+    progress: float  # 0 to 1
     doing: str
     """What is being done, in words; empty when it is ready."""
     facts: HistoryFacts | None

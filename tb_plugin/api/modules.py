@@ -17,7 +17,7 @@ from memboard.tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 
 ModuleState: TypeAlias = Literal[
     "before_pre_forward",
@@ -58,7 +58,6 @@ CategoryGroup: TypeAlias = Literal[
     "temp",
     "unknown",
 ]
-"""Categories with colours."""
 
 
 class ModuleMoment(Struct, frozen=True):
@@ -74,8 +73,7 @@ class ModuleWindow(Struct, frozen=True):
 
     id: str
     """For the parameter `window`; stays the same while the run grows."""
-    words: str
-    """`step 100, iteration 3`."""
+    words: str  # `step 100, iteration 3`
     group: str
     """Its function, and its phase and attempt where they tell calls apart."""
     function: str
@@ -86,7 +84,6 @@ class ModuleWindow(Struct, frozen=True):
     attempt: int
     step: int | None
     time_ms: float
-    """When it ended."""
     num_ranks: int
 
 
@@ -115,8 +112,7 @@ class ModuleBaseline(Struct, frozen=True):
     kind: Literal["state", "window", "rank", "median"]
     state: ModuleState
     window: str
-    rank: int | None
-    """None for the median."""
+    rank: int | None  # None for the median
     num_ranks: int
     """Ranks that were read for it; of the median, fewer than `of_ranks` where time or
     memory did not allow all."""
@@ -146,8 +142,7 @@ class ModuleLead(Struct, frozen=True):
 class ModuleCategory(Columns, frozen=True):
     """One category's column over the modules."""
 
-    name: str
-    """Fine name, e.g. `unsharded_param`."""
+    name: str  # Fine name, e.g. `unsharded_param`
     group: CategoryGroup
     bytes: F64Column
     """Of the chosen measure; NaN where the module has no such state."""
@@ -161,8 +156,7 @@ class ModuleTree(Columns, frozen=True, kw_only=True):
     fqn: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
     """Its name in its parent; of equal layers `40 x layers.*`, `16 x layers.{0,2,…}`."""
-    type: tuple[str, ...] = ()
-    """Empty where unknown."""
+    type: tuple[str, ...] = ()  # Empty where unknown
     parent: I32Column = NO_I32
     """Row of the parent; -1 for a root."""
     is_fsdp: U8Column = NO_U8
@@ -247,7 +241,7 @@ class ModulesResponse(Columns, frozen=True, kw_only=True):
     baseline_own_bytes: F64Column | None = None
     categories: tuple[ModuleCategory, ...] = ()
     """Those that occur, in their fixed order; their sum is the measure's."""
-    absent: tuple[Recorded, ...]
+    absent: tuple[SourceStatus, ...]
     problems: tuple[Problem, ...]
 
 
@@ -255,7 +249,6 @@ class ModuleOverWindows(Columns, frozen=True):
     """One module at one state, on one rank, window by window; in order of time."""
 
     windows: tuple[str, ...]
-    """ModuleWindow.id."""
     step: F64Column
     """NaN where the window has none."""
     time_ms: F64Column
@@ -280,8 +273,7 @@ class ModuleMoments(Columns, frozen=True):
     """One module through one window on one rank: a row per state and call, by time."""
 
     state_names: tuple[ModuleState, ...]
-    state: I32Column
-    """Index into `state_names`."""
+    state: I32Column  # Index into `state_names`
     call: I32Column
     time_us: F64Column
     total_bytes: F64Column
@@ -322,12 +314,9 @@ class ModuleSpans(Columns, frozen=True, kw_only=True):
     """
 
     modules: tuple[str, ...] = ()
-    """Fqns that occur."""
-    module: I32Column = NO_I32
-    """Index into `modules`."""
+    module: I32Column = NO_I32  # Index into `modules`
     kinds: tuple[Literal["forward", "backward", "recompute"], ...]
-    kind: U8Column = NO_U8
-    """Index into `kinds`."""
+    kind: U8Column = NO_U8  # Index into `kinds`
     call: I32Column = NO_I32
     depth: I32Column = NO_I32
     """Row: spans of one row do not overlap, and lie inside those of the rows above."""
@@ -360,7 +349,6 @@ class ModuleTimelineResponse(Columns, frozen=True):
     axis: Literal["time", "event"]
     x_low: float
     x_high: float
-    """Full extent."""
     x0: float
     x_per_column: float
     total_bytes: F64Column

@@ -48,7 +48,6 @@ class OperatorResponse(Struct, frozen=True):
     choice: ProfileChoice
     name: str
     stacks: tuple[OperatorStack, ...]
-    """The longest first."""
     places: TableRows
     """What tells those stacks apart, a row of each."""
     num_calls: float
@@ -63,7 +62,6 @@ class TraceDevice(Struct, frozen=True):
     key: str
     """`device type:index`, as torch numbers them."""
     name: str
-    """Its kind and index."""
     title: str
     """The same, and the highest allocated."""
     num_events: int
@@ -81,8 +79,6 @@ class TraceMemoryCurve(Columns, frozen=True):
 
 
 class TraceMemoryCategory(Struct, frozen=True):
-    """What memory is for."""
-
     name: str
     """Fine name, e.g. `unsharded_param`; `other`: not known."""
     group: CategoryGroup
@@ -100,7 +96,6 @@ class TraceMemoryPeak(Struct, frozen=True):
     """The moment at which most of a device was allocated, in the range shown."""
 
     time_ms: float
-    """Since the trace's start."""
     whole_bytes: float
     """The allocator's total, or what the trace shows events of where that is more."""
     unknown_bytes: float
@@ -121,7 +116,6 @@ class OperatorMemoryResponse(Struct, frozen=True):
     """The one shown; None: the trace has no memory events."""
     charge: OperatorCharge
     duration_ms: float
-    """Of the trace."""
     curve: TraceMemoryCurve
     operators: TableRows
     categories: tuple[TraceMemoryCategory, ...]

@@ -22,8 +22,7 @@ from memboard.tb_plugin.api.tables import TableRows
 class Attempt(Struct, frozen=True):
     """One start of the job in the same logdir."""
 
-    index: int
-    """1 for the first."""
+    index: int  # 1 for the first
     started_ms: float
     ended_ms: float | None
     """None while it may still run."""
@@ -42,11 +41,9 @@ class Headline(Columns, frozen=True):
     """One of the six headline numbers."""
 
     key: str
-    """Names it in files."""
     title: str
     meaning: str
     line: str
-    """What the sparkline shows."""
     value: float | None
     unit: Unit
     rank: int | None
@@ -87,13 +84,12 @@ class RankStrip(Columns, frozen=True):
     """The same and more, by rank."""
 
 
-class Recorded(Struct, frozen=True):
+class SourceStatus(Struct, frozen=True):
     """One source: was it recorded, and if not, why and what to do."""
 
     source: str
     status: Literal["recorded", "absent", "off", "failed"]
     num_ranks: int
-    """Ranks with this status."""
     reason: str
     remedy: str
     cost: str = ""
@@ -146,8 +142,7 @@ class RankLoss(Struct, frozen=True, kw_only=True):
     """Steps and traces of one rank and start that the recording lacks, or may lack."""
 
     rank: int
-    attempt: int
-    """`Attempt.index`."""
+    attempt: int  # `Attempt.index`
     num_steps: int
     """All that training took, of all phases; of a rank that runs or was stopped, as far as
     that is known."""
@@ -158,7 +153,6 @@ class RankLoss(Struct, frozen=True, kw_only=True):
     num_damaged: int
     """Were written, and cannot be read, as far as was looked."""
     damaged: tuple[LostSteps, ...]
-    """These, range by range."""
     num_summed_up: int
     """Behind `max_file_bytes`: not lost, but known by sums and maxima alone."""
     is_stopped: bool
@@ -172,7 +166,6 @@ class RankLoss(Struct, frozen=True, kw_only=True):
     num_lost_traces: int
     """Those of them that have no trace."""
     lost_traces: tuple[LostTrace, ...]
-    """The first of these."""
 
     @property
     def num_lost(self) -> int:
@@ -194,8 +187,7 @@ class LedgerRow(Struct, frozen=True):
     low_bytes: float | None
     """None: nobody knows, it did not run its steps; likewise the next."""
     high_bytes: float | None
-    mark: str
-    """`estimated`, `measured` or nothing."""
+    mark: str  # `estimated`, `measured` or nothing
     source: str
     """Where the size comes from."""
     is_total: bool = False
@@ -223,7 +215,7 @@ class EmptyTab(Struct, frozen=True):
 
 
 class OverviewResponse(Struct, frozen=True):
-    """Route `/overview` (run, rank)."""
+    # Route `/overview` (run, rank)
 
     run: RunSummary
     rank: int | None
@@ -232,7 +224,6 @@ class OverviewResponse(Struct, frozen=True):
     """Of all ranks, also where one is asked for."""
     recorded: tuple[RecordedSource, ...]
     missing: tuple[MissingSources, ...]
-    """Failures first."""
     about: str
     """Of files that other tools wrote: what they tell, and what they do not."""
     attempts: tuple[Attempt, ...]

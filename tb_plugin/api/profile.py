@@ -53,8 +53,7 @@ class ProfileChoice(Struct, frozen=True, kw_only=True):
     source: str | None = None
     """The one chosen; None: the run has none."""
     state: TraceState = "ready"
-    progress: float = 1.0
-    """0 to 1."""
+    progress: float = 1.0  # 0 to 1
     doing: str = ""
     problem: Problem | None = None
     """Why it cannot be opened."""
@@ -68,8 +67,7 @@ class ProfilePart(Columns, frozen=True):
     role: ProfileRole
     label: str
     help: str
-    colour: str
-    """As `TableColumn.bar`."""
+    colour: str  # As `TableColumn.bar`
     ms: F64Column
 
 

@@ -54,8 +54,7 @@ class SegmentRows(Columns, frozen=True):
     largest_free_bytes: F64Column
     num_active: I32Column
     """Blocks that are allocated or pending."""
-    kind: I32Column
-    """Row of `SegmentsResponse.kinds`."""
+    kind: I32Column  # Row of `SegmentsResponse.kinds`
     num_alike: I32Column
     """How many equal full segments begin here; 1 of any other."""
     opened: I32Column
@@ -78,8 +77,7 @@ class SegmentBlocks(Columns, frozen=True):
     """0 free, 1 allocated, 2 pending free."""
     life: I32Column
     """For `/allocation_block`; -1 of free blocks."""
-    stack: I32Column
-    """-1: none."""
+    stack: I32Column  # -1: none
     category: U8Column
     """Index in `SegmentsResponse.categories`; their number of free blocks."""
 
@@ -228,30 +226,23 @@ class AllocatorEventsResponse(Columns, frozen=True):
     device: int
     e0: int
     num_events: int
-    """All of the device."""
-    num_rows: int
-    """Those of `actions`."""
+    num_rows: int  # Those of `actions`
     row_of_moment: int
     """The last row not after the parameter `moment` (default: the end); -1: none."""
     event: I32Column
-    """By row."""
     actions: tuple[AllocatorAction, ...]
-    action: U8Column
-    """Index in `actions`."""
+    action: U8Column  # Index in `actions`
     address: F64Column
     """NaN where it has none."""
     version: I32Column
     """How often the address had been used before, as memory_viz counts; -1: no block."""
     bytes: F64Column
     """As asked for; segments: theirs; oom: what was asked for; snapshot: active."""
-    stream: I32Column
-    """Row of `HistoryFacts.streams`."""
-    stack: I32Column
-    """-1: none."""
+    stream: I32Column  # Row of `HistoryFacts.streams`
+    stack: I32Column  # -1: none
     life: I32Column
     """The allocation it begins or ends; -1: none."""
     active: F64Column
-    """Bytes after the event."""
     reserved: F64Column
     device_free: F64Column
     """oom: bytes the device had free; else NaN."""

@@ -29,7 +29,6 @@ class FilePeak(Struct, frozen=True):
     moment: int | None = None
     peak_bytes: float | None = None
     reserved_bytes: float | None = None
-    """The highest."""
     out_of_memory: bool | None = None
     """None: without a history nobody can say."""
     categories: tuple[CategoryBytes, ...] = ()
@@ -42,8 +41,6 @@ class SnapshotFilesResponse(Struct, frozen=True):
     """Route `/snapshot_files` (run, rank): one row for each, by time."""
 
     run: RunSummary
-    files: tuple[FilePeak, ...]
-    """The newest 200."""
+    files: tuple[FilePeak, ...]  # The newest 200
     num_files: int
     still_reading: bool
-    """Ask again."""

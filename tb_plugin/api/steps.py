@@ -59,7 +59,6 @@ class StepRate(Columns, frozen=True, kw_only=True):
     key: Literal["steps", "samples", "tokens", "flops", "mfu"]
     """Per second each; mfu is a percentage of what the devices could do."""
     values: F64Column
-    """Of the rank."""
     summed: F64Column
     """Over all ranks, of mfu their mean; empty where that was not asked for or known."""
     median: float | None

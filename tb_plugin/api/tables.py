@@ -66,8 +66,7 @@ class TableColumn(Columns, frozen=True, kw_only=True):
     """As long as a bar can be."""
     sum: float | None = None
     """Of all rows, sent or not; for shares."""
-    share_of: str = ""
-    """`of the device's time`."""
+    share_of: str = ""  # `of the device's time`
     sorts: bool = True
 
 
@@ -77,7 +76,6 @@ class TableRows(Struct, frozen=True, kw_only=True):
     title: str = ""
     """What the rows are; above the table, in its label and in its files' names."""
     summary: str = ""
-    """Said beside the title."""
     empty: str = ""
     """Why there is no row."""
     columns: tuple[TableColumn, ...]

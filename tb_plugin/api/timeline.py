@@ -30,8 +30,7 @@ GROUPS: Final = get_args(SeriesGroup)
 class SeriesInfo(Struct, frozen=True):
     """A recorded column that can be drawn."""
 
-    key: str
-    """`table/column`, e.g. `step/allocated_peak_bytes`."""
+    key: str  # `table/column`, e.g. `step/allocated_peak_bytes`
     label: str
     """Names the table too where two tables have a column of that name."""
     unit: Unit
@@ -39,7 +38,6 @@ class SeriesInfo(Struct, frozen=True):
     headline: bool
     """Kept pre-aggregated: instant at any number of ranks."""
     num_ranks: int
-    """Ranks that recorded it."""
 
 
 class AbsentSeries(Struct, frozen=True):
@@ -101,8 +99,7 @@ class TimelineResponse(Struct, frozen=True):
     rows_per_point: int
     """1 where every row is drawn."""
     lines: tuple[RankLine, ...]
-    band: RankBand | None
-    """Present above 16 ranks."""
+    band: RankBand | None  # Present above 16 ranks
     capacity_bytes: float | None
     """The smallest device (or memory limit) among the ranks drawn."""
     capacity_kind: CapacityKind
@@ -125,7 +122,6 @@ class HeatmapResponse(Columns, frozen=True, kw_only=True):
     series: SeriesInfo | None = None
     x_low: float = 0.0
     x_high: float = 0.0
-    """Full extent in steps."""
     x0: float = 0.0
     steps_per_column: float = 1.0
     """Column c covers steps x0 + c * steps_per_column and the following."""

@@ -75,13 +75,11 @@ class TraceSource(Struct, frozen=True, kw_only=True):
     name: str
     """A file's name, or `spans`; may hold any text."""
     title: str
-    """With its rank."""
     rank: int | None
     cycle: int | None = None
     """The profiler's cycle it was traced in."""
     state: TraceState = "ready"
-    progress: float = 1.0
-    """0 to 1."""
+    progress: float = 1.0  # 0 to 1
     doing: str = ""
     problem: Problem | None = None
     """Why it failed; the others are shown."""
@@ -97,18 +95,15 @@ class TraceSource(Struct, frozen=True, kw_only=True):
     facts: tuple[str, ...] = ()
     """Its size and its clock in words."""
     has_file: bool = False
-    """Whether /trace_file has it."""
 
 
 class TraceTrack(Struct, frozen=True, kw_only=True):
     """A thread, a stream, the spans of a recorder, or a counter."""
 
-    source: int
-    """Index in `TraceResponse.sources`."""
+    source: int  # Index in `TraceResponse.sources`
     index: int
     """In its source: what `tracks` asks for."""
-    key: str
-    """`id:index`."""
+    key: str  # `id:index`
     name: str
     """May hold any text; likewise `process`."""
     process: str
@@ -120,7 +115,6 @@ class TraceTrack(Struct, frozen=True, kw_only=True):
     num_levels: int = 0
     num_instants: int = 0
     unit: Unit | None = None
-    """Of counters."""
     most: float | None = None
     """A counter's highest value anywhere."""
     least: float | None = None
@@ -130,8 +124,7 @@ class TraceSteps(Columns, frozen=True):
     """Training steps; columns of equal length, by start; of the first rank shown."""
 
     number: I32Column
-    start_ns: F64Column
-    """Since `TraceResponse.base_ns`."""
+    start_ns: F64Column  # Since `TraceResponse.base_ns`
     end_ns: F64Column
 
 
@@ -140,8 +133,7 @@ class TraceFocus(Struct, frozen=True):
 
     words: str
     """Which step of which rank that is, and why; empty: no step is marked."""
-    start_ns: float
-    """Since `TraceResponse.base_ns`, as `end_ns`."""
+    start_ns: float  # Since `TraceResponse.base_ns`, as `end_ns`
     end_ns: float
 
 
@@ -179,7 +171,6 @@ class TraceResponse(Struct, frozen=True):
     choices: tuple[TraceChoice, ...]
     """Every file and recording of spans there is, at most 2,000."""
     num_ranks: int
-    """Ranks that have any."""
     shown_ranks: tuple[int, ...]
     problems: tuple[Problem, ...]
     """Of files that no source could be made of."""
@@ -192,10 +183,8 @@ class TraceResponse(Struct, frozen=True):
 class TraceLane(Struct, frozen=True):
     """A level of a track in a tile."""
 
-    track: str
-    """`id:index`, as in `tracks`."""
-    level: int
-    """`INSTANTS_LEVEL`: of its instants."""
+    track: str  # `id:index`, as in `tracks`
+    level: int  # `INSTANTS_LEVEL`: of its instants
 
 
 class TraceLine(Columns, frozen=True):
@@ -238,10 +227,8 @@ class TraceSlicesResponse(Columns, frozen=True):
     """The slice; of a block its longest."""
     name: U16Column
     """Index in `names`: of the slice; of a block, of its longest; 65,535: of too many."""
-    family: U8Column
-    """Index in `families`."""
+    family: U8Column  # Index in `families`
     count: I32Column
-    """Slices of the piece."""
     busy: I32Column
     """Units: their durations summed up."""
     names: tuple[str, ...]
@@ -271,8 +258,7 @@ class TracePartner(Struct, frozen=True):
     """Whether an arrow leads to it."""
     source: str
     row: int
-    track: str
-    """`id:index`."""
+    track: str  # `id:index`
     level: int
     name: str
     start_ns: float
@@ -302,8 +288,7 @@ class TraceSliceResponse(Struct, frozen=True):
     stack: tuple[TracePartner, ...]
     """The slices it lies in, innermost first; at most 200. Their times are since those
     of the slice inside, or since the instant."""
-    partners: tuple[TracePartner, ...]
-    """At most 200."""
+    partners: tuple[TracePartner, ...]  # At most 200
 
 
 class TraceSearchResponse(Columns, frozen=True):
@@ -315,17 +300,13 @@ class TraceSearchResponse(Columns, frozen=True):
 
     t0: str
     num_hits: int
-    """All there are."""
     num_names: int
     """Different names among those in the columns."""
-    tracks: tuple[str, ...]
-    """`id:index`."""
-    track: U16Column
-    """Index in `tracks`."""
+    tracks: tuple[str, ...]  # `id:index`
+    track: U16Column  # Index in `tracks`
     level: I32Column
     row: I32Column
-    start_ns: F64Column
-    """Since `t0`."""
+    start_ns: F64Column  # Since `t0`
     duration_ns: F64Column
 
 
@@ -346,8 +327,7 @@ class TraceRangeResponse(Columns, frozen=True):
 class TraceTable(Struct, frozen=True):
     """What an analysis says of one trace."""
 
-    state: TraceState
-    """`opening`: ask again."""
+    state: TraceState  # `opening`: ask again
     sentences: tuple[str, ...]
     """Of each device: how idle it was, why, and what helps; what the path is made of."""
     table: TableRows

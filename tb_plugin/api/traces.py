@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from memboard.tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
 from memboard.tb_plugin.api.modules import ModuleCategory
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.tables import TableRows
 
 TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
@@ -18,8 +18,7 @@ TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
 class TraceFile(Struct, frozen=True):
     """One file, whoever wrote it."""
 
-    id: str
-    """What `/trace_file?source=` takes."""
+    id: str  # What `/trace_file?source=` takes
     name: str
     """May hold any text; likewise the next two."""
     path: str
@@ -42,8 +41,7 @@ class TracesResponse(Struct, frozen=True):
     """Route `/traces` (run): the files of traces of a run, by rank, worker and cycle."""
 
     run: RunSummary
-    files: tuple[TraceFile, ...]
-    """At most 10,000."""
+    files: tuple[TraceFile, ...]  # At most 10,000
     num_files: int
     problems: tuple[Problem, ...]
     """Of files that are not opened."""
@@ -54,11 +52,9 @@ class TracesResponse(Struct, frozen=True):
 class TraceReport(Struct, frozen=True):
     """One trace, as the recorder saw it."""
 
-    id: str
-    """What `/trace_report?report=` takes."""
+    id: str  # What `/trace_report?report=` takes
     rank: int
     title: str
-    """Rank, cycle and steps."""
     facts: tuple[str, ...]
     """How long it was recorded, with what, and which file that is."""
     problem: str
@@ -71,7 +67,7 @@ class TraceReportsResponse(Struct, frozen=True):
     run: RunSummary
     reports: tuple[TraceReport, ...]
     """At most 5,000, the newest."""
-    absent: tuple[Recorded, ...]
+    absent: tuple[SourceStatus, ...]
     """What the recorder says of torch's profiler where it could not record all of it."""
     still_reading: bool
     """The run is still being read: there may be more."""
@@ -89,7 +85,6 @@ class TraceReportMemory(Columns, frozen=True):
     devices: tuple[str, ...]
     x_low: float
     x_high: float
-    """Full extent."""
     x0: float
     x_per_column: float
     total_bytes: F64Column
@@ -105,7 +100,6 @@ class TraceReportResponse(Struct, frozen=True):
     summary: str
     """Tables as text, of equal letters' width; empty: operators were not summed up."""
     operators: TableRows
-    """Sums by operator."""
     memory: TraceReportMemory | None
     """None where it was not recorded."""
     missing: str

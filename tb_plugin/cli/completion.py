@@ -29,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script."""
     from memboard.tb_plugin.cli import VERBS, parser_of, verbs_of
 
     verbs = {

@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write them."""
     if not isinstance(options.logdir, str):
         raise Failure(
             "this is a path of this machine; only stores have an index",

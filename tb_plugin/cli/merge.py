@@ -83,7 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Merge what was named."""
     try:
         inputs, folder = _inputs(options)
     except StorageError as error:

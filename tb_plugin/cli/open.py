@@ -26,7 +26,7 @@ from memboard.tb_plugin.cli.opening import is_folder, open_files, path_or_url
 from memboard.tb_plugin.cli.options import add_capacity, port
 from memboard.tb_plugin.cli.text import complain
 from memboard.tb_plugin.formats.registry import UnknownFormatError, format_of
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     complain("open", bad)
     if not good:
         return 2
-    given = Given(
+    given = OpenedPaths(
         files=tuple(str(path) for path in good if not is_folder(path)),
         folders=tuple(str(path) for path in good if is_folder(path)),
         capacity_bytes=options.capacity,
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def first_place(given: Given, store: Callable[[], Store]) -> str:
+def first_place(given: OpenedPaths, store: Callable[[], Store]) -> str:
     """The hash of the URL that shows what was named first.
 
     Of snapshots Memory, Blocks, of the first one that is not plainly broken, of

@@ -131,7 +131,7 @@ def capacity_in_bytes(text: str) -> int:
 
 
 def rank_set(text: str) -> RankSet:
-    """Ranks as in `0-7,64`."""
+    # Ranks as in `0-7,64`
     try:
         return RankSet.parse(text)
     except ValueError:

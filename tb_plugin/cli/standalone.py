@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from memboard.tb_plugin.index.logdirs import Given
+    from memboard.tb_plugin.index.logdirs import OpenedPaths
 
 PREFIX: Final = f"/data/plugin/{PLUGIN_NAME}"
 PAGE: Final = f"{PREFIX}/app.html"
@@ -33,7 +33,9 @@ _WAKE_SECONDS: Final = 0.25
 class Standalone:
     """A server that runs while the block does, in threads of its own."""
 
-    def __init__(self, given: Given, host: str, port: int, hosts: str = "") -> None:
+    def __init__(
+        self, given: OpenedPaths, host: str, port: int, hosts: str = ""
+    ) -> None:
         """`port` 0 takes a free one; `hosts`: names of proxies that lead here.
 
         Raises:
@@ -138,5 +140,4 @@ def _plain(text: str, status: int) -> Response:
 class _Quiet(WSGIRequestHandler):
     """Says nothing of requests, as TensorBoard does."""
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nothing."""
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None: ...

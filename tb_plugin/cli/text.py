@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem
 
 _GAP: Final = 2
-"""Spaces before each column."""
 _MIN_WIDTH: Final = 16
 """Letters of a line in a cell that is wrapped."""
 

@@ -27,8 +27,6 @@ class NotFoundError(RequestError):
 
 
 class BadRequestError(RequestError):
-    """Invalid parameter."""
-
     status = 400
 
 

@@ -53,8 +53,7 @@ SourceId = Annotated[
 class Query(Struct, frozen=True, kw_only=True):
     """The parameters of a route; of two ends the lower comes first, however asked."""
 
-    run: str = ""
-    """`RunSummary.id`."""
+    run: str = ""  # `RunSummary.id`
     unit: SizeUnit = "auto"
     """In which the answer's sentences tell sizes; its numbers are bytes."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.wrappers import Request, Response
 
 from memboard.tb_plugin.contract.errors import HeldError, MethodError, RequestError
-from memboard.tb_plugin.contract.routes import Asked, declared, is_held
+from memboard.tb_plugin.contract.routes import RouteRequest, declared, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def respond(state: State, name: str, request: Request) -> Response:
     from memboard.tb_plugin.contract.wire import envelope
 
     query, answer = declared(name)
-    asked = Asked(state, name, parse(query, request.args), request)
+    asked = RouteRequest(state, name, parse(query, request.args), request)
     before = SHOWN_UNIT.set(asked.query.unit)
     try:
         made = answer(asked)

@@ -78,10 +78,12 @@ ROUTES: Final = {
 Q = TypeVar("Q", bound="Query")
 Q_co = TypeVar("Q_co", bound="Query", covariant=True)
 
-_DECLARED: Final[dict[str, tuple[type[Any], Callable[[Asked[Any]], object]]]] = {}
+_DECLARED: Final[
+    dict[str, tuple[type[Any], Callable[[RouteRequest[Any]], object]]]
+] = {}
 
 
-class Asked(Generic[Q_co]):
+class RouteRequest(Generic[Q_co]):
     """One request of a route, and what all requests share."""
 
     def __init__(self, state: State, name: str, query: Q_co, request: Request) -> None:
@@ -104,15 +106,17 @@ class Asked(Generic[Q_co]):
 
 def route(
     name: str, query: type[Q]
-) -> Callable[[Callable[[Asked[Q]], object]], Callable[[Asked[Q]], object]]:
+) -> Callable[
+    [Callable[[RouteRequest[Q]], object]], Callable[[RouteRequest[Q]], object]
+]:
     """Declare what answers `/<name>`.
 
-    It returns a response of `api` after `Asked.decided_by`, or a `Response` of its own.
+    It returns a response of `api` after `RouteRequest.decided_by`, or a `Response` of its own.
     """
 
     def declare(
-        answer: Callable[[Asked[Q]], object],
-    ) -> Callable[[Asked[Q]], object]:
+        answer: Callable[[RouteRequest[Q]], object],
+    ) -> Callable[[RouteRequest[Q]], object]:
         _DECLARED[name] = (query, answer)
         return answer
 
@@ -135,7 +139,7 @@ def query_of(name: str) -> type[Query]:
     return declared(name)[0]
 
 
-def declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
+def declared(name: str) -> tuple[type[Any], Callable[[RouteRequest[Any]], object]]:
     """What a route takes, and what answers it."""
     import_module(f"memboard.tb_plugin.pages.{ROUTES[name]}")
     return _DECLARED[name]

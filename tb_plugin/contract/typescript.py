@@ -48,7 +48,7 @@ class ContractError(Exception):
 
 
 def camel(name: str) -> str:
-    """`peak_bytes` -> `peakBytes`."""
+    # `peak_bytes` -> `peakBytes`
     head, *rest = name.split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
@@ -100,7 +100,7 @@ def _member(struct: type, name: str, hint: Any, aliases: dict[Any, str]) -> str:
 
 
 def types_file() -> str:
-    """The text of `types.gen.ts`."""
+    # The text of `types.gen.ts`
     names = [module.name for module in pkgutil.iter_modules(api.__path__)]
     modules = [import_module(f"{api.__name__}.{name}") for name in names]
     aliases: dict[Any, str] = {}
@@ -118,7 +118,8 @@ def types_file() -> str:
         if name.endswith("Response") and name != "ErrorResponse"
     ]
     parts = [
-        *(_BANNER, f"export const API_VERSION = {API_VERSION};"),
+        _BANNER,
+        f"export const API_VERSION = {API_VERSION};",
         *(f"export type {n} = {type_of(a, {})};" for a, n in aliases.items()),
         *(interface(struct, aliases) for struct in structs.values()),
         "/** What each data route answers. */",

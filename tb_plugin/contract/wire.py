@@ -90,22 +90,22 @@ def envelope(response: Any) -> bytes:
 
 
 def f64(values: npt.ArrayLike) -> F64Column:
-    """A float64 column."""
+    # A float64 column
     return np.ascontiguousarray(values, "<f8").ravel()
 
 
 def i32(values: npt.ArrayLike) -> I32Column:
-    """An int32 column."""
+    # An int32 column
     return np.ascontiguousarray(values, "<i4").ravel()
 
 
 def u16(values: npt.ArrayLike) -> U16Column:
-    """A uint16 column."""
+    # A uint16 column
     return np.ascontiguousarray(values, "<u2").ravel()
 
 
 def u8(values: npt.ArrayLike) -> U8Column:
-    """A uint8 column."""
+    # A uint8 column
     return np.ascontiguousarray(values, "u1").ravel()
 
 

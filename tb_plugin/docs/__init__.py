@@ -19,12 +19,21 @@ PAGES: Final = {
     "Answers": ("snapshots", "out-of-memory", "predict", "reports"),
     "From other tools": ("memprofiler", "composer", "torch-tb-profiler", "memory_viz"),
     "Many machines": (
-        *("clusters", "stores", "notebooks"),
-        *("torchrun", "slurm", "kubernetes", "ray"),
+        "clusters",
+        "stores",
+        "notebooks",
+        "torchrun",
+        "slurm",
+        "kubernetes",
+        "ray",
     ),
     "Look up": (
-        *("guarantees", "limits", "measured", "format"),
-        *("contributing", "changelog"),
+        "guarantees",
+        "limits",
+        "measured",
+        "format",
+        "contributing",
+        "changelog",
     ),
 }
 """The pages by group, beside the index, in the order of the index."""

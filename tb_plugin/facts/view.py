@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from memboard.tb_plugin.analysis.findings.conditions import Setup, recorded_setup
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.routes import Q_co
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def why_absent(
     reason: str = "",
     remedy: str = "",
     cost: str = "",
-) -> tuple[Recorded, ...]:
+) -> tuple[SourceStatus, ...]:
     """What ranks say of sources that they did not record; else the `reason`, if any.
 
     `sources`: with the parts of each; the first one is what is absent for that reason.
@@ -49,7 +49,7 @@ def why_absent(
     )
     if said or not reason:
         return said
-    return (Recorded(sources[0], "off", len(run.ranks), reason, remedy, cost),)
+    return (SourceStatus(sources[0], "off", len(run.ranks), reason, remedy, cost),)
 
 
 def setup_of(run: Run, rank: int | None = None) -> Setup:

@@ -27,7 +27,7 @@ from typing import (
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.formats.plain_files import (
-    NotOpened,
+    OpenRefusal,
     plain_file,
     target_outside,
     text_of_path,
@@ -42,7 +42,6 @@ Likelihood: TypeAlias = Literal["yes", "maybe", "no"]
 first bytes decide."""
 
 MAX_FILES: Final = 100_000
-"""Of one run."""
 MAX_PROBLEMS: Final = 50
 """Of one listing, and of all that belongs to no run."""
 _ID_DIGITS: Final = 16
@@ -62,7 +61,6 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Its base name."""
         return self.shown_path.rpartition("/")[2]
 
 
@@ -71,13 +69,10 @@ class FoundFile:
     """A file as it was last seen."""
 
     id: str
-    """Names it in requests."""
     path: str
-    """Absolute, free of links."""
     shown_path: str
     """Relative to the logdir, for people; may hold any text."""
     key: FileKey
-    """Which content it has."""
     rank: int | None = None
     """None where nothing says it: such a file stands for itself, not for a rank."""
     target: str = field(default="", kw_only=True)
@@ -90,12 +85,10 @@ class FoundFile:
 
     @property
     def name(self) -> str:
-        """The file's own name."""
         return self.shown_path.rpartition("/")[2]
 
     @property
     def num_bytes(self) -> int:
-        """Of the file."""
         return self.key.size
 
 
@@ -151,7 +144,6 @@ class Listing(ABC, Generic[File, Files]):
     """The files of one format in one run, as they were last listed."""
 
     plural: ClassVar[str]
-    """What they are called."""
     letter: ClassVar[str]
     """Before the digits of their ids."""
 
@@ -227,8 +219,7 @@ class Listing(ABC, Generic[File, Files]):
         return file
 
     @abstractmethod
-    def _in_order(self, files: Iterable[File]) -> Files:
-        """All of them."""
+    def _in_order(self, files: Iterable[File]) -> Files: ...
 
     @staticmethod
     @abstractmethod
@@ -244,7 +235,7 @@ class Listing(ABC, Generic[File, Files]):
             found = plain_file(path, self._root, self.is_of_kind)
         except OSError:
             return None  # it vanished since it was found
-        if isinstance(found, NotOpened):
+        if isinstance(found, OpenRefusal):
             problems.append(found.problem(shown, self.rank_of(candidate)))
             return None
         file, key = self._known.get(candidate), FileKey.of(found.status)

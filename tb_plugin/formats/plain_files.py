@@ -27,19 +27,16 @@ class PlainFile(NamedTuple):
     """A file that may be opened."""
 
     path: str
-    """Where it lies itself."""
     status: Status
 
 
-class NotOpened(NamedTuple):
+class OpenRefusal(NamedTuple):
     """A file that is not opened."""
 
     what: str
-    """What it is instead."""
     remedy: str
 
     def problem(self, shown_path: str, rank: int | None) -> Problem:
-        """For people."""
         what = f"This is {self.what}; it is not opened."
         return Problem("warning", shown_path, what, remedy=self.remedy, rank=rank)
 
@@ -56,7 +53,7 @@ def text_of_path(shown_path: str, target: str) -> str:
 
 def plain_file(
     path: str, root: str | None, is_of_kind: Callable[[str], bool]
-) -> PlainFile | NotOpened:
+) -> PlainFile | OpenRefusal:
     """The file that a listing found at a path.
 
     Args:
@@ -71,22 +68,22 @@ def plain_file(
     status = files.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         if root is None:
-            return NotOpened("a link", _PUT_HERE)
+            return OpenRefusal("a link", _PUT_HERE)
         path = files.realpath(path)
         try:
             status = files.lstat(path)
         except OSError:
-            return NotOpened(
+            return OpenRefusal(
                 f"a link that leads to nothing ({path})",
                 "Fix the link, or delete it: the file may have been moved.",
             )
         name = os.path.basename(path)  # noqa: PTH119  # a text
         if not (storage.is_inside(path, root) or is_of_kind(name)):
-            return NotOpened(
+            return OpenRefusal(
                 f"a link that leads out of the logdir, to {path}, whose name is of another"
                 " kind",
                 _PUT_HERE,
             )
     if not stat.S_ISREG(status.st_mode):
-        return NotOpened("not a regular file", _PUT_HERE)
+        return OpenRefusal("not a regular file", _PUT_HERE)
     return PlainFile(path, status)

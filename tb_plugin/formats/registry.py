@@ -69,7 +69,6 @@ class Format:
     title: str
     """Behind the name of a run whose directory has another one."""
     shown: str
-    """In a sentence."""
     files: str
     """What they are and who writes them, in a list of all that is read."""
     match: Names
@@ -191,7 +190,7 @@ class UnknownFormatError(Exception):
     """A file that nothing here opens."""
 
     def __init__(self, what: str, remedy: str) -> None:
-        """`what` is a sentence."""
+        # `what` is a sentence
         super().__init__(what)
         self.what = what
         self.remedy = remedy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.base import Unit
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.timeline import GROUPS, AbsentSeries, SeriesInfo
 from memboard.tb_plugin.formats.recording.series import (
     DEFAULT_COLUMNS,
@@ -146,16 +146,15 @@ class Catalogue:
         return SeriesKey(table, column, chosen)
 
     def phase(self, wanted: str | None) -> str:
-        """The phase to draw."""
         phases = self.phases
         if wanted in self._phases:
             return str(wanted)
         return phases[0] if phases else TRAIN_PHASE
 
-    def recorded(self, rank: int | None = None) -> tuple[Recorded, ...]:
+    def recorded(self, rank: int | None = None) -> tuple[SourceStatus, ...]:
         """Every source by status, as all ranks, or one, report it."""
         return tuple(
-            Recorded(
+            SourceStatus(
                 source=source,
                 status=status,  # type: ignore[arg-type]  # checked when read
                 num_ranks=sum(words.values()),
@@ -218,12 +217,12 @@ def said_instead(
     made_of: MadeOf,
     num_ranks: int,
     status: Literal["recorded", "absent", "off", "failed"] = "recorded",
-) -> tuple[Recorded, ...]:
+) -> tuple[SourceStatus, ...]:
     """What an imported run says of itself; nothing where it was recorded."""
     if made_of == "recording":
         return ()
     one = FORMATS[made_of]
-    return (Recorded(made_of, status, num_ranks, one.reason, one.remedy, ""),)
+    return (SourceStatus(made_of, status, num_ranks, one.reason, one.remedy, ""),)
 
 
 def absent_instead(made_of: MadeOf) -> tuple[AbsentSeries, ...]:

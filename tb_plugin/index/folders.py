@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.formats.registry import Kind
-    from memboard.tb_plugin.index.looks import Looks
+    from memboard.tb_plugin.index.looks import SniffedFiles
     from memboard.tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]
@@ -74,7 +74,7 @@ class Folder:
 
 
 def list_folder(
-    path: str, root: str, depth: int, status: Status, looks: Looks
+    path: str, root: str, depth: int, status: Status, looks: SniffedFiles
 ) -> Folder:
     """Look at the entries of a directory of the logdir `root`.
 
@@ -135,7 +135,7 @@ def _unread(damage: Mapping[str, str], path: str, root: str) -> Iterator[Problem
 class _Look:
     """What one directory holds, as far as its entries were looked at."""
 
-    def __init__(self, path: str, root: str, looks: Looks) -> None:
+    def __init__(self, path: str, root: str, looks: SniffedFiles) -> None:
         self.subfolders: list[str] = []
         self.found: dict[Kind, list[str]] = {}
         self.others: list[str] = []
@@ -168,7 +168,6 @@ class _Look:
         }
 
     def take(self, entry: Entry) -> None:
-        """Look at one entry."""
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and entry.is_symlink():
             is_folder = _is_folder(entry)

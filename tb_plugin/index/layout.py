@@ -34,12 +34,9 @@ _ID_DIGITS: Final = 16
 
 
 class RunName(NamedTuple):
-    """Of one run."""
-
     shown_folder: str
     """Its directory, relative to the logdir; `.` for the logdir itself."""
     name: str
-    """As TensorBoard names it."""
     id: str
 
 

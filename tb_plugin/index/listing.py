@@ -32,7 +32,6 @@ class FoundRun:
 
     id: str
     name: str
-    """As TensorBoard names it."""
     folder: str
     """Absolute path of the directory that holds the files."""
     shown_folder: str
@@ -69,7 +68,6 @@ class FoundRun:
 
     @property
     def files(self) -> Mapping[FileKey, tuple[Part, ...]]:
-        """The rank files."""
         own = self.listings.get("recording")
         found: Mapping[FileKey, tuple[Part, ...]] = {} if own is None else own.files
         return found

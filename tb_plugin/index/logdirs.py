@@ -36,7 +36,6 @@ class Logdir:
     None where nothing can be read there.
     """
     url: Url | None = None
-    """Of a store."""
 
 
 def logdirs_of(context: Any) -> tuple[Logdir, ...]:
@@ -50,7 +49,7 @@ def logdirs_of(context: Any) -> tuple[Logdir, ...]:
 
 
 def _parse_spec(spec: str) -> Iterator[Logdir]:
-    """TensorBoard's own syntax: `name:/path,/path,...`."""
+    # TensorBoard's own syntax: `name:/path,/path,...`
     for item in spec.split(","):
         if not item:
             continue
@@ -90,7 +89,7 @@ def remote_logdir(url: str, name: str = "") -> Logdir:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OpenedPaths:
     """What a person named to be opened: `memboard open FILE_OR_DIR...`.
 
     Exactly these are shown: the directories as logdirs, and the files as runs, one per

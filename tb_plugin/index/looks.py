@@ -41,7 +41,7 @@ _EMPTY_SECONDS: Final = 60.0
 """Before that somebody may be about to write into a file."""
 
 
-class _Seen(NamedTuple):
+class _SniffResult(NamedTuple):
     size_bytes: int
     mtime_ns: int
     inode: int
@@ -50,12 +50,12 @@ class _Seen(NamedTuple):
     """A pickle by its name that is none, or has no end."""
 
 
-class Looks:
+class SniffedFiles:
     """What was found in files whose names do not tell what they are."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _SniffResult] = {}
         self._num_left = MAX_LOOKS
         self._num_remote = 0
         self._deadline = 0.0
@@ -128,7 +128,7 @@ class Looks:
                 is_other = verdict in ("other", "stub")
                 is_bad = is_other and snapshot_names.is_pickle(entry.name)
                 is_bad = is_bad and is_damaged(entry.path)
-                seen = self._seen[entry.path] = _Seen(*key, verdict, is_bad)
+                seen = self._seen[entry.path] = _SniffResult(*key, verdict, is_bad)
             except StorageError:
                 return None
             self._num_remote += is_at_store

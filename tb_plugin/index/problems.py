@@ -301,7 +301,6 @@ class FileProblems:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All of them."""
         if self._problems is None:
             self._problems = tuple(
                 problem for _, problems in self._noted.values() for problem in problems

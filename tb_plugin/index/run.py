@@ -60,8 +60,7 @@ class AttemptFiles:
 
     index: int
     started_ns: int
-    files: dict[int, RankFile]
-    """By rank, ascending."""
+    files: dict[int, RankFile]  # By rank, ascending
     ended: Literal["closed", "exception", "lost", "running"]
     last_ns: int
     """When the newest row was written."""
@@ -235,7 +234,6 @@ class Run:
 
     @property
     def made_of(self) -> MadeOf:
-        """What its files are."""
         return self.found.made_of
 
     @property
@@ -248,7 +246,6 @@ class Run:
 
     @property
     def notes(self) -> RunNotes:
-        """What happened besides numbers."""
         if self._stale_notes:
             self._notes.update(self.files)
             self._stale_notes = False

@@ -36,8 +36,6 @@ SMALL_RUN_FILES: Final = 64
 
 
 class Store:
-    """Runs by id."""
-
     def __init__(
         self,
         logdirs: tuple[Logdir, ...],

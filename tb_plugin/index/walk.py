@@ -31,7 +31,7 @@ from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
 from memboard.tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
 from memboard.tb_plugin.index.layout import OtherRuns, relative, run_name
 from memboard.tb_plugin.index.listing import FoundRun
-from memboard.tb_plugin.index.looks import Looks
+from memboard.tb_plugin.index.looks import SniffedFiles
 from memboard.tb_plugin.index.problems import problems_at
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Index:
         """Raised when runs, foreign files or problems of no run change."""
         self._clock = clock
         self._handed = handed
-        self._looks = Looks(clock)
+        self._looks = SniffedFiles(clock)
         self._folders: dict[str, Folder] = {}
         self._walk: Iterator[None] | None = None
         self._next_walk = 0.0

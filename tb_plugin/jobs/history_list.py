@@ -56,7 +56,6 @@ class FoundHistory:
 
     @property
     def rank(self) -> int | None:
-        """Whose it is."""
         return self.reference.rank
 
     @property

@@ -36,7 +36,7 @@ RETRY_S: Final = 30.0
 State: TypeAlias = Literal["opening", "ready", "failed"]
 
 
-class Shown(Protocol):
+class Openable(Protocol):
     """Something that can be opened."""
 
     @property
@@ -44,11 +44,10 @@ class Shown(Protocol):
         """Where it lies, for a person."""
 
     @property
-    def rank(self) -> int | None:
-        """Whose it is."""
+    def rank(self) -> int | None: ...
 
 
-Found = TypeVar("Found", bound=Shown)
+Found = TypeVar("Found", bound=Openable)
 Result = TypeVar("Result")
 Made = TypeVar("Made")
 Note: TypeAlias = "Callable[[Sequence[Problem]], object]"
@@ -83,7 +82,6 @@ class Job(Generic[Found, Result]):
 
     @property
     def state(self) -> State:
-        """How far it is."""
         if not self._ended.is_set():
             return "opening"
         return "failed" if self.result is None else "ready"
@@ -102,7 +100,6 @@ class Job(Generic[Found, Result]):
         self.progress, self.doing = max(self.progress, min(progress, 1.0)), doing
 
     def end(self, result: Result | None, problem: Problem | None = None) -> None:
-        """It is over."""
         self.result, self.problem = result, problem
         self.progress, self.doing = 1.0, ""
         self.ended_at = time.monotonic()
@@ -298,7 +295,7 @@ class Jobs(Generic[Found, Result]):
         work: Callable[[Job[Found, Result]], Result],
         after: Callable[[Result], None] | None,
     ) -> None:
-        """Thread: one job."""
+        # Thread: one job
         result: Result | None = None
         problem: Problem | None = None
         try:
@@ -334,7 +331,7 @@ class Jobs(Generic[Found, Result]):
         return ()
 
 
-def problem_of(found: Shown, error: Exception) -> Problem:
+def problem_of(found: Openable, error: Exception) -> Problem:
     """Why something could not be opened, for a person."""
     where = ""
     if isinstance(error, ImportFailedError | RequestError):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.allocator.groups import Groups
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from memboard.tb_plugin.analysis.allocator.replay import Replayed
+    from memboard.tb_plugin.analysis.allocator.replay import DeviceReplay
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.categories.attribution import Attribution
     from memboard.tb_plugin.analysis.categories.forward_modules import ForwardModules
@@ -65,7 +65,7 @@ class OpenDevice:
     """One device of a history."""
 
     def __init__(
-        self, history: OpenHistory, device: DeviceSnapshot, known: Replayed | None
+        self, history: OpenHistory, device: DeviceSnapshot, known: DeviceReplay | None
     ) -> None:
         self.number = device.device
         # A circle would outlive it; whoever uses a device holds its history.
@@ -142,7 +142,6 @@ class OpenDevice:
 
     @lazy
     def spans(self) -> Spans:
-        """The annotated ranges."""
         return spans_of(self.history.snapshot, self.replay.device)
 
     @lazy
@@ -161,7 +160,6 @@ class OpenDevice:
 
     @lazy
     def attribution(self) -> Attribution:
-        """What each allocation is."""
         known = self.replay.known
         if known is not None and known.attribution is not None:
             return known.attribution
@@ -175,7 +173,6 @@ class OpenDevice:
 
     @lazy
     def categories(self) -> Groups:
-        """Allocations by category."""
         return groups.by_category(self.attribution.category)
 
     def groups(self, colour: AllocationColour) -> Groups:
@@ -251,7 +248,7 @@ class OpenHistory:
         *,
         key: tuple[object, ...],
         capacity: Capacity | None = None,
-        known: Mapping[int, Replayed] | None = None,
+        known: Mapping[int, DeviceReplay] | None = None,
         cached_as: FileKey | None = None,
     ) -> None:
         """`key`: which content it is; `known`: by device, what replaying it came to.

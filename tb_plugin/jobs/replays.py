@@ -22,8 +22,8 @@ import numpy as np
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
-from memboard.tb_plugin.analysis.allocator.replay import VERSION, Replayed
-from memboard.tb_plugin.analysis.allocator.segment_spans import Reserved
+from memboard.tb_plugin.analysis.allocator.replay import VERSION, DeviceReplay
+from memboard.tb_plugin.analysis.allocator.segment_spans import ReservedLevels
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
 from memboard.tb_plugin.analysis.snapshots.marks import KINDS, Marks
@@ -110,7 +110,7 @@ def key_of_content(tables: Mapping[str, CaptureTable]) -> FileKey:
 
 def read_replays(
     cache: ColumnCache, key: FileKey, snapshot: Snapshot
-) -> dict[int, Replayed]:
+) -> dict[int, DeviceReplay]:
     """By device, as they were cached; nothing where they are not there, or not right."""
     tables = cache.get(key, CACHED_AS)
     if tables is None:
@@ -183,18 +183,18 @@ def _replayed(
     about: _Device,
     snapshot: Snapshot,
     device: DeviceSnapshot,
-) -> Replayed:
+) -> DeviceReplay:
     number, num_events = device.device, len(device.events)
     lives = _lives(tables[f"lives {number}"], about, len(snapshot.stacks), num_events)
     after = {
         name: _column(tables[f"levels {number}"], name, num_events) for name in _LEVELS
     }
     levels = {name: Levels(about.first[name], after[name]) for name in _LEVELS}
-    return Replayed(
+    return DeviceReplay(
         lives=lives,
         active=levels["active"],
         allocated=levels["allocated"],
-        reserved=Reserved(levels["reserved"], about.num_below_zero),
+        reserved=ReservedLevels(levels["reserved"], about.num_below_zero),
         marks=_marks(
             tables[f"marks {number}"], tables[f"labels {number}"]["text"], num_events
         ),

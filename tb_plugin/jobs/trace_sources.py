@@ -45,7 +45,6 @@ MAX_SPANS: Final = 2_000_000
 
 _SPANS_PER_CAPTURE: Final = 4_096
 _MAX_PROBLEMS: Final = 20
-"""Of one trace."""
 _TRACE_REMEDY: Final = (
     "Figures lack what is named here: copy the file again where it was written whole, or"
     " profile again."
@@ -63,13 +62,11 @@ class FoundSource:
     cycle: int | None
     num_bytes: int
     key: tuple[object, ...]
-    """Which content it has."""
     load: Callable[[TraceJob], Callable[[], Trace]]
     """Waits until another process has read it; then its trace can be made here."""
     path: str | None = None
     """Of the file, where it is one by itself."""
     path_text: str = ""
-    """For people."""
     time_ns: int = 0
     """About when it was recorded; 0: not known."""
     is_recorded: bool = False

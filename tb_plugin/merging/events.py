@@ -118,7 +118,6 @@ def plain(value: Any) -> Any:
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON."""
     return _ENCODER.encode(value)
 
 

@@ -206,7 +206,6 @@ def _add_found(
 
 
 def _with_times(paths: Iterable[str]) -> Iterator[str]:
-    """Files that are traces."""
     for path in paths:
         try:
             head = read_head(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.formats.file_size import size_of
-from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs
 from memboard.tb_plugin.formats.traces.files.names import parse_names
 from memboard.tb_plugin.formats.traces.times import NO_TIME
@@ -92,7 +92,7 @@ def read_head(path: AnyPath) -> TraceHead:
     """
     named = PurePath(path)
     with opened(os.fspath(path)) as file:
-        chunks = WholeEvents(Inflated(file))
+        chunks = WholeEvents(InflatedFile(file))
         first = next(iter(chunks), None)
         top, said = _object(chunks.around.head), _metadata(first)
         if not chunks.around.is_list and first is None and not top:
@@ -173,7 +173,7 @@ def _tail(file: IO[bytes]) -> bytes:
     """The last bytes of the content; of a deflated file that means to read it all."""
     size = size_of(file)
     file.seek(0)
-    stream = Inflated(file)
+    stream = InflatedFile(file)
     if not stream.is_deflated:
         file.seek(max(0, size - _TAIL_BYTES))
         return file.read(_TAIL_BYTES)

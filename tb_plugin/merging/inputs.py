@@ -22,8 +22,6 @@ EVER: Final[Window] = (-math.inf, math.inf)
 
 
 class Ranks(Protocol):
-    """Some ranks."""
-
     def __contains__(self, rank: int, /) -> bool:
         """Whether a rank is one of them."""
 
@@ -78,8 +76,6 @@ class RankInput:
 
 @dataclass(slots=True, kw_only=True)
 class Inputs:
-    """All that is merged."""
-
     ranks: list[RankInput]
     """In the order of the merged trace."""
     reference: str

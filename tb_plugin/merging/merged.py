@@ -19,7 +19,7 @@ from memboard.tb_plugin.merging.events import encoded, joined
 from memboard.tb_plugin.merging.heads import MERGED_KEY, opened
 from memboard.tb_plugin.merging.moving import MovedTrace, Shift
 from memboard.tb_plugin.merging.places import Numbers, Places
-from memboard.tb_plugin.merging.recorded import SPANS, Recorded, entries_of
+from memboard.tb_plugin.merging.recorded import SPANS, RankEvents, entries_of
 from memboard.tb_plugin.rank_set import RankSet
 from memboard.tb_plugin.worker.errors import ImportFailedError
 
@@ -88,8 +88,6 @@ def _marks(inputs: Inputs) -> set[str]:
 
 
 class _Rank:
-    """One rank's share."""
-
     def __init__(
         self,
         one: RankInput,
@@ -134,7 +132,7 @@ class _Rank:
     def _recorded(self, file: RankFile) -> Iterator[bytes]:
         shift = Shift(self._one.clock.line, self._zero_ns)
         one = self._one
-        recorded = Recorded(file, shift, self._places, one.window, one.traced_steps)
+        recorded = RankEvents(file, shift, self._places, one.window, one.traced_steps)
         self._merged.append(file.shown_path)
         try:
             entries = [e for e, _ in entries_of(file, SPANS, self._one.cycle)]

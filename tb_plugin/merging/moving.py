@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Raw
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.times import NO_TIME
 from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
 from memboard.tb_plugin.merging.events import (
@@ -110,7 +110,7 @@ class MovedTrace:
         self, file: IO[bytes], shift: Shift, places: Places, number: int
     ) -> None:
         """`number` is the file's: no other file may have it, or ids collide."""
-        self._stream = Inflated(file)
+        self._stream = InflatedFile(file)
         self._chunks = WholeEvents(self._stream)
         self._shift = shift
         self._places = places

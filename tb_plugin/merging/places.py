@@ -32,7 +32,7 @@ class Numbers:
 
 
 @dataclass(slots=True)
-class _Said:
+class _TrackMetadata:
     """What a source says of a process or thread, with events or without."""
 
     name: str = ""
@@ -41,8 +41,6 @@ class _Said:
 
 
 class Places:
-    """Of one rank."""
-
     def __init__(self, label: str, order: int, numbers: Numbers) -> None:
         """`label` begins every process's name; `order` is the rank's place."""
         self.label = label
@@ -52,7 +50,7 @@ class Places:
         self._numbers = numbers
         self._processes: dict[str, int] = {}
         self._threads: dict[tuple[str, str], int] = {}
-        self._said: dict[tuple[str, ...], _Said] = {}
+        self._said: dict[tuple[str, ...], _TrackMetadata] = {}
 
     def of(self, pid: Any, tid: Any) -> tuple[int, int]:
         """The numbers of a process and thread as a source writes them."""
@@ -84,7 +82,7 @@ class Places:
 
     def names(self) -> Iterator[AnyEvent]:
         """Names and order of all places that events lie in."""
-        nothing = _Said()
+        nothing = _TrackMetadata()
         processes = [
             (self._said.get((key,), nothing), key, pid)
             for key, pid in self._processes.items()
@@ -118,10 +116,12 @@ class Places:
             known[key] = next(getattr(self._numbers, kind))
         return key, known[key]
 
-    def _tell(self, key: tuple[str, ...], name: str, sort: int | None) -> _Said:
+    def _tell(
+        self, key: tuple[str, ...], name: str, sort: int | None
+    ) -> _TrackMetadata:
         if key not in self._said and len(self._said) >= 2 * MAX_THREADS:
-            return _Said()
-        said = self._said.setdefault(key, _Said())
+            return _TrackMetadata()
+        said = self._said.setdefault(key, _TrackMetadata())
         said.name = name or said.name
         said.sort = said.sort if sort is None else sort
         return said

@@ -54,7 +54,7 @@ _STEP_SPAN: Final = "step", "step"
 _MARKS_THREAD: Final = "marks"
 
 
-class Recorded:
+class RankEvents:
     """One rank's file; each method's events come in pieces of some thousands.
 
     What cannot be read raises FormatError or OSError, in the middle if need be.
@@ -91,7 +91,6 @@ class Recorded:
             yield self._of_capture(capture_of(self._file, entry))
 
     def marks(self) -> Iterator[list[AnyEvent]]:
-        """Marks, phases and epochs."""
         low, high = self._window
         notes = [
             note

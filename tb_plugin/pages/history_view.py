@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def of_history(
         view: Callable[[OpenHistory, H], object],
     ) -> Callable[[OpenHistory, H], object]:
         @route(name, query)
-        def answer(asked: Asked[H]) -> object:
+        def answer(asked: RouteRequest[H]) -> object:
             found = open_history(asked.state, asked.query)
             asked.decided_by(found.key)
             return view(found, asked.query)

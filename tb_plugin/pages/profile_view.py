@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
 
     def declare(view: View[S]) -> View[S]:
         @route(name, query)
-        def answer(asked: Asked[S]) -> object:
+        def answer(asked: RouteRequest[S]) -> object:
             found = shown(asked.state, asked.query)
             asked.decided_by(*found.stamp)
             profile = profile_of(asked.state, found)

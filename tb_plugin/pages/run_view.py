@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.routes import Asked, Q, route
+from memboard.tb_plugin.contract.routes import Q, RouteRequest, route
 from memboard.tb_plugin.facts.series.selection import RanksQuery, prefetcher
 from memboard.tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
 
@@ -70,7 +70,7 @@ def of_run(
 
     def declare(view: V) -> V:
         @route(name, query)
-        def answer(asked: Asked[Q]) -> object:
+        def answer(asked: RouteRequest[Q]) -> object:
             state, query = asked.state, asked.query
             prefetch = _prefetch(state, prefetches, query)
             with state.reading(query.run, REQUEST_SECONDS, prefetch) as reading:

@@ -39,7 +39,6 @@ _HOST: Final = re.compile(r"(\[[0-9a-f:.%]+\]|[^\[\]:@/,\s]+?)\.?(:\d{1,5})?", r
 _MAX_SHOWN: Final = 120
 
 WORD: Final = "token"
-"""Its name in URLs."""
 
 # A redirect would not do: after a link on another site's page browsers hold a strict
 # cookie back until a page of ours is what leads on. The hash is the page's own state.

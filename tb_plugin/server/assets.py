@@ -67,7 +67,6 @@ PERFETTO_POLICY: Final = (
 )
 MAX_FILES: Final = 20_000
 MAX_SCRIPTS: Final = 20
-"""Inside one page."""
 
 _INLINE: Final = re.compile(
     rb"<script\b(?![^>]*\bsrc\s*=)[^>]*>(.*?)</script\s*>", re.IGNORECASE | re.DOTALL

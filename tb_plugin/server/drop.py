@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.registry import Kind
 
 
-class Dropped(NamedTuple):
+class DroppedFile(NamedTuple):
     """A file that was received."""
 
     kind: Kind
@@ -44,9 +44,7 @@ class Dropped(NamedTuple):
 
 
 MAX_BYTES: Final = 4 << 30
-"""Of one file."""
 MAX_FILES: Final = 200
-"""Until TensorBoard ends."""
 HEADER: Final = "X-MemBoard-Drop"
 RUN_NAME: Final = "dropped files"
 
@@ -65,7 +63,7 @@ class Drops:
         self.run: FoundRun | None = None
         """The run they make; None before the first."""
         self._folder = TemporaryFolder("memboard-dropped-")
-        self._files: list[Dropped] = []
+        self._files: list[DroppedFile] = []
         self._lock = threading.Lock()
         self._num_coming = 0
 
@@ -74,7 +72,7 @@ class Drops:
         """The largest file that is taken; 0 where none is."""
         return MAX_BYTES if self.allowed else 0
 
-    def receive(self, request: Request) -> Dropped:
+    def receive(self, request: Request) -> DroppedFile:
         """Write the body of a request to a file of our own.
 
         Raises:
@@ -127,7 +125,7 @@ class Drops:
             with self._lock:
                 self._num_coming -= 1
 
-    def add(self, dropped: Dropped) -> FoundRun:
+    def add(self, dropped: DroppedFile) -> FoundRun:
         """Take a received file into the run; whoever calls it holds the store's lock."""
         folder = str(self._folder.path())
         run = self.run
@@ -145,7 +143,7 @@ class Drops:
         """The run, once there is one."""
         return () if self.run is None else (self.run,)
 
-    def response(self, dropped: Dropped, run: FoundRun) -> DropResponse:
+    def response(self, dropped: DroppedFile, run: FoundRun) -> DropResponse:
         """What the page is told."""
         file, is_trace = dropped.file, dropped.kind == "traces"
         return DropResponse(
@@ -156,7 +154,7 @@ class Drops:
             rank=FORMATS[dropped.kind].listing.rank_of(file),
         )
 
-    def _received(self, request: Request, length: int) -> Dropped:
+    def _received(self, request: Request, length: int) -> DroppedFile:
         name = shown_name(request.args.get("name", ""))
         try:
             folder = self._folder.path()
@@ -177,7 +175,7 @@ class Drops:
                 HTTPStatus.INSUFFICIENT_STORAGE,
             ) from error
         identity = file_id(FORMATS[kind].listing.letter, path.name)
-        return Dropped(kind, Candidate(str(path), name, id=identity))
+        return DroppedFile(kind, Candidate(str(path), name, id=identity))
 
 
 def _removed(path: Path) -> None:

@@ -56,7 +56,7 @@ class Content(NamedTuple):
         return cls(path, status.st_size, status.st_mtime_ns)
 
 
-class Refused(NamedTuple):
+class StoreRefusal(NamedTuple):
     """What a store would not give."""
 
     path: str
@@ -85,7 +85,7 @@ class Blocks:
         self._lock = threading.Lock()
         self._kept = Cache(MAX_BYTES)
         self._coming: dict[tuple[Content, int, int], Future[bytes]] = {}
-        self._refused: dict[Content | None, Refused] = {}
+        self._refused: dict[Content | None, StoreRefusal] = {}
         """By file; None: the whole store is away."""
         self._num_fetched = 0
 
@@ -156,7 +156,7 @@ class Blocks:
         """Whether something was asked for that is not there yet."""
         return bool(self._coming)
 
-    def refusals(self) -> list[Refused]:
+    def refusals(self) -> list[StoreRefusal]:
         """What could not be read a moment ago; the store first, where that is away."""
         since = (
             self._clock() - _LAST_PAUSE_S
@@ -237,7 +237,7 @@ class Blocks:
             while len(self._refused) >= _MAX_REFUSED:
                 del self._refused[next(iter(self._refused))]
             until = self._clock() + pause
-            self._refused[key] = Refused(content.path, error, until, pause)
+            self._refused[key] = StoreRefusal(content.path, error, until, pause)
 
 
 def _blocks_of(content: Content, start: int, end: int) -> tuple[int, int]:

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 
 class StorageError(OSError):
-    """A store gives nothing."""
-
     def __init__(self, what: str, remedy: str, code: int = errno.EIO) -> None:
-        """`what` is a sentence."""
+        # `what` is a sentence
         super().__init__(code, what.rstrip("."))
         self.remedy = remedy
 

@@ -17,8 +17,13 @@ _MAX_NAME: Final = 1024
 _SECOND_NS: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TIMES: Final = (
-    *("LastModified", "last_modified", "mtime", "modified", "updated"),
-    *("created", "creation_time"),
+    "LastModified",
+    "last_modified",
+    "mtime",
+    "modified",
+    "updated",
+    "created",
+    "creation_time",
 )
 
 
@@ -41,11 +46,9 @@ class RemoteEntry(NamedTuple):
         return stat.S_ISREG(self.status.st_mode)
 
     def is_symlink(self) -> bool:
-        """It is none."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> FixedStatus:
-        """Its status."""
         del follow_symlinks
         return self.status
 

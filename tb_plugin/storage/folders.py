@@ -27,7 +27,6 @@ MAX_ENTRIES: Final = 1_000_000
 
 _FIRST_PAUSE_S: Final = 2.0
 _ROOT_PAUSE_S: Final = 10.0
-"""New runs appear there."""
 _LAST_PAUSE_S: Final = 60.0
 _PAUSE_PER_FOLDER_S: Final = 0.25
 """However many folders there are, about four are listed in a second."""
@@ -36,7 +35,7 @@ _PAUSE_RATIO: Final = 10
 
 
 @dataclass(slots=True)
-class Known:
+class FolderListing:
     """What is known of one folder."""
 
     path: str
@@ -82,16 +81,16 @@ class Folders:
         self._start = start
         self._clock = clock
         self._changed = threading.Condition()
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, FolderListing] = {}
         self._num_entries = 0
 
-    def look(self, path: str) -> Known:
+    def look(self, path: str) -> FolderListing:
         """What is known of a folder now; it is listed again where that is due."""
         now = self._clock()
         with self._changed:
             known = self._known.get(path)
             if known is None:
-                known = Known(path)
+                known = FolderListing(path)
                 if len(self._known) >= MAX_FOLDERS:
                     known.is_gone = True
                     return known
@@ -102,7 +101,7 @@ class Folders:
         self._start(lambda: self._list(known))
         return known
 
-    def wait(self, path: str, seconds: float) -> Known:
+    def wait(self, path: str, seconds: float) -> FolderListing:
         """Like `look`, once it was listed or refused; or what is known after a while."""
         known = self.look(path)
         with self._changed:
@@ -115,7 +114,7 @@ class Folders:
             if path in self._known:
                 self._known[path].due_at = 0.0
 
-    def every(self) -> list[Known]:
+    def every(self) -> list[FolderListing]:
         """All folders that were asked for."""
         with self._changed:
             return list(self._known.values())
@@ -126,7 +125,7 @@ class Folders:
         at = [one for one in since if one is not None]
         return len(at), min(at, default=None)
 
-    def refusals(self) -> list[Known]:
+    def refusals(self) -> list[FolderListing]:
         """Folders that could not be listed when that was last tried, by path.
 
         What nobody asks for any more is not among them.
@@ -136,7 +135,7 @@ class Folders:
         wanted = [known for known in refused if since < known.due_at]
         return sorted(wanted, key=lambda known: known.path)
 
-    def _list(self, known: Known) -> None:
+    def _list(self, known: FolderListing) -> None:
         """On a thread: list one folder."""
         began = self._clock()
         found, refusal = None, None
@@ -160,7 +159,9 @@ class Folders:
             known.asked_at = None
             self._changed.notify_all()
 
-    def _take(self, known: Known, found: Sequence[Mapping[str, Any]] | None) -> bool:
+    def _take(
+        self, known: FolderListing, found: Sequence[Mapping[str, Any]] | None
+    ) -> bool:
         """Keep a listing; whether it says anything new."""
         entries: dict[str, RemoteEntry] = {}
         room = MAX_ENTRIES - self._num_entries + len(known.entries)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class Indexed:
+class FolderIndexes:
     """The indexes of one store's folders. Safe for threads."""
 
     def __init__(

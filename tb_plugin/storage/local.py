@@ -20,8 +20,6 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 class LocalFile(io.FileIO):
-    """A plain file."""
-
     def __init__(self, path: str, more_flags: int = 0) -> None:
         super().__init__(
             path, opener=lambda name, _: os.open(name, _AT_ONCE | more_flags)
@@ -31,7 +29,6 @@ class LocalFile(io.FileIO):
             raise OSError(f"{path} is not a regular file")
 
     def status(self) -> os.stat_result:
-        """As of now."""
         return os.fstat(self.fileno())
 
     def pread(self, length: int, offset: int) -> bytes:
@@ -48,7 +45,6 @@ class Local:
     ranges = staticmethod(LocalFile)
 
     def scandir(self, path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-        """What a folder holds."""
         return os.scandir(path)
 
     def realpath(self, path: str) -> str:
@@ -78,8 +74,7 @@ class Local:
         flags = _AT_ONCE if follow else _AT_ONCE | _NO_LINK
         return os.fdopen(os.open(path, flags), "rb", buffering=0)
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        """Nothing: they are there."""
+    def ahead(self, paths: Iterable[str]) -> None: ...
 
     def is_another(self, file: IO[Any], status: Status) -> bool:
         """Whether a file that `descriptor` gave was written to since it had a status."""

@@ -82,7 +82,6 @@ def refusal_of(error: BaseException, url: Url) -> StorageError:
 
 
 def away(shown: str) -> StorageError:
-    """Nobody answers."""
     return StorageError(
         f"The store cannot be reached ({shown})",
         "Check the network and the endpoint. It is tried again; what is known is shown.",

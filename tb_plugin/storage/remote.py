@@ -23,7 +23,7 @@ from memboard.tb_plugin.storage.contract import FixedStatus, PendingError, Stora
 from memboard.tb_plugin.storage.copies import changed, nameless_copy
 from memboard.tb_plugin.storage.entries import tag_of
 from memboard.tb_plugin.storage.folders import Folders
-from memboard.tb_plugin.storage.indexed import Indexed
+from memboard.tb_plugin.storage.indexed import FolderIndexes
 from memboard.tb_plugin.storage.refusals import away
 from memboard.tb_plugin.storage.workers import Workers
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.storage.contract import Status
     from memboard.tb_plugin.storage.entries import RemoteEntry
-    from memboard.tb_plugin.storage.folders import Known
+    from memboard.tb_plugin.storage.folders import FolderListing
     from memboard.tb_plugin.storage.urls import Url
 
 _NUM_LISTERS: Final = 4
@@ -58,7 +58,6 @@ class RemoteFile(io.RawIOBase):
         self._at = 0
 
     def status(self) -> Status:
-        """As it was listed."""
         return self._status
 
     def pread(self, length: int, offset: int) -> bytes:
@@ -66,11 +65,9 @@ class RemoteFile(io.RawIOBase):
         return self._read(self._content, offset, length)
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -103,7 +100,7 @@ class Remote:
         self._connection = Connection(url)
         self._folders = Folders(url.root, self._connection.ls, self._listers.do)
         self._blocks = Blocks(self._fetched)
-        self._indexed = Indexed(self._listed, self._fetched)
+        self._indexed = FolderIndexes(self._listed, self._fetched)
         self._has_settled = False
 
     # The same as `Local` does.
@@ -288,7 +285,7 @@ class Remote:
     def _num_listed(self) -> int:
         return sum(known.is_listed for known in self._folders.every())
 
-    def _known(self, path: str) -> Known:
+    def _known(self, path: str) -> FolderListing:
         if not self.is_patient:
             return self._folders.look(path)
         known = self._folders.wait(path, PATIENCE_SECONDS)
@@ -296,7 +293,7 @@ class Remote:
             raise away(f"no answer within {PATIENCE_SECONDS:.0f} s")
         return known
 
-    def _there(self, path: str) -> Known:
+    def _there(self, path: str) -> FolderListing:
         """A folder that was listed."""
         known = self._known(path)
         if known.is_gone:

@@ -34,11 +34,9 @@ class Piece(NamedTuple):
     """Some bytes of a file, and where the index holds them."""
 
     start: int
-    """In the file."""
     length: int
     crc32c: int
     offset: int
-    """In the index."""
 
     def is_intact(self, data: bytes) -> bool:
         """Whether these are the bytes that were put there."""

@@ -28,7 +28,6 @@ class Url:
     root: str
     """What is shown, and what paths begin with: no secrets, no slash at its end."""
     scheme: str
-    """As fsspec knows it."""
     whole: str = field(repr=False)
     """For fsspec; may hold secrets."""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -75,7 +74,7 @@ def parse_url(text: str) -> Url:
 
 
 def _azure(account: str, path: str, query: str, host: str) -> Url:
-    """`https://<account>.blob.core.windows.net/<container>/...`."""
+    # `https://<account>.blob.core.windows.net/<container>/...`
     inside = unquote(path).strip("/")
     options: dict[str, Any] = {"account_name": account}
     if "sig=" in query:

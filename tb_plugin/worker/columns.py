@@ -71,8 +71,7 @@ class ChunkedColumn(Protocol):
         """The smallest and the largest; not asked of an empty one or of floats."""
 
     @property
-    def is_float(self) -> bool:
-        """Whether it holds floats."""
+    def is_float(self) -> bool: ...
 
     def chunks(self) -> Iterator[Numbers]:
         """Its numbers, some at a time."""
@@ -103,7 +102,6 @@ class ColumnTables(dict[str, Table]):
         self.meta = meta
         """Plain JSON data that was written with them."""
         self.num_bytes = num_bytes
-        """Of the file."""
 
 
 def write_columns(

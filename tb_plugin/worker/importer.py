@@ -63,7 +63,6 @@ class Importer:
         self._reading: WeakValueDictionary[tuple[FileKey, str], threading.Lock]
         self._reading = WeakValueDictionary()
         self._workers: set[WorkerProcess] = set()
-        """Those that read."""
         self._idle: list[WorkerProcess] = []
         """Those that have read, and may be handed another small file."""
         self._is_closed = False

@@ -108,8 +108,6 @@ KINDS: Final = (SNAPSHOT, TRACE)
 
 
 class Limits(NamedTuple):
-    """Of one worker process."""
-
     memory_bytes: int
     """Address space beyond what the interpreter and its modules take."""
     cpu_s: int

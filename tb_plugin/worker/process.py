@@ -32,7 +32,7 @@ from memboard.tb_plugin.worker.errors import (
     error_of,
 )
 from memboard.tb_plugin.worker.limits import cpu_seconds_of
-from memboard.tb_plugin.worker.reading import MAX_MESSAGE, Forked, Message, Task
+from memboard.tb_plugin.worker.reading import MAX_MESSAGE, Message, ReaderProcess, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,8 +91,7 @@ class WorkerProcess:
         self._order = order
         self._lock = threading.Lock()
         self._code: int | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        """None: it was forked."""
+        self._process: subprocess.Popen[bytes] | None = None  # None: it was forked
         self._tasks: socket.socket | None = None
         """Hands files to one that was forked."""
         self._cpu_s = 0.0
@@ -226,7 +225,7 @@ class WorkerProcess:
             # Not the parent's main module, as `multiprocessing.Process` has it: that is
             # a whole TensorBoard.
             pickle.dump({"sys_path": _search_path()}, out)
-            pickle.dump(Forked(), out)
+            pickle.dump(ReaderProcess(), out)
         self.pid = int(forkserver.read_signed(self._status))
         return True
 

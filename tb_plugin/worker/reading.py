@@ -93,7 +93,7 @@ class Task:
         os._exit(0)
 
 
-class Forked:
+class ReaderProcess:
     """What a forked process does: read what it is handed, until it fails or idles."""
 
     def _bootstrap(self, parent_sentinel: int) -> int:

@@ -26,16 +26,30 @@ def test_the_wheel_runs_a_program_on_a_virtual_gpu(viewer, tmp_path):
     # What memboard[virtual] asks for, but for the compiler: this machine has one.
     subprocess.run(
         [
-            *(sys.executable, "-m", "pip", "--python", viewer / "python", "install"),
-            *("--quiet", "-c", constraints, "pyelftools"),
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            viewer / "python",
+            "install",
+            "--quiet",
+            "-c",
+            constraints,
+            "pyelftools",
         ],
         check=True,
     )
     variables = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
     done = subprocess.run(
         [
-            *(viewer / "memboard", "run", "--json", "--python", named),
-            *("--on", "h100", "train.py"),
+            viewer / "memboard",
+            "run",
+            "--json",
+            "--python",
+            named,
+            "--on",
+            "h100",
+            "train.py",
         ],
         capture_output=True,
         text=True,

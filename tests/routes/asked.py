@@ -82,7 +82,8 @@ QUESTIONS = (
     _ask("compare", "compare_runs", rank="0", b_rank="1"),
     _ask("compare", "rank_histories", history="{history}"),
     _ask(
-        *("compare", "compare"),
+        "compare",
+        "compare",
         **_HISTORY,
         b_run="{run}",
         b_history="{other_history}",

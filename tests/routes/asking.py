@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 300.0
 _UNDER_WAY = 503
 _SHOWN_HEADERS = (
-    *("Content-Type", "Content-Encoding", "Content-Security-Policy", "Location"),
-    *("X-Content-Type-Options", "Cache-Control", "Allow", "Content-Disposition"),
+    "Content-Type",
+    "Content-Encoding",
+    "Content-Security-Policy",
+    "Location",
+    "X-Content-Type-Options",
+    "Cache-Control",
+    "Allow",
+    "Content-Disposition",
 )
 
 

@@ -37,8 +37,12 @@ REAL_SNAPSHOTS = {
     "by_hand": "drisspg+transformer_nuggets__test__data__mini_snapshot.pickle",
 }
 REAL_TRACES = (
-    *("hta_nccl_two_ranks_sampled", "hta_simple_add", "hta_amd_rocm62", "hta_triton"),
-    *("torch213_cpu_transformer", "torch213_export_memory_timeline"),
+    "hta_nccl_two_ranks_sampled",
+    "hta_simple_add",
+    "hta_amd_rocm62",
+    "hta_triton",
+    "torch213_cpu_transformer",
+    "torch213_export_memory_timeline",
 )
 
 

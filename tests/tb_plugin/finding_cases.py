@@ -164,7 +164,14 @@ def late_ranks(num: int) -> Iterator[Finding]:
     def row(rank: int) -> CollectiveRow:
         waits = 0 if rank == 0 else 30_000_000
         return CollectiveRow(
-            *(rank, "all_reduce", "0", 100, None, 50_000_000, num + 1, 100),
+            rank,
+            "all_reduce",
+            "0",
+            100,
+            None,
+            50_000_000,
+            num + 1,
+            100,
             transfer_ns=10_000_000,
             waiting_ns=waits,
             num_last=90 if rank == 0 else 0,

@@ -7,7 +7,7 @@ from pathlib import Path
 from werkzeug.test import Client
 
 from memboard.tb_plugin.formats.found_files import file_id
-from memboard.tb_plugin.index.logdirs import Given, runs_of
+from memboard.tb_plugin.index.logdirs import OpenedPaths, runs_of
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode
@@ -18,7 +18,7 @@ def named_file(path: Path) -> str:
     return str(write(path))
 
 
-def runs_shown(given: Given) -> dict:
+def runs_shown(given: OpenedPaths) -> dict:
     plugin = MemBoardPlugin(None, given)
     answer = decode(Client(plugin.get_plugin_apps()["/runs"]).get("/runs"))
     return {run["name"]: run for run in answer["runs"]}
@@ -29,7 +29,7 @@ def test_files_and_folders_are_shown_and_nothing_beside_them(tmp_path):
     write(tmp_path / "a" / "memory_snapshot_rank4.pickle")
     RunBuilder(tmp_path / "b" / "exp").simple(2, 3)
     RunBuilder(tmp_path / "c").simple(1, 3)
-    shown = runs_shown(Given((named,), (str(tmp_path / "b"),)))
+    shown = runs_shown(OpenedPaths((named,), (str(tmp_path / "b"),)))
     assert sorted(shown) == ["a", "b/exp"]
     assert (shown["a"]["made_of"], shown["a"]["num_ranks"]) == ("snapshots", 1)
     assert shown["b/exp"]["num_ranks"] == 2

@@ -34,13 +34,13 @@ HOSTILE = {
     "something else": pickle.dumps({"weights": [1.0] * 1000}),
 }
 NAMED = [path.replace("@", "3") for path in (
-    *("memory_snapshot_rank@.pickle", "snapshot.pickle", "rank@_memory_snapshot.pickle"),
-    *("iteration_40/rank@_memory_snapshot.pickle", "oom_rank@/snapshot.pickle"),
-    *("step_000000000040_exit/000003_step_40.pickle", "oom_rank-@_snapshot.pickle"),
-    *("rank@.40.memory_snapshot.pickle", "ep0-ba40-rank@.memory_snapshot.pickle"),
-    *("step_40_rank@/snapshot.pickle", "snapshot_rank0@_p0d1c0t0.pickle"),
-    *("snapshot_rank@_pid77.pickle", "rank@_oom_snapshot.pickle", "snapshot_rank@.pkl"),
-    *("memory_snapshot_rank@_step40.pkl.gz", "memory_snapshot_rank@.json"),
+    "memory_snapshot_rank@.pickle", "snapshot.pickle", "rank@_memory_snapshot.pickle",
+    "iteration_40/rank@_memory_snapshot.pickle", "oom_rank@/snapshot.pickle",
+    "step_000000000040_exit/000003_step_40.pickle", "oom_rank-@_snapshot.pickle",
+    "rank@.40.memory_snapshot.pickle", "ep0-ba40-rank@.memory_snapshot.pickle",
+    "step_40_rank@/snapshot.pickle", "snapshot_rank0@_p0d1c0t0.pickle",
+    "snapshot_rank@_pid77.pickle", "rank@_oom_snapshot.pickle", "snapshot_rank@.pkl",
+    "memory_snapshot_rank@_step40.pkl.gz", "memory_snapshot_rank@.json",
 )]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from memboard.tb_plugin.cli.standalone import PREFIX, Standalone
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.server import incoming
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.logdirs import SMALL, dropped_in
@@ -67,7 +67,7 @@ def test_a_slow_file_comes_and_one_that_stalls_is_given_up(
 def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
     monkeypatch.setattr(incoming, "STALL_SECONDS", 1.0)
     (tmp_path / "logdir").mkdir()
-    given = Given(folders=(str(tmp_path / "logdir"),))
+    given = OpenedPaths(folders=(str(tmp_path / "logdir"),))
     seen: set[Path] = set()
 
     def arrived() -> int:

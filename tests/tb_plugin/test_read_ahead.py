@@ -13,7 +13,7 @@ from tensorboard.plugins import base_plugin
 from memboard.tb_plugin import plugin as plugin_module
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.traces import profiled as of_profile
-from memboard.tb_plugin.index.logdirs import Given, Logdir
+from memboard.tb_plugin.index.logdirs import Logdir, OpenedPaths
 from memboard.tb_plugin.jobs.history_list import listed
 from memboard.tb_plugin.loader import Loader
 from memboard.tb_plugin.plugin import MemBoardPlugin
@@ -192,13 +192,13 @@ def test_the_flag_decides(monkeypatch, flag, started):
 
 
 @pytest.fixture
-def named(tmp_path) -> Given:
+def named(tmp_path) -> OpenedPaths:
     """Two files that were named; in one directory, so of one run."""
     paths = [tmp_path / "job" / f"memory_snapshot_rank{rank}.pickle" for rank in (1, 0)]
     paths[0].parent.mkdir()
     for path in paths:
         path.write_bytes(pickle.dumps(long_history(200)))
-    return Given(tuple(map(str, paths)))
+    return OpenedPaths(tuple(map(str, paths)))
 
 
 def test_the_file_that_was_named_first_is_opened_before_anyone_asks(named):

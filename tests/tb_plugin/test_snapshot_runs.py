@@ -186,7 +186,10 @@ def test_names_that_tell_nothing_are_looked_into_once(tmp_path, monkeypatch):
     assert shown(index) == {".": ["dump.pickle", "memory.json"]}
     names = sorted(Path(path).name for path in looked)
     assert names == [
-        *("dump.pickle", "labels.json", "memory.json", "network-snapshot-000200.pkl"),
+        "dump.pickle",
+        "labels.json",
+        "memory.json",
+        "network-snapshot-000200.pkl",
     ]
     write(tmp_path / "one_more.pickle")
     again(index)

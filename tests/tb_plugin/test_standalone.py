@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from memboard.tb_plugin.cli.standalone import PAGE, PREFIX, Standalone
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode_envelope
 
@@ -22,7 +22,9 @@ from tests.tb_plugin.client import decode_envelope
 @pytest.fixture
 def server(tmp_path):
     RunBuilder(tmp_path / "runs" / "exp").simple(2, 3)
-    with Standalone(Given(folders=(str(tmp_path / "runs"),)), "localhost", 0) as alone:
+    with Standalone(
+        OpenedPaths(folders=(str(tmp_path / "runs"),)), "localhost", 0
+    ) as alone:
         yield alone
 
 
@@ -79,7 +81,7 @@ def test_its_root_leads_to_the_page_and_all_else_to_nothing(server):
 @pytest.fixture(scope="module")
 def behind_a_proxy():
     hosts = "https://hub.example/user/ada"
-    with Standalone(Given(), "127.0.0.1", 0, hosts) as alone:
+    with Standalone(OpenedPaths(), "127.0.0.1", 0, hosts) as alone:
         yield alone
 
 
@@ -149,7 +151,7 @@ def test_the_token_becomes_a_cookie_that_only_this_server_and_no_script_reads(se
 
 
 def test_two_servers_and_a_tunnel_have_cookies_of_their_own(server, tmp_path):
-    with Standalone(Given(folders=(str(tmp_path),)), "localhost", 0) as other:
+    with Standalone(OpenedPaths(folders=(str(tmp_path),)), "localhost", 0) as other:
         both = "; ".join(cookie_for(one.link(""), one) for one in (server, other))
         for one in (server, other):
             assert bare(one, f"{PREFIX}/runs", Cookie=both).status == 200
@@ -190,7 +192,7 @@ def test_unchanged_answers_heads_and_ranges_go_on_as_before(server):
 )
 def test_files_are_taken_under_own_names_wherever_it_listens(host, read):
     try:
-        server = Standalone(Given(), host, 0)
+        server = Standalone(OpenedPaths(), host, 0)
     except OSError:
         pytest.skip(f"{host} is not there")
     with server:
@@ -209,11 +211,11 @@ def test_a_port_that_is_taken_is_told(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(OSError, match="taken"):
-            Standalone(Given(), "127.0.0.1", taken.getsockname()[1])
+            Standalone(OpenedPaths(), "127.0.0.1", taken.getsockname()[1])
 
 
 def test_after_the_block_nothing_listens(tmp_path):
-    with Standalone(Given(folders=(str(tmp_path),)), "localhost", 0) as alone:
+    with Standalone(OpenedPaths(folders=(str(tmp_path),)), "localhost", 0) as alone:
         urllib.request.urlopen(alone.link(""), timeout=120).close()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(alone.url, timeout=120)

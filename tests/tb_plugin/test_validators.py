@@ -25,8 +25,14 @@ def complaints(monkeypatch) -> list[str]:
 
 
 ONE_OF_MANY = (
-    *("/module", "/step", "/trace_slices", "/trace_slice", "/trace_search"),
-    *("/trace_range", "/trace_report", "/trace_file"),
+    "/module",
+    "/step",
+    "/trace_slices",
+    "/trace_slice",
+    "/trace_search",
+    "/trace_range",
+    "/trace_report",
+    "/trace_file",
     "/perfetto/*",
 )
 """Routes that need a module, a step, a trace or a folder on disk to be named."""

@@ -28,8 +28,14 @@ def test_a_device_has_the_properties_of_its_kind(on_gpu, key):
     device = DEVICES[key]
     shared = device.architecture.shared_per_sm
     assert said["is"] == [
-        *(device.name, device.memory_bytes, *device.capability, device.multiprocessors),
-        *(device.l2_bytes, device.architecture.threads_per_sm, 32, shared),
+        device.name,
+        device.memory_bytes,
+        *device.capability,
+        device.multiprocessors,
+        device.l2_bytes,
+        device.architecture.threads_per_sm,
+        32,
+        shared,
     ]
 
 

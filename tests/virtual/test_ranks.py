@@ -24,16 +24,20 @@ def predict(tmp_path):
         target = program if program.endswith(".py") else PROGRAMS / f"{program}.py"
         done = subprocess.run(
             [
-                *(
-                    sys.executable,
-                    "-m",
-                    "memboard.tb_plugin.cli",
-                    "run",
-                    "--python",
-                    python(),
-                ),
-                *("--on", "h100", "--name", "job", "--json", *ranks),
-                *(str(target), *words),
+                sys.executable,
+                "-m",
+                "memboard.tb_plugin.cli",
+                "run",
+                "--python",
+                python(),
+                "--on",
+                "h100",
+                "--name",
+                "job",
+                "--json",
+                *ranks,
+                str(target),
+                *words,
             ],
             capture_output=True,
             text=True,
@@ -106,7 +110,9 @@ def test_tensor_parallel_holds_a_part_of_each_layer(predict):
 @pytest.mark.matrix
 def test_two_dimensions_and_a_checkpoint_of_shards(predict, tmp_path):
     ranks, said = predict(
-        *("train_mesh", "2", str(tmp_path / "saved")),
+        "train_mesh",
+        "2",
+        str(tmp_path / "saved"),
         ranks=("--world-size", "8", "--ranks", "5"),
     )
     ran(ranks)
@@ -121,7 +127,8 @@ def test_two_dimensions_and_a_checkpoint_of_shards(predict, tmp_path):
 @pytest.mark.matrix
 def test_a_stage_in_the_middle_learns_the_shapes_of_its_neighbours(predict):
     ranks, said = predict(
-        *("train_pipeline", "interleaved"),
+        "train_pipeline",
+        "interleaved",
         ranks=("--world-size", "3", "--ranks", "1"),
     )
     ran(ranks)
@@ -134,7 +141,9 @@ def test_a_stage_in_the_middle_learns_the_shapes_of_its_neighbours(predict):
 )
 def test_a_store_of_the_programs_own_waits_for_nobody(predict, how, tmp_path):
     ranks, said = predict(
-        *("train_own_store", how, str(tmp_path)),
+        "train_own_store",
+        how,
+        str(tmp_path),
         ranks=("--world-size", "4", "--ranks", "2"),
     )
     ran(ranks)

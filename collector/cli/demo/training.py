@@ -50,7 +50,6 @@ class Size:
     heads: int
     layers: int
     tokens: int
-    """Of the longest sequence."""
     batch: int
     """Sequences per rank and step."""
 
@@ -137,7 +136,6 @@ class Transformer(nn.Module):
 
 
 def num_parameters(size: Size) -> int:
-    """Of the whole model."""
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in Transformer(size).parameters())
 

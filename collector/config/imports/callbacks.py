@@ -14,13 +14,13 @@ from msgspec import Meta
 
 from memboard.collector.config.imports.result import (
     UNPACKED,
-    Became,
-    Imported,
+    ConvertedKey,
+    ImportedSettings,
     Key,
     NotConstant,
     mapping_at,
 )
-from memboard.collector.config.values import Found, Setting, checked
+from memboard.collector.config.values import LocatedValue, Setting, checked
 from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -114,7 +114,6 @@ CALLBACKS: Final[dict[str, _Callback]] = {
         {"log_all_data": Key(bool, False, (), "all of it is recorded")},
     ),
 }
-"""By class."""
 
 
 def class_of(name: str) -> str | None:
@@ -123,7 +122,7 @@ def class_of(name: str) -> str | None:
     return next((known for known in CALLBACKS if known.lower() == plain), None)
 
 
-def callbacks_of(document: Document) -> list[Imported]:
+def callbacks_of(document: Document) -> list[ImportedSettings]:
     """What becomes of each list of callbacks with one of these in it.
 
     Raises:
@@ -153,8 +152,10 @@ def _given(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
                 yield from _given(item, f"{path}{index}.")
 
 
-def _imported(document: Document, given: list[tuple[str, str, Any]]) -> Imported:
-    entries: list[Became] = []
+def _imported(
+    document: Document, given: list[tuple[str, str, Any]]
+) -> ImportedSettings:
+    entries: list[ConvertedKey] = []
     left_out: list[str] = []
     for name, path, arguments in given:
         known = class_of(name)
@@ -163,19 +164,21 @@ def _imported(document: Document, given: list[tuple[str, str, Any]]) -> Imported
         else:
             entries += _entries(document, name, path, arguments, CALLBACKS[known])
     leaves = {
-        leaf: Found(value, entry.place)
+        leaf: LocatedValue(value, entry.place)
         for entry in entries
         for leaf, value in entry.leaves.items()
     }
-    return Imported(
+    return ImportedSettings(
         NAME, document.place, leaves, tuple(entries), left_out=tuple(left_out)
     )
 
 
 def _entries(
     document: Document, name: str, path: str, arguments: Any, callback: _Callback
-) -> Iterator[Became]:
-    yield Became(name, {}, document.at(path), True, callback.leaves, callback.note)
+) -> Iterator[ConvertedKey]:
+    yield ConvertedKey(
+        name, {}, document.at(path), True, callback.leaves, callback.note
+    )
     given = dict(mapping_at(document, path, arguments))
     others = given.pop(UNPACKED, None)
     for key in given:
@@ -190,13 +193,13 @@ def _entries(
         is_given = key in given or others is not None
         value = given.get(key, rule.default if others is None else others)
         if isinstance(value, NotConstant):
-            yield Became(shown, value, where, True, {}, value.advice(rule.leaves))
+            yield ConvertedKey(shown, value, where, True, {}, value.advice(rule.leaves))
             continue
         if rule.hint is not Any and value is not None:
             value = checked(Setting(shown, rule.hint, rule.default), value, where)
         leaves, note = _leaves(key, rule, value)
         if is_given or leaves:
-            yield Became(shown, value, where, is_given, leaves, note)
+            yield ConvertedKey(shown, value, where, is_given, leaves, note)
 
 
 def _leaves(key: str, rule: Key, value: Any) -> tuple[dict[str, Any], str]:

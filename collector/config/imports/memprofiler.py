@@ -18,13 +18,17 @@ from memboard.collector.config.imports.memprofiler_keys import (
     NEED_ENABLED,
     NESTED,
 )
-from memboard.collector.config.imports.result import IDENTITY, Became, Imported
+from memboard.collector.config.imports.result import (
+    IDENTITY,
+    ConvertedKey,
+    ImportedSettings,
+)
 from memboard.collector.config.settings import sections, settings
 from memboard.collector.config.values import (
     UNCHANGED,
     ZERO_ATTRIBUTES,
     Code,
-    Found,
+    LocatedValue,
     Setting,
     checked,
     code_name,
@@ -47,7 +51,7 @@ _BUILT_IN: Final = {
 }
 
 
-def imported(document: Document) -> Imported | None:
+def imported(document: Document) -> ImportedSettings | None:
     """Our settings for the `memprofiler_cfg` in a document; None where there is none.
 
     Raises:
@@ -64,15 +68,15 @@ def imported(document: Document) -> Imported | None:
     # Beside a `memprofiler_cfg` at the top our own keys count too; a trainer's file
     # with one somewhere below may have keys of its own that are merely called alike.
     known = {*settings(), *sections()} if path in document.plain else set()
-    leaves: dict[str, Found] = {}
+    leaves: dict[str, LocatedValue] = {}
     for entry in entries:
         for leaf, value in entry.leaves.items():
             if leaf in leaves:  # a list that several keys add to
                 both = dict.fromkeys((*leaves[leaf].value, *value))
-                leaves[leaf] = Found(tuple(both), entry.place)
+                leaves[leaf] = LocatedValue(tuple(both), entry.place)
             else:
-                leaves[leaf] = Found(value, entry.place)
-    return Imported(
+                leaves[leaf] = LocatedValue(value, entry.place)
+    return ImportedSettings(
         name=NAME,
         place=document.place,
         leaves=leaves,
@@ -82,7 +86,7 @@ def imported(document: Document) -> Imported | None:
     )
 
 
-def summary(found: Imported) -> str:
+def summary(found: ImportedSettings) -> str:
     """What the keys that are given became, a line each, for the log."""
     lines = [f"{found.place} holds MemProfiler's settings; they became:"]
     told = [entry for entry in found.entries if entry.given or entry.key == "enabled"]
@@ -96,7 +100,7 @@ def summary(found: Imported) -> str:
     return "\n".join(lines)
 
 
-def _became(key: str, theirs: Mapping[str, Became]) -> Became:
+def _became(key: str, theirs: Mapping[str, ConvertedKey]) -> ConvertedKey:
     """One key with our settings."""
     entry, rule = theirs[key], KEYS[key]
     value: Any = entry.value
@@ -125,7 +129,9 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     return entry._replace(leaves=leaves, note=_note(key, theirs, leaves))
 
 
-def _note(key: str, theirs: Mapping[str, Became], leaves: Mapping[str, Any]) -> str:
+def _note(
+    key: str, theirs: Mapping[str, ConvertedKey], leaves: Mapping[str, Any]
+) -> str:
     """What is to be said of a key that became `leaves`: only what is so with them."""
     value, rule = theirs[key].value, KEYS[key]
     enabled = theirs["enabled"].value
@@ -150,13 +156,13 @@ def _note(key: str, theirs: Mapping[str, Became], leaves: Mapping[str, Any]) -> 
     return "" if is_off else rule.note
 
 
-def _own_attrs(theirs: Mapping[str, Became]) -> tuple[str, ...]:
+def _own_attrs(theirs: Mapping[str, ConvertedKey]) -> tuple[str, ...]:
     """Attributes that hooks of the user's set."""
     attrs = theirs["save_hook_attrs"].value
     return tuple(name for name in attrs if name not in HOOK_ATTRS)
 
 
-def _own_hooks(key: str, theirs: Mapping[str, Became]) -> tuple[Code, ...]:
+def _own_hooks(key: str, theirs: Mapping[str, ConvertedKey]) -> tuple[Code, ...]:
     """Hooks of the user's; MemProfiler's reset stays where attributes need it."""
     hooks: list[Code] = []
     for code in theirs[key].value:
@@ -167,7 +173,7 @@ def _own_hooks(key: str, theirs: Mapping[str, Became]) -> tuple[Code, ...]:
     return tuple(hooks)
 
 
-def _num_active(entry: Became, theirs: Mapping[str, Became]) -> int:
+def _num_active(entry: ConvertedKey, theirs: Mapping[str, ConvertedKey]) -> int:
     """Calls from the end of warmup to `max_iter`, the number of the last one."""
     warmup = theirs["schedule.warmup_iters"]
     last = warmup.value + 1 if entry.value is None else entry.value
@@ -181,7 +187,7 @@ def _num_active(entry: Became, theirs: Mapping[str, Became]) -> int:
     return int(max(0, last - warmup.value))
 
 
-def _pair(entry: Became) -> tuple[Code, ...]:
+def _pair(entry: ConvertedKey) -> tuple[Code, ...]:
     """The functions that pack and unpack; none where both do nothing of the user's."""
     if len(entry.value) not in (0, 2):
         raise ConfigError(
@@ -227,7 +233,7 @@ def _named(document: Document) -> Iterator[tuple[str, Any]]:
                 yield f"{above}{key}", value
 
 
-def _read_keys(document: Document, path: str, value: Any) -> dict[str, Became]:
+def _read_keys(document: Document, path: str, value: Any) -> dict[str, ConvertedKey]:
     """Every key of `KEYS`, as given below `path` or by default."""
     given = dict(_given(document, path, value))
     keys = {}
@@ -237,10 +243,12 @@ def _read_keys(document: Document, path: str, value: Any) -> dict[str, Became]:
             raw, place = given[key]
             if isinstance(raw, (list, tuple)):
                 raw = [UNCHANGED if entry == IDENTITY else entry for entry in raw]
-            keys[key] = Became(key, checked(setting, raw, place), place, given=True)
+            keys[key] = ConvertedKey(
+                key, checked(setting, raw, place), place, given=True
+            )
         else:
             place = f"{document.at(path)} (MemProfiler's default of {key})"
-            keys[key] = Became(key, default, place, given=False)
+            keys[key] = ConvertedKey(key, default, place, given=False)
     return keys
 
 

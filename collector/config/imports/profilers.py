@@ -18,15 +18,15 @@ from memboard.collector.config.imports.profiler_keys import (
 )
 from memboard.collector.config.imports.result import (
     UNPACKED,
-    Became,
-    Imported,
+    ConvertedKey,
+    ImportedSettings,
     Key,
     NotConstant,
     is_unpacked,
     mapping_at,
 )
 from memboard.collector.config.rules import ABSOLUTE
-from memboard.collector.config.values import Found, Setting, checked
+from memboard.collector.config.values import LocatedValue, Setting, checked
 from memboard.collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def is_old_argument(name: str) -> bool:
     return name.startswith(_PREFIXES) or name in OTHER_NAMES
 
 
-def profilers_of(document: Document) -> list[Imported]:
+def profilers_of(document: Document) -> list[ImportedSettings]:
     """What becomes of each profiler in a document, the outermost first.
 
     Raises:
@@ -93,7 +93,7 @@ def _place(document: Document, path: str, node: Mapping[Any, Any]) -> _Place | N
     return _Place(COMPOSER, COMPOSER_KEYS, path, own)
 
 
-def _imported(document: Document, place: _Place) -> Imported:
+def _imported(document: Document, place: _Place) -> ImportedSettings:
     given = dict(_given(document, place, place.values, "", place.path))
     values: dict[str, Any] = {
         _HANDLER: any(
@@ -111,16 +111,18 @@ def _imported(document: Document, place: _Place) -> Imported:
             is_known = isinstance(raw, NotConstant) or rule.hint is Any
             values[key] = raw if is_known else checked(setting, raw, where[key])
     entries = []
-    leaves: dict[str, Found] = {}
+    leaves: dict[str, LocatedValue] = {}
     for key, rule in place.keys.items():
         ours, note = _leaves(place.name, key, rule, values)
         if key not in given and key in _AS_GIVEN:
             continue
-        entry = Became(key, values[key], where[key], key in given, ours, note)
+        entry = ConvertedKey(key, values[key], where[key], key in given, ours, note)
         if entry.given or ours:
             entries.append(entry)
-        leaves.update((path, Found(value, where[key])) for path, value in ours.items())
-    return Imported(
+        leaves.update(
+            (path, LocatedValue(value, where[key])) for path, value in ours.items()
+        )
+    return ImportedSettings(
         name=place.name, place=document.place, leaves=leaves, entries=tuple(entries)
     )
 

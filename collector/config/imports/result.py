@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memboard.collector.config.values import UNCHANGED, Found, describe, written
+from memboard.collector.config.values import UNCHANGED, LocatedValue, describe, written
 from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ class Key(NamedTuple):
     """Another key, without which this one does nothing."""
 
 
-class Became(NamedTuple):
-    """What one key became."""
-
+class ConvertedKey(NamedTuple):
     key: str
     value: Any
     place: str
@@ -71,20 +69,19 @@ class Became(NamedTuple):
         return f"{self.key}: {value} -> {became or 'nothing: '}{note}"
 
 
-class Imported(NamedTuple):
+class ImportedSettings(NamedTuple):
     """Another tool's settings in one file or mapping, as ours."""
 
     name: str
     """Of theirs, as users know it."""
     place: str
-    leaves: Mapping[str, Found]
+    leaves: Mapping[str, LocatedValue]
     """Our settings by path, with the place that each comes from."""
-    entries: tuple[Became, ...]
+    entries: tuple[ConvertedKey, ...]
     """Every key of theirs, in its order."""
     beside: tuple[str, ...] = ()
     """Keys beside them that are ours, and count."""
     left_out: tuple[str, ...] = ()
-    """Those that are not."""
 
     def place_of(self, key: str) -> str:
         """One of their keys, with the name of what it is a key of."""

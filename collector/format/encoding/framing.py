@@ -48,7 +48,7 @@ _MARKER_REACH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Framed:
+class FramedRecord:
     """An intact record of a file."""
 
     offset: int
@@ -101,7 +101,7 @@ def frame(data: bytes) -> bytes:
 
 def read_frames(
     buffer: bytes | memoryview, base: int = 0, *, last: bool = False
-) -> Iterator[Framed | Damage]:
+) -> Iterator[FramedRecord | Damage]:
     """Walk the frames of `buffer`, which starts at offset `base` of its file.
 
     Yields what is intact and what is damaged, in order, and stops before a tail that
@@ -132,7 +132,7 @@ def read_frames(
             if parsed is None:
                 yield Damage(base + at, base + end, "the event does not parse")
             else:
-                yield Framed(base + at, base + end, *parsed)
+                yield FramedRecord(base + at, base + end, *parsed)
         at = end
 
 

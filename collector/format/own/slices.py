@@ -68,7 +68,6 @@ class Kind(IntEnum):
     CALLS_MODE = 6
     """Torch's, which call a dispatch mode, and much else."""
     DISPATCH = 7
-    """Our mode's own function."""
     PASSES = 8
     WORKS = 9
     STARTS = 10
@@ -81,7 +80,7 @@ class _Fate(IntEnum):
     NOBODY = 3
 
 
-class _Inside(IntEnum):
+class _Caller(IntEnum):
     """What a slice is called from."""
 
     PROGRAM = 0
@@ -97,11 +96,9 @@ class _Inside(IntEnum):
 class HostSlices:
     """Of some threads; what holds another one comes before it."""
 
-    name: Ints
-    """Row of `names`."""
+    name: Ints  # Row of `names`
     kind: Ints
-    parent: Ints
-    """-1: none."""
+    parent: Ints  # -1: none
     level: Ints
     """Above that of the parent."""
     start_ns: Ints
@@ -109,9 +106,7 @@ class HostSlices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
-    """What becomes of slices."""
-
+class FoldedSlices:
     stays: Flags
     repeats: Ints
     """(slices,): the operator that a dropped call repeats, or -1."""
@@ -153,7 +148,9 @@ def kinds(
     return found
 
 
-def folded(names: Sequence[str], slices: HostSlices, *, is_tracked: bool) -> Folded:
+def folded(
+    names: Sequence[str], slices: HostSlices, *, is_tracked: bool
+) -> FoldedSlices:
     """The program's slices, and pieces of time that were the recorder's.
 
     Args:
@@ -179,7 +176,7 @@ def folded(names: Sequence[str], slices: HostSlices, *, is_tracked: bool) -> Fol
     last = np.argsort(by_end, kind="stable")
     begins, ends, of_root = begins[first], ends[last], by_begin[first]
     lasts = ends > begins
-    return Folded(
+    return FoldedSlices(
         fate == _Fate.STAYS, repeats, of_root[lasts], begins[lasts], ends[lasts]
     )
 
@@ -214,22 +211,22 @@ def _fates(
     for rows in _by_level(slices.level):
         up = parent[rows]
         has_up = up != _NONE
-        around = np.where(has_up, inside[up], _Inside.PROGRAM)
+        around = np.where(has_up, inside[up], _Caller.PROGRAM)
         called = np.where(has_up, operator[up], _NONE)
         own = kind[rows]
         is_python = own >= Kind.FRAME
-        in_mode = (around == _Inside.MODE) | (around == _Inside.DISPATCH)
-        works = (around == _Inside.WORK) | (own == Kind.WORKS)
-        waits = (around == _Inside.BACKGROUND) | is_thread[rows]
+        in_mode = (around == _Caller.MODE) | (around == _Caller.DISPATCH)
+        works = (around == _Caller.WORK) | (own == Kind.WORKS)
+        waits = (around == _Caller.BACKGROUND) | is_thread[rows]
         starts = has_started[rows] | (waits & (own != Kind.OTHER))
         # Where the mode's Python is recorded, what it does not call is a subclass's.
-        from_mode = (around == _Inside.MODE) & ~dispatches[up]
-        repeats = (around == _Inside.DISPATCH) | from_mode
+        from_mode = (around == _Caller.MODE) & ~dispatches[up]
+        repeats = (around == _Caller.DISPATCH) | from_mode
         repeats &= (own == Kind.OPERATOR) & (called != _NONE)
         repeats &= bare[rows] == bare[called]
         ours = is_our_mode[rows] | (in_mode & is_python) | (own == Kind.PASSES)
         ours |= own == Kind.DISPATCH
-        ours |= (around == _Inside.PASSING) & (own == Kind.BUILT_IN) & is_leaf[rows]
+        ours |= (around == _Caller.PASSING) & (own == Kind.BUILT_IN) & is_leaf[rows]
         to = np.select(
             [starts, works & (own != Kind.OTHER), repeats, ours],
             [_Fate.NOBODY, _Fate.RECORDER, _Fate.REPEATED, _Fate.RECORDER],
@@ -242,17 +239,17 @@ def _fates(
                 waits,
                 works & ~starts,
                 ~is_ours,
-                (own == Kind.DISPATCH) | (around == _Inside.DISPATCH),
+                (own == Kind.DISPATCH) | (around == _Caller.DISPATCH),
                 is_our_mode[rows] | in_mode,
             ],
             [
-                _Inside.BACKGROUND,
-                _Inside.WORK,
-                _Inside.PROGRAM,
-                _Inside.DISPATCH,
-                _Inside.MODE,
+                _Caller.BACKGROUND,
+                _Caller.WORK,
+                _Caller.PROGRAM,
+                _Caller.DISPATCH,
+                _Caller.MODE,
             ],
-            _Inside.PASSING,
+            _Caller.PASSING,
         )
         upper = np.where(has_up, root[up], _NONE)
         upper = np.where(is_ours | (works & ~starts), upper, _NONE)

@@ -48,7 +48,7 @@ GAPS: Final = {
 _ABSENT_AS_UINT: Final = ABSENT % 2**64
 
 
-class Encoded(NamedTuple):
+class EncodedColumn(NamedTuple):
     """Values of one key in the rows that have it."""
 
     kind: str
@@ -58,7 +58,7 @@ class Encoded(NamedTuple):
 
 def encoded(
     values: Sequence[Any], interner: Interner, *, is_stack: bool, optional: bool
-) -> Encoded:
+) -> EncodedColumn:
     """The column of `values`, not empty; `is_stack`: lists of frames are stacks here."""
     types: set[type] = set()
     for some in turns(values):
@@ -69,8 +69,10 @@ def encoded(
             return found
         if is_stack:
             with suppress(NotFramesError):
-                return Encoded("stack", (interner.stack_numbers(values),))
-    return Encoded("value", (interner.texts([plain_text(value) for value in values]),))
+                return EncodedColumn("stack", (interner.stack_numbers(values),))
+    return EncodedColumn(
+        "value", (interner.texts([plain_text(value) for value in values]),)
+    )
 
 
 def are_rows(value: Any) -> bool:
@@ -89,34 +91,34 @@ def are_rows(value: Any) -> bool:
 
 def _uniform(
     kind: type, values: Sequence[Any], interner: Interner, optional: bool
-) -> Encoded | None:
+) -> EncodedColumn | None:
     if kind is int:
         return _integers(values)
     if kind is str:
         try:
-            return Encoded("text", (interner.texts(values),))
+            return EncodedColumn("text", (interner.texts(values),))
         except UnicodeEncodeError:
             return None
     if kind is bool:
-        return Encoded("bool", (np.fromiter(values, np.int64, len(values)),))
+        return EncodedColumn("bool", (np.fromiter(values, np.int64, len(values)),))
     if kind is float:
         floats = np.array(values, np.float64)
         if optional and np.isnan(floats).any():
             return None
-        return Encoded("float", (floats,))
+        return EncodedColumn("float", (floats,))
     return _pairs(values) if kind is tuple else None
 
 
-def _integers(values: Sequence[int]) -> Encoded | None:
+def _integers(values: Sequence[int]) -> EncodedColumn | None:
     numbers = _signed(values)
     if numbers is not None:
-        return Encoded("int", (numbers,))
+        return EncodedColumn("int", (numbers,))
     if min(values) < 0 or max(values) >= 2**64 or _ABSENT_AS_UINT in values:
         return None
-    return Encoded("uint", (np.array(values, np.uint64).view(np.int64),))
+    return EncodedColumn("uint", (np.array(values, np.uint64).view(np.int64),))
 
 
-def _pairs(values: Sequence[tuple[Any, ...]]) -> Encoded | None:
+def _pairs(values: Sequence[tuple[Any, ...]]) -> EncodedColumn | None:
     """Of pairs of integers; None where any is something else."""
     flat: list[Any] = []
     for some in turns(values):
@@ -128,7 +130,7 @@ def _pairs(values: Sequence[tuple[Any, ...]]) -> Encoded | None:
     numbers = _signed(flat)
     if numbers is None:
         return None
-    return Encoded("pair", (numbers[::2].copy(), numbers[1::2].copy()))
+    return EncodedColumn("pair", (numbers[::2].copy(), numbers[1::2].copy()))
 
 
 def _signed(values: Sequence[int]) -> npt.NDArray[np.int64] | None:

@@ -296,8 +296,7 @@ class HeldColumn(NamedTuple):
     """One key of the events in some rows, at least one of which has it."""
 
     key: str
-    kind: str
-    """See `memboard.collector.format.snapshots`."""
+    kind: str  # See `memboard.collector.format.snapshots`
     arrays: tuple[Any, ...]
     """Two of a pair, else one; a row without the key has the kind's gap. Arrays, or
     whatever has a length and becomes one by `numpy.asarray`."""

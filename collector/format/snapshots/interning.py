@@ -39,7 +39,6 @@ class StackTables(NamedTuple):
     """Stacks and their distinct frames, by number."""
 
     num_frames: IntArray
-    """Of each stack."""
     frames: IntArray
     """Of all stacks, one after the other."""
     frame_rows: Sequence[dict[str, Any]]
@@ -166,7 +165,7 @@ def turns(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
 def listed(
     function: Callable[[Value], Result], values: Sequence[Value]
 ) -> list[Result]:
-    """`list(map(function, values))`."""
+    # `list(map(function, values))`
     found: list[Result] = []
     for some in turns(values):
         found += map(function, some)

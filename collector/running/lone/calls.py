@@ -28,7 +28,7 @@ _MAX_ABSENT: Final = 40
 _POLL_SECONDS: Final = 0.02
 
 
-class CallFailed(Exception):  # noqa: N818  # no error of the program's
+class CallError(Exception):  # no error of the program's
     """A rank was called and does not send what it should; says why."""
 
 
@@ -36,11 +36,10 @@ class Absences:
     """What did not come, in words: each once, and so many at most."""
 
     def __init__(self, words: list[str]) -> None:
-        """`words`: where they go."""
+        # `words`: where they go
         self._words = words
 
     def add(self, words: str) -> None:
-        """Say it."""
         if words not in self._words and len(self._words) < _MAX_ABSENT:
             self._words.append(words)
 
@@ -78,7 +77,7 @@ class Files:
                 # It may have sent it as the last it did.
                 content = self.get(name)
                 if content is None:
-                    raise CallFailed(over.read_text(encoding="utf-8"))
+                    raise CallError(over.read_text(encoding="utf-8"))
                 return content
             time.sleep(_POLL_SECONDS)
         return content

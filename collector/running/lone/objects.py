@@ -15,7 +15,7 @@ from inspect import signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memboard.collector.running.lone.calls import CallFailed
+from memboard.collector.running.lone.calls import CallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,11 +47,9 @@ class InStore:
         self._c10d = c10d
 
     def put(self, name: str, content: bytes) -> None:
-        """Set a key."""
         self._c10d._get_default_store().set(f"memboard/{name}", content)  # noqa: SLF001
 
     def get(self, name: str) -> bytes | None:
-        """Wait for the key."""
         store = self._c10d._get_default_store()  # noqa: SLF001
         found: bytes = store.get(f"memboard/{name}")
         return found
@@ -202,7 +200,7 @@ class Objects:
         """What a rank sends; `instead` where it cannot."""
         try:
             return _opened(self._mail.need(name, source))
-        except CallFailed as failed:
+        except CallError as failed:
             self._absences.add(
                 f"Rank {source} sends objects to others, which go on with their own:"
                 f" it was run for that, and {failed}"

@@ -18,7 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlparse
 
-from memboard.collector.running.lone.calls import CallFailed
+from memboard.collector.running.lone.calls import CallError
 from memboard.collector.running.places import is_library
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ class _Content:
 
 
 class Stores:
-    """Those of this process."""
-
     def __init__(self, c10d: Any, mail: Files, absences: Absences) -> None:
         """`absences`: are told of keys that nobody has put anywhere."""
         self._mail = mail
@@ -177,8 +175,7 @@ def _store_class(base: Any) -> Any:
             with self._lock:
                 return all(key in self._values for key in keys)
 
-        def wait(self, *_: Any) -> None:
-            """Everybody is there."""
+        def wait(self, *_: Any) -> None: ...
 
         def num_keys(self) -> int:
             return len(self._values)
@@ -194,7 +191,7 @@ def _store_class(base: Any) -> Any:
             if found is None:
                 found = self._alike(key)
             if found is None and called and os.environ.get("RANK") != str(_FIRST):
-                with contextlib.suppress(CallFailed):
+                with contextlib.suppress(CallError):
                     found = self._mail.need(self._name(key), _FIRST)
             return found
 

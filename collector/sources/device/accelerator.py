@@ -218,7 +218,6 @@ class Backend:
         return int(free), int(total)
 
     def identity(self, index: int) -> DeviceIdentity:
-        """Name, uuid and size."""
         properties = getattr(self._module, "get_device_properties", None)
         found = None if properties is None else properties(index)
         uuid = getattr(found, "uuid", None)
@@ -265,7 +264,6 @@ class CudaBackend(Backend):
         return int(self._cuda.device_count())
 
     def current(self) -> int:
-        """torch.cuda's."""
         return int(self._cuda.current_device())
 
     def memory_info(self, index: int) -> tuple[int, int] | None:

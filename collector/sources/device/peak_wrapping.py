@@ -59,8 +59,6 @@ def release_ledger(ledger: PeakLedger) -> None:
 
 
 class _Counters:
-    """One device's counters."""
-
     def __init__(self, backend: Backend, index: int) -> None:
         self._backend = backend
         self._index = index
@@ -91,7 +89,7 @@ class _UserCounters(_Counters):
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedLedger:
     """One device's ledger and how many recorders use it."""
 
     ledger: PeakLedger
@@ -105,7 +103,7 @@ class _Wrapping:
         self._type = backend.type
         self._points = backend.entry_points()
         self._wrapped: dict[EntryPoint, tuple[Any, Any]] = {}
-        self.shared: dict[int, _Shared] = {}
+        self.shared: dict[int, _SharedLedger] = {}
 
     def acquire(self, backend: Backend, index: int) -> PeakLedger:
         """The device's ledger; the first one of all wraps the functions."""
@@ -118,7 +116,7 @@ class _Wrapping:
         shared = self.shared.get(index)
         if shared is None:
             ledger = PeakLedger(_Counters(backend, index))
-            shared = self.shared[index] = _Shared(ledger)
+            shared = self.shared[index] = _SharedLedger(ledger)
         shared.num_recorders += 1
         return shared.ledger
 

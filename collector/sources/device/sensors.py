@@ -64,7 +64,7 @@ class _Sensors:
     """Samples nothing (None) until training uses the device."""
 
     def __init__(self, nvml: ModuleType, device: Device) -> None:
-        """`nvml` is pynvml, initialised."""
+        # `nvml` is pynvml, initialised
         self._nvml = nvml
         self._device = device
         self._uuid: str | None = None

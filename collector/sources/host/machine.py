@@ -154,7 +154,6 @@ class Rates:
         self._time = 0.0
 
     def __call__(self) -> Sequence[float | None]:
-        """One rate per counter."""
         now, time_now = self._counters(), self._clock()
         before, elapsed = self._before, time_now - self._time
         self._before, self._time = now, time_now

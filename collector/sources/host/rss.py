@@ -161,7 +161,7 @@ class PsutilSource:
         return self.sizes()[0]
 
     def reader(self) -> Callable[[], int]:
-        """What `read` does."""
+        # What `read` does
         return self.read
 
     def sizes(self) -> tuple[int, int]:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 Rows: TypeAlias = "list[tuple[Any, ...]]"
-"""Of a log."""
 
 SPAN_BYTES: Final = 8
 """Approximate bytes of a span on the disk: 3 to 7 were measured, without its texts."""
@@ -177,7 +176,6 @@ class _Texts:
         return _rows_of(zip(names, categories, strict=True), self._names)
 
     def threads(self, idents: Iterable[int]) -> IntArray:
-        """Rows of threads."""
         return _rows_of(idents, self._threads)
 
     def args(self, args: Iterable[dict[str, Any] | None]) -> IntArray:

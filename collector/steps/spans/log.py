@@ -120,13 +120,11 @@ class SpanLog:
         """Native number and name by ident."""
         self._states = states
         self._state = _STATE_OF["SKIP"]
-        self._action: Action | None = None
-        """Whose index `_state` is."""
+        self._action: Action | None = None  # Whose index `_state` is
         self._wake = wake
         self._lock = threading.RLock()
 
     def begin_step(self, step: int, action: Action, cycle: int) -> None:
-        """Another step begins."""
         if action is not self._action:  # which is seldom, and names are slow to ask for
             self._action, self._state = action, _STATE_OF[action.name]
             self.keeps = self._states >> self._state & KEPT
@@ -144,7 +142,6 @@ class SpanLog:
     def add_instant(
         self, name: str, category: str, args: dict[str, Any] | None, states: int | None
     ) -> None:
-        """Something happens just now."""
         if not self.kept(states):
             return
         if len(self.instants) >= MAX_WAITING * INSTANT_WIDTH:

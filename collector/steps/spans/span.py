@@ -74,8 +74,7 @@ class SpanOptions:
     """Whether it is a profiled call too."""
     part: int = -1
     """Which part of a step it is; -1: none."""
-    flags: int = SUMMED
-    """Besides `span_log.KEPT`."""
+    flags: int = SUMMED  # Besides `span_log.KEPT`
     is_special: bool = False
     """Whether it has states of its own or is a profiled call."""
 
@@ -94,7 +93,6 @@ Entered: TypeAlias = "list[Any]"
 
 SPAN: Final = 0
 SINK: Final = 1
-"""Its recorder."""
 LOG: Final = 2
 """Its recorder's `SpanLog`; None once the span has ended."""
 OPENED: Final = 6
@@ -269,7 +267,7 @@ class Span:
         return wrapped(function, lambda: Span(name, sink, options, args))
 
     def end(self, entered: Any, error: BaseException | None, now_ns: int) -> None:
-        """End what `begin` returned."""
+        # End what `begin` returned
         _, sink, log, depth, at, flags, opened, since_ns, place = entered
         if log is None:  # ended by another thread
             return
@@ -322,7 +320,6 @@ class NoSpan(Span):
 
     @property
     def name(self) -> str:
-        """It has none."""
         return ""
 
     def __enter__(self) -> Self:
@@ -338,15 +335,12 @@ class NoSpan(Span):
         return None
 
     def start(self) -> Self:
-        """Do nothing."""
         return self
 
     def stop(self) -> None:
-        """Do nothing."""
         return
 
     def __call__(self, function: Function) -> Function:
-        """Return the function itself."""
         return function
 
 

@@ -22,7 +22,6 @@ class TorchRanges:
 
     def __init__(self) -> None:
         self._open: dict[int, Any] = {}
-        """By id."""
         self._patches = Patches()
         self._profiler: Any = None
         """torch's module; None where ranges could not be ended in time."""

@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Digest:
-    """Of one trace."""
-
     operators: CaptureTable | None = None
     flops: float | None = None
     """Of all its steps; None where they were not counted."""
     summary: str = ""
-    stacks: str | None = None
-    """Folded; see `stacks`."""
+    stacks: str | None = None  # Folded; see `stacks`
     timelines: Sequence[DeviceTimeline] | None = None
     why_no_timeline: tuple[str, str] | None = None
     """Reason and remedy, where it was asked for and cannot be had."""

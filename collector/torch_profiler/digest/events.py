@@ -51,17 +51,14 @@ class Events:
     """One row per event, in torch's order."""
 
     names: list[str]
-    """Each once."""
     categories: list[str]
     """Each once; "" where this torch does not tell."""
-    name: IntArray
-    """Row of `names`."""
+    name: IntArray  # Row of `names`
     category: IntArray
     thread: IntArray
     """torch's number; `ASYNC` of what ends on another thread than it begins on, or
     ran on one that torch does not know."""
-    start_ns: IntArray
-    """Wall clock."""
+    start_ns: IntArray  # Wall clock
     duration_ns: IntArray
     device_type: IntArray
     device_index: IntArray

@@ -76,14 +76,12 @@ class DeviceTimeline:
 
     device: str
     """As torch writes it: `cuda:0`."""
-    time_ns: IntArray
-    """Wall clock."""
+    time_ns: IntArray  # Wall clock
     held: IntArray
     """By moment and category, bytes; never negative in sum but for what torch missed."""
 
     @property
     def total(self) -> IntArray:
-        """Bytes of all categories."""
         total: IntArray = self.held.sum(axis=1)
         return total
 

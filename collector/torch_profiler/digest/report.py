@@ -30,18 +30,15 @@ NOT_YET: Final = "not saved when this was written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class SavedTrace:
     """A trace whose file is there."""
 
     trace: Trace
     folder: Path
-    """Beside the rank's file."""
     path: Path
     num_bytes: int
     num_plain_bytes: int
-    """Before it was packed."""
     values: dict[str, Any]
-    """Variables of names."""
     kept: bool
     """Whether it stays on this disk."""
     remote: str | None
@@ -50,14 +47,13 @@ class Saved:
     """What is wrong with it, in words."""
 
     def name_of(self, path: Path) -> str:
-        """POSIX, below the folder."""
         return path.relative_to(self.folder).as_posix()
 
 
 def capture_of(
     trace: Trace,
     digest: Digest | None = None,
-    saved: Saved | None = None,
+    saved: SavedTrace | None = None,
     *,
     beside: Sequence[Path] = (),
     context: str = "",

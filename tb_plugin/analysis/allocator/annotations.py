@@ -25,9 +25,7 @@ class AllocationAnnotations(Table):
     """One row per annotation, in the order of their events."""
 
     life: Ints
-    """Row of the lifetimes."""
-    text: Ints
-    """Row of `Snapshot.texts`."""
+    text: Ints  # Row of `Snapshot.texts`
 
     def of_life(self, num_lives: int) -> Ints:
         """By life: the text of its last annotation, or NOTHING."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 Frame: TypeAlias = tuple[str, str, int]
-"""Function, file, line."""
 
 _FOLDER: Final = re.compile(r"^.*[/\\]", re.DOTALL)
 
@@ -39,11 +38,10 @@ class Side:
 
 
 @dataclass(slots=True)
-class Joined:
+class JoinedStacks:
     """Stacks of both sides, each once."""
 
     frames: dict[Frame, int] = field(default_factory=dict)
-    """Distinct frames, numbered."""
     kinds: list[int] = field(default_factory=list)
     paths: list[tuple[int, ...]] = field(default_factory=list)
     """By stack: its frames, innermost first."""
@@ -58,9 +56,9 @@ class Joined:
         return np.lexsort((-held.max(axis=1), -np.abs(held[:, 1] - held[:, 0])))
 
 
-def joined(a: Side, b: Side, *, lines: bool) -> Joined:
+def joined(a: Side, b: Side, *, lines: bool) -> JoinedStacks:
     """The stacks of both; without `lines` functions of files of one name are the same."""
-    found = Joined()
+    found = JoinedStacks()
     known: dict[tuple[int, ...], int] = {}
     for place, side in enumerate((a, b)):
         numbers = _FrameNumbers(side, found, lines=lines)
@@ -80,7 +78,7 @@ def joined(a: Side, b: Side, *, lines: bool) -> Joined:
 class _FrameNumbers:
     """Frames of one side as numbers of the joined ones."""
 
-    def __init__(self, side: Side, into: Joined, *, lines: bool) -> None:
+    def __init__(self, side: Side, into: JoinedStacks, *, lines: bool) -> None:
         self._side = side
         self._into = into
         self._lines = lines
@@ -116,8 +114,7 @@ class Table:
     """Bytes and number of both sides by key, the largest difference first."""
 
     keys: tuple[Hashable, ...]
-    num_bytes: Ints
-    """(keys, 2)."""
+    num_bytes: Ints  # (keys, 2)
     num: Ints
 
 

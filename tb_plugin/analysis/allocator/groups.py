@@ -65,8 +65,6 @@ FROM_BEFORE: Final = "from before the recording"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group."""
-
     key: str
     label: str
     category: str = ""
@@ -119,7 +117,6 @@ def with_site(
 
 
 def one_group(num_lives: int) -> Groups:
-    """All in one."""
     return Groups(np.zeros(num_lives, np.uint16), (Group("all", "all allocations"),))
 
 

@@ -61,9 +61,7 @@ class History(Table):
     """Of any width, as is `stack`."""
     addr: Ints
     size: Ints
-    """Bytes, as asked for."""
-    stack: Ints
-    """-1: no stack."""
+    stack: Ints  # -1: no stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,7 @@ class Sums:
 class StackSums:
     """Bytes and number by stack, of those that occur; most bytes first."""
 
-    stack: Ints
-    """NOTHING: without a stack."""
+    stack: Ints  # NOTHING: without a stack
     num_bytes: Ints
     num: Ints
 
@@ -70,8 +69,6 @@ class RangeSums:
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Allocations of one stack."""
-
     num: int
     """That live at a moment."""
     num_bytes: int
@@ -176,8 +173,7 @@ class Holders:
 
     group: Ints
     """Of each slot, the group; the slot behind the last is that of all others."""
-    column: Ints
-    """Of each change, ascending."""
+    column: Ints  # Of each change, ascending
     slot: Ints
     delta: Ints
     """Bytes; of column 0 all that lives there."""

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.allocator.annotations import AllocationAnnotations
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from memboard.tb_plugin.analysis.allocator.segment_spans import Reserved, Spans
+    from memboard.tb_plugin.analysis.allocator.segment_spans import (
+        ReservedLevels,
+        Spans,
+    )
     from memboard.tb_plugin.analysis.allocator.segments import SegmentState
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.categories.attribution import Attribution
@@ -48,7 +51,10 @@ class Replay:
     """All that follows from the events and the end of one device."""
 
     def __init__(
-        self, snapshot: Snapshot, device: DeviceSnapshot, known: Replayed | None = None
+        self,
+        snapshot: Snapshot,
+        device: DeviceSnapshot,
+        known: DeviceReplay | None = None,
     ) -> None:
         """`known`: what it came to before; nothing of that is made again."""
         self.snapshot = snapshot
@@ -83,7 +89,7 @@ class Replay:
         return levels(lives, num_events, at_end, active=active)
 
     @cached_property
-    def reserved(self) -> Reserved:
+    def reserved(self) -> ReservedLevels:
         """Reserved bytes after each event."""
         return reserved(self.device) if self.known is None else self.known.reserved
 
@@ -125,7 +131,6 @@ class Replay:
 
     @cached_property
     def phases(self) -> Phases:
-        """Forwards, backwards and optimizers."""
         return phases_of(self)
 
     @cached_property
@@ -162,13 +167,13 @@ VERSION: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class DeviceReplay:
     """Of one device; made once, and kept beside the snapshot's tables."""
 
     lives: Lifetimes
     active: Levels
     allocated: Levels
-    reserved: Reserved
+    reserved: ReservedLevels
     marks: Marks
     oddities: Mapping[str, int]
     attribution: Attribution | None

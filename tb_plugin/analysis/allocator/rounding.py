@@ -50,7 +50,6 @@ class Rounding:
     max_split_bytes: int | None = None
     """None: every block may be split."""
     expandable: bool = False
-    """New segments are expandable."""
     is_known: bool = False
     """Whether the snapshot says it; else torch's defaults are assumed."""
 

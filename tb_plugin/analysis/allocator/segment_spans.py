@@ -264,7 +264,7 @@ def _filled(otherwise: Ints, where: Flags, column: Ints, rows: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservedLevels:
     """Reserved bytes of a device."""
 
     levels: Levels
@@ -280,7 +280,6 @@ class Changes:
     first: Ints
     """(groups,): bytes before the first event."""
     event: Ints
-    """Ascending."""
     group: Ints
     delta: Ints
 
@@ -290,7 +289,7 @@ class Changes:
         return self.event[rows], np.cumsum(self.delta[rows]) + int(self.first[group])
 
 
-def reserved(device: DeviceSnapshot) -> Reserved:
+def reserved(device: DeviceSnapshot) -> ReservedLevels:
     """Reserved bytes after each event of a device."""
     action = device.events.action
     sign = np.zeros(128, np.int64)  # by action; also of -1, which stands for unknown
@@ -303,7 +302,7 @@ def reserved(device: DeviceSnapshot) -> Reserved:
     first = device.reserved_bytes - (int(after[-1]) if len(after) else 0)
     after += first
     num_below = int(np.count_nonzero(after[rows] < 0)) + (first < 0)
-    return Reserved(Levels(first, after), num_below)
+    return ReservedLevels(Levels(first, after), num_below)
 
 
 def reserved_by(spans: Spans, group: Ints, num_groups: int, num_events: int) -> Changes:

@@ -63,7 +63,6 @@ class SegmentRows(Table):
     opened: Ints
     """The event that brought it, or its first part; `BEFORE`."""
     stack: Ints
-    """Of that event."""
     allocated_size: Ints
     """Bytes of allocated blocks, as rounded; the next two likewise."""
     pending_size: Ints
@@ -84,14 +83,11 @@ _NUM_SUMS: Final = len(SegmentRows.__slots__) - len(_OF_SPANS) - 2
 class BlockRows(Table):
     """Blocks of the segments in order of their addresses."""
 
-    segment: Ints
-    """Row of `SegmentRows`."""
+    segment: Ints  # Row of `SegmentRows`
     address: Ints
     size: Ints
-    requested_size: Ints
-    """0 of free blocks."""
-    state: Ints
-    """Index in `snapshot.STATES`."""
+    requested_size: Ints  # 0 of free blocks
+    state: Ints  # Index in `snapshot.STATES`
     life: Ints
     """Row of `Lifetimes`; NOTHING of free blocks."""
 
@@ -118,7 +114,6 @@ class SegmentState:
 
     @property
     def reserved_bytes(self) -> int:
-        """Sum of the segments."""
         return int(self.segments.total_size.sum())
 
 

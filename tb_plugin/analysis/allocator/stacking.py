@@ -67,16 +67,15 @@ class Stacking:
 
     @property
     def total(self) -> Ints:
-        """(columns,): bytes of all."""
+        # (columns,): bytes of all
         return np.asarray(self.band_bytes.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Table):
+class VisibleLives(Table):
     """Allocations that live in some column: most live between two columns alone."""
 
-    rows: Ints
-    """Rows of `Lifetimes`, ascending."""
+    rows: Ints  # Rows of `Lifetimes`, ascending
     first: Ints
     """The first column each is seen in."""
     end: Ints
@@ -123,11 +122,11 @@ def time_columns(
     return Columns(at, start, edge)
 
 
-def seen(lives: Lifetimes, at: Ints) -> Seen:
+def seen(lives: Lifetimes, at: Ints) -> VisibleLives:
     """What lives at any of the events `at`, which ascend; lives are in order of birth."""
     if not len(at):
         nothing = np.empty(0, np.int64)
-        return Seen(nothing, nothing, nothing)
+        return VisibleLives(nothing, nothing, nothing)
     stop = int(np.searchsorted(lives.born, at[-1], "right"))
     rows = np.flatnonzero(lives.gone[:stop] > at[0])
     # By event from the first column's on: how many columns lie before it. Looking up is
@@ -137,7 +136,7 @@ def seen(lives: Lifetimes, at: Ints) -> Seen:
     first = before[np.maximum(lives.born[rows] - at[0], 0)]
     end = before[np.minimum(lives.gone[rows] - at[0], len(before) - 1)]
     is_seen = np.flatnonzero(end > first)
-    return Seen(
+    return VisibleLives(
         rows[is_seen], first[is_seen].astype(np.int64), end[is_seen].astype(np.int64)
     )
 
@@ -215,7 +214,7 @@ def pending_bytes(lives: Lifetimes, at: Ints) -> Ints:
     )
 
 
-def _seen(lives: Lifetimes, band: Ints, at: Ints) -> Seen:
+def _seen(lives: Lifetimes, band: Ints, at: Ints) -> VisibleLives:
     """What lives in some column and is in a band."""
     found = seen(lives, at)
     kept = band[found.rows] >= 0

@@ -42,9 +42,8 @@ class Attribution:
     """Columns over all lives of a device."""
 
     category: npt.NDArray[np.int8]
-    """Index in `memboard.collector.format.memory.CATEGORIES`."""
-    evidence: npt.NDArray[np.int8]
-    """Index in `EVIDENCE`."""
+    # Index in `memboard.collector.format.memory.CATEGORIES`
+    evidence: npt.NDArray[np.int8]  # Index in `EVIDENCE`
     tensor: Ints
     """Row of `Snapshot.tensors`; NOTHING: none was known there."""
 

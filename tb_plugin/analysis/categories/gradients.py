@@ -81,8 +81,6 @@ _FLAT_PARAMETER: Final = "_alloc_padded_unsharded_flat_param"
 
 
 class BackwardLives(NamedTuple):
-    """Flags by life."""
-
     is_parameter_gradient: Flags
     """There at the end of its backward, and as large as a recorded parameter."""
     is_activation_gradient: Flags

@@ -44,8 +44,7 @@ OPTIMIZER_PHASE: Final = 3
 class Phases:
     """Instances of phases, in order."""
 
-    of_event: Ints
-    """(events,): row of `kind`."""
+    of_event: Ints  # (events,): row of `kind`
     kind: Ints
     """Of each instance: index in `PHASES`."""
 

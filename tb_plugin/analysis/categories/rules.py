@@ -93,8 +93,7 @@ class LifeFacts:
         """An error, or the end of the history, came before its phase was over."""
         self.is_workspace: Flags = (
             self.has(WORKSPACE) if is_workspace is None else is_workspace
-        )
-        """See `workspaces`."""
+        )  # See `workspaces`
         self.backward = BackwardLives.none(len(marks)) if backward is None else backward
         """What is known of it by what its backward let go of."""
 

@@ -27,7 +27,6 @@ class Setup:
     """How a process ran, as far as advice depends on it; None: not known."""
 
     expandable: bool | None = None
-    """Whether segments are expandable."""
     other_allocator: bool | None = None
     """Whether a part of the memory comes from another allocator than torch's own: from
     a pluggable one, or from a pool of an inference engine. Torch cannot expand that."""

@@ -118,7 +118,6 @@ class Sawtooth:
     rise: float = 0.0
     """What it rose by since the last fall."""
     num_since: int = 0
-    """Steps since then."""
     pace: float = 0.0
     """What a step adds until a fall returns it, in the median."""
 

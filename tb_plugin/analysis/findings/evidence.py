@@ -25,14 +25,12 @@ def percent(
 def seconds(
     key: str, label: str, value: float, scope: str, *, sure: bool = False
 ) -> Evidence:
-    """A duration."""
     return Evidence(key, label, float(value), "seconds", scope, decisive=sure)
 
 
 def num_bytes(
     key: str, label: str, value: float, scope: str, *, sure: bool = True
 ) -> Evidence:
-    """A size."""
     return Evidence(key, label, float(value), "bytes", scope, decisive=sure)
 
 

@@ -74,7 +74,7 @@ class GrowingRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Retained:
+class RetainedMemory:
     """What an allocator history says of the growth."""
 
     lines: tuple[str, ...]
@@ -87,7 +87,7 @@ class Retained:
 
 
 def growing_memory(
-    ranks: Sequence[GrowingRank], retained: Retained | None, setup: Setup
+    ranks: Sequence[GrowingRank], retained: RetainedMemory | None, setup: Setup
 ) -> Finding | None:
     """Device memory: of ranks that grow, the one that is full first leads.
 
@@ -138,7 +138,7 @@ def growing_memory(
 
 
 def _advice(
-    first: GrowingRank, retained: Retained | None, setup: Setup
+    first: GrowingRank, retained: RetainedMemory | None, setup: Setup
 ) -> Iterator[Advice]:
     if retained is None:
         yield from unknown_line_advice(setup, replayed=False)

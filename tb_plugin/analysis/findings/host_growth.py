@@ -37,11 +37,9 @@ class HostRoom:
     bytes_per_step: float
     """What all growing ranks of the host and their workers take together."""
     num_ranks: int
-    """Ranks that grow."""
 
     @property
     def steps_left(self) -> float:
-        """Until nothing is left."""
         return max(0.0, self.left) / self.bytes_per_step
 
     @property

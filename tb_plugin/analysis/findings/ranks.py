@@ -39,7 +39,6 @@ class Peaks:
     capacity_kind: CapacityKind
     median_bytes: float | None
     growth: Floats
-    """Bytes per step."""
     num_ooms: Floats
     outliers: Sequence[int]
     """Ranks far above the others, the worst first."""
@@ -271,7 +270,9 @@ def last_in_collectives(
         unit="percent",
         evidence=(
             percent(
-                *("last", "collectives it reached last", share),
+                "last",
+                "collectives it reached last",
+                share,
                 f"{num:,} that appear in the traces of all their ranks",
             ),
             percent("waiting", "waiting for it", cost, "the others' profiled steps"),

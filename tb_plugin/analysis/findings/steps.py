@@ -99,7 +99,9 @@ def waiting_for_data(
             percent("waiting", "waits for the dataloader", share[middle], whose[3:]),
             seconds_of("waits", "per step", seconds, whose[3:]),
             percent(
-                *("worst", "on the rank that waits most", share[worst]),
+                "worst",
+                "on the rank that waits most",
+                share[worst],
                 f"rank {rank}",
                 sure=False,
             ),
@@ -182,7 +184,9 @@ def straggling(
         evidence=(
             seconds_of("excess", label, cost, f"{whose}, median over steps", sure=True),
             percent(
-                *("slowest", "slowest rank", worst.slowest_share),
+                "slowest",
+                "slowest rank",
+                worst.slowest_share,
                 f"{whose}, share of steps",
                 sure=False,
             ),
@@ -386,7 +390,9 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
         ),
         evidence=(
             seconds_of(
-                *("growth", "growth per 1,000 steps", 1000 * per_step),
+                "growth",
+                "growth per 1,000 steps",
+                1000 * per_step,
                 "median over the ranks",
                 sure=True,
             ),

@@ -69,7 +69,7 @@ def quantity_text(value: float, unit: Quantity) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """`a, b and c`."""
+    # `a, b and c`
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -57,7 +57,6 @@ LOADING_SHARE: Final = 0.05
 
 
 def loading(profile: TraceProfile, num_workers: int | None = None) -> Iterator[Finding]:
-    """Steps wait for data."""
     share = float(profile.shares[Role.DATALOADER])
     if share > LOADING_SHARE:
         yield _finding(
@@ -68,7 +67,9 @@ def loading(profile: TraceProfile, num_workers: int | None = None) -> Iterator[F
             *advised.loading(profile, num_workers),
             evidence=(
                 percent(
-                    *("loading", "inside the dataloader's __next__", share),
+                    "loading",
+                    "inside the dataloader's __next__",
+                    share,
                     caveat="while no device, runtime call or collective is busy",
                 ),
             ),
@@ -96,7 +97,9 @@ def communicating(profile: TraceProfile) -> Iterator[Finding]:
             evidence=(
                 percent("exposed", "exposed communication", share),
                 percent(
-                    *("hidden", "hidden behind computation", hidden),
+                    "hidden",
+                    "hidden behind computation",
+                    hidden,
                     "all communication",
                     sure=False,
                 ),
@@ -185,7 +188,7 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
             evidence=(
                 num_bytes("peak", "allocated at the peak", peak, f"device {device}"),
                 num_bytes(
-                    *("total", "device memory", total, f"device {device}"), sure=False
+                    "total", "device memory", total, f"device {device}", sure=False
                 ),
             ),
             rule=f"{_PEER}: more than {share_text(NEAR_CAPACITY)} of the device",
@@ -355,8 +358,15 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    *(communicating, no_nccl, single_process, near_capacity),
-    *(host_bound, small_kernels, idle, empty_devices, no_tensor_cores),
+    communicating,
+    no_nccl,
+    single_process,
+    near_capacity,
+    host_bound,
+    small_kernels,
+    idle,
+    empty_devices,
+    no_tensor_cores,
 )
 
 

@@ -37,9 +37,7 @@ class TraceSetup:
     uses_ddp: bool
     uses_fsdp: bool
     is_compiled: bool
-    """Compiled code ran."""
     uses_graphs: bool
-    """CUDA graphs were replayed."""
     reads_device: bool
     """The host read values of the device, and waited for them."""
     optimizes: bool

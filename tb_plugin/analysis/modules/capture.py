@@ -34,8 +34,13 @@ MAX_DEVICES: Final = 64
 
 NEEDED: Final = {
     "modules": (
-        *("fqn", "path", "type", "parent", "is_fsdp"),
-        *("param_bytes", "buffer_bytes"),
+        "fqn",
+        "path",
+        "type",
+        "parent",
+        "is_fsdp",
+        "param_bytes",
+        "buffer_bytes",
     ),
     "events": ("time_us", "delta_bytes", "category", "device", "module"),
     "boundaries": ("time_us", "event", "module", "state", "call"),

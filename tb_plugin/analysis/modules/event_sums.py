@@ -64,9 +64,7 @@ class OwnedEvents:
     start: Ints
     """Of each group; the first event's place."""
     owner: Ints
-    """Of each group."""
     category: Ints
-    """Of each group."""
 
 
 def owned_events(

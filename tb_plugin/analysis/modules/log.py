@@ -60,7 +60,6 @@ class Boundaries:
     module: Ints
     """Row of the tree; -1 for the whole window."""
     state: Ints
-    """Index into memboard.collector.format.memory.STATES."""
     call: Ints
 
 
@@ -75,8 +74,7 @@ class ModuleLog:
     time_us: Ints
     """Of each event, since the window began."""
     delta_bytes: Ints
-    category: npt.NDArray[np.uint8]
-    """Index into `categories`."""
+    category: npt.NDArray[np.uint8]  # Index into `categories`
     device: npt.NDArray[np.uint8] | None
     """Index into `devices`; None where all events are of the first."""
     owner: npt.NDArray[np.int32]

@@ -78,17 +78,14 @@ class StateTable:
 class MomentTable:
     """One module: a row per state and call, in order of time."""
 
-    state: Ints
-    """Index into `ALL_STATES`."""
+    state: Ints  # Index into `ALL_STATES`
     call: Ints
     time_us: Floats
     total_bytes: Floats
     totals: Floats
-    """By (category, row)."""
     held: Floats | None
     """By (category, row): of the module and those below it; None where unknown."""
     num_left_out: int
-    """Rows of further calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +98,9 @@ class ModuleStates:
     """Fine names (memboard.collector.format.memory.CATEGORIES), one per column of `bytes`."""
     module: Ints
     """Row of the tree; whatever, for one of `WINDOW_STATES`."""
-    state: Ints
-    """Index into `ALL_STATES`."""
-    call: Ints
-    """From 0."""
-    device: Ints
-    """Index into `devices`."""
+    state: Ints  # Index into `ALL_STATES`
+    call: Ints  # From 0
+    device: Ints  # Index into `devices`
     bytes: Floats
     """By (row, category); NaN where the report has no number."""
     total_bytes: Floats

@@ -40,7 +40,6 @@ class Columns:
     width: float
     total_bytes: Floats
     totals: Floats
-    """By (category, column)."""
     peak_x: Floats
     """Where in the column the moment shown is."""
 
@@ -50,8 +49,7 @@ class Spans:
     """Calls of modules, from outer to inner rows; equal-length columns."""
 
     module: Ints
-    kind: Ints
-    """Index into `SPAN_KINDS`."""
+    kind: Ints  # Index into `SPAN_KINDS`
     call: Ints
     depth: Ints
     x0: Floats

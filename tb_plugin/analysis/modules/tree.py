@@ -33,8 +33,7 @@ class ModuleTree(Table):
 
     fqn: tuple[str, ...]
     path: tuple[str, ...]
-    type: tuple[str, ...]
-    """Empty where unknown."""
+    type: tuple[str, ...]  # Empty where unknown
     parent: Ints
     """Row of the parent; -1 for a root."""
     is_fsdp: Flags
@@ -129,7 +128,6 @@ class Fold:
 
     parent: int
     members: Ints
-    """Their rows."""
 
 
 def folds_of(tree: ModuleTree, equal: Ints) -> list[Fold]:

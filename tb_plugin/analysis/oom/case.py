@@ -68,7 +68,6 @@ class CapturedPools:
 
     num: int
     num_bytes: int
-    """Reserved."""
     free_bytes: int
     are_of_graphs: bool
     """Graphs made them all for themselves: a pool that the program made may be a MemPool."""
@@ -248,8 +247,6 @@ def filled(facts: OomFacts, more: OomFacts) -> OomFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is known."""
-
     facts: OomFacts
     device: int | None = None
     is_out_of_memory: bool = True

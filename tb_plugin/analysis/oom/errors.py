@@ -38,8 +38,6 @@ MAX_STACK: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class OomError:
-    """One error."""
-
     device: int
     event: int
     case: Case
@@ -63,8 +61,7 @@ class Device(Protocol):
         """Which step each event belongs to."""
 
     @property
-    def attribution(self) -> Attribution:
-        """What each allocation is."""
+    def attribution(self) -> Attribution: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +71,7 @@ class HistoryErrors:
     errors: tuple[OomError, ...]
     """In order of time where it is known, else by device and event."""
     num_errors: int
-    """All there are."""
     peak_active_bytes: Mapping[int, int]
-    """By device."""
 
 
 def errors_of(devices: Iterable[Device]) -> HistoryErrors:

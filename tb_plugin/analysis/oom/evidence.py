@@ -33,7 +33,7 @@ _ELSEWHERE: Final[dict[Place, str]] = {
 }
 
 _UNITS: Final[dict[str, Quantity]] = {"full": "percent", "num_free_blocks": "count"}
-"""All others are bytes."""
+# All others are bytes
 
 
 def evidence_of(case: Case, decisive: Collection[str]) -> tuple[Evidence, ...]:
@@ -76,7 +76,8 @@ def _levels(case: Case) -> Iterator[Row]:
     yield "limit", "limit on this process", facts.limit_bytes, limit, ""
     lost = "earlier events were not recorded, or overwritten"
     yield (
-        *("largest_before", "largest request served before"),
+        "largest_before",
+        "largest request served before",
         facts.largest_before_bytes,
         lost if facts.beginning_is_lost else "",
         "from the first recorded event to the error",
@@ -92,14 +93,16 @@ def _levels(case: Case) -> Iterator[Row]:
     streams = [] if pending is None else pending.streams
     told = ", ".join(f"{name} {size_text(size)}" for name, size in streams)
     yield (
-        *("pending_free", "freed, waiting for another stream"),
+        "pending_free",
+        "freed, waiting for another stream",
         facts.pending_bytes or None,
         f"allocated on {told}" if told else "",
         "",
     )
     share = full_share(facts)
     yield (
-        *("full", "live share of the memory available to torch"),
+        "full",
+        "live share of the memory available to torch",
         None if share is None else 100 * share,
         _room_caveat(facts),
         "",
@@ -189,7 +192,8 @@ def _growth(case: Case) -> Iterator[Row]:
     rate = growth.bytes_per_round
     yield "growth_per_round", f"growth per {word}", rate, rate_caveat, rate_scope
     yield (
-        *("growth_late", f"recent growth per {word}"),
+        "growth_late",
+        f"recent growth per {word}",
         growth.late_bytes_per_round,
         rate_caveat,
         "over the last third of the recorded steps",
@@ -207,7 +211,8 @@ def _others(case: Case) -> Iterator[Row]:
         )
     yield "non_torch", "used outside torch", facts.non_torch_bytes, usual, ""
     yield (
-        *("lost_room", "reserved before, and no longer available"),
+        "lost_room",
+        "reserved before, and no longer available",
         facts.lost_room_bytes or None,
         "other processes or libraries have allocated at least this much since",
         "",
@@ -218,7 +223,9 @@ def _others(case: Case) -> Iterator[Row]:
         return
     yield "median_peer", "median peak of the others", median, "", peers
     yield (
-        *("above_peers", "live at the error, above that median", above),
+        "above_peers",
+        "live at the error, above that median",
+        above,
         "pipeline stages differ by design",
         f"{case.scope}, against {peers}",
     )

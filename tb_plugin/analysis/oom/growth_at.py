@@ -217,7 +217,6 @@ class SiteGrowth:
 
     @property
     def total_bytes(self) -> int:
-        """All of it."""
         return int(self.kept_bytes.sum())
 
     @property

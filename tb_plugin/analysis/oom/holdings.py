@@ -109,8 +109,6 @@ _NO_PASS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """One kind of thing."""
-
     kind: Kind
     num_bytes: int
     num: int

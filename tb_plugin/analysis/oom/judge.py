@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 MAX_ADVICE: Final = 6
 
 RULES: Final = (
-    *(free.fitting_block_free, free.fragmented, taken.single_giant, taken.non_torch),
-    *(free.private_pools, free.pending_free, taken.growth, taken.imbalance),
+    free.fitting_block_free,
+    free.fragmented,
+    taken.single_giant,
+    taken.non_torch,
+    free.private_pools,
+    free.pending_free,
+    taken.growth,
+    taken.imbalance,
     taken.uncollected_cycles,
 )
 
@@ -51,12 +57,10 @@ class Verdict(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """The cause that leads."""
         return self.leads.cause
 
     @property
     def also(self) -> tuple[Cause, ...]:
-        """The other causes."""
         return tuple(one.cause for one in self.beside)
 
 
@@ -86,7 +90,7 @@ def verdict(case: Case) -> Verdict:
     return Verdict(leads, tuple(beside))
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """What a finding is made of."""
 
     key: str
@@ -100,21 +104,21 @@ class Judged(NamedTuple):
     rule: str
 
 
-def judged(case: Case, message: str = "") -> Judged:
+def judged(case: Case, message: str = "") -> Judgement:
     """The cause and what to do; of what ended a training otherwise, that it did.
 
     `message`: how it ended.
     """
     if not case.is_out_of_memory:
         evidence, sentence = evidence_of(case, ()), _ended_text(case.facts, message)
-        return Judged(
-            *("ended", "Ended", sentence, case.asked_at, None, (), evidence, (), "")
+        return Judgement(
+            "ended", "Ended", sentence, case.asked_at, None, (), evidence, (), ""
         )
     found = verdict(case)
     leads = found.leads
     asked = _asked_text(case)
     why = leads.why if asked else leads.why[0].upper() + leads.why[1:]
-    return Judged(
+    return Judgement(
         key=leads.cause,
         title=f"Out of memory: {NAMES[leads.cause]}",
         sentence=" ".join(

@@ -47,8 +47,7 @@ class Stretch(NamedTuple):
     """A part of a line in which the offset changes evenly."""
 
     from_ns: int
-    offset_ns: int
-    """At `from_ns`."""
+    offset_ns: int  # At `from_ns`
     rise_ns: int
     span_ns: int
     """The offset grows by `rise_ns` in this time."""
@@ -62,8 +61,7 @@ class Stretch(NamedTuple):
 class ClockLine:
     """Offsets over time; `SAME` is a clock's own."""
 
-    readings: tuple[Reading, ...]
-    """At least one, ascending."""
+    readings: tuple[Reading, ...]  # At least one, ascending
     is_steady: bool = False
     """Of a single reading: the clocks cannot drift apart, and the bound does not grow."""
 

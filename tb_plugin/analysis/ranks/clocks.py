@@ -32,7 +32,7 @@ WALL: Final = steady(0, None)
 """Of clocks that nobody compared: taken for equal, with no bound."""
 
 
-class Recorded(Protocol):
+class RecordingClock(Protocol):
     """A recording, as far as clocks go."""
 
     @property
@@ -45,7 +45,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RankClock:
-    """One rank's clock."""
+    # One rank's clock
 
     line: ClockLine
     """From its recorded times to the reference's."""
@@ -65,7 +65,7 @@ class RankClock:
 UNCOMPARED: Final = RankClock(WALL, "none")
 
 
-def recorded_clocks(files: Mapping[int, Recorded]) -> dict[int, RankClock]:
+def recorded_clocks(files: Mapping[int, RecordingClock]) -> dict[int, RankClock]:
     """By rank, from the notes of one attempt's recordings."""
     told = {rank: _told(file) for rank, file in files.items()}
     reference = told.get(REFERENCE_RANK)
@@ -73,7 +73,7 @@ def recorded_clocks(files: Mapping[int, Recorded]) -> dict[int, RankClock]:
 
 
 @dataclass(slots=True)
-class _Told:
+class _ClockNotes:
     """What one file's notes say."""
 
     to_reference: list[Reading]
@@ -84,9 +84,9 @@ class _Told:
     """Of recorded times, from the host's monotonic clock."""
 
 
-def _told(file: Recorded) -> _Told:
+def _told(file: RecordingClock) -> _ClockNotes:
     started = file.header.started
-    told = _Told([], [], [], "", started.wall_ns - started.monotonic_ns)
+    told = _ClockNotes([], [], [], "", started.wall_ns - started.monotonic_ns)
     for note in file.notes():
         data = note.data
         ahead = _whole(data.get("wall_ahead_ns"))
@@ -109,7 +109,7 @@ def _told(file: Recorded) -> _Told:
     return told
 
 
-def _clock(rank: int, told: _Told, reference: _Told | None) -> RankClock:
+def _clock(rank: int, told: _ClockNotes, reference: _ClockNotes | None) -> RankClock:
     ahead = tuple(told.ahead)
     if rank == REFERENCE_RANK:
         return RankClock(SAME, "reference", ahead)

@@ -68,7 +68,6 @@ class RankCollectives(Table):
     """By collective, in order of time; unknown numbers are -1."""
 
     row: Ints
-    """Slice."""
     kind: tuple[str, ...]
     """`all_reduce`, `all_gather`, ...; `other` where nothing says it."""
     group: tuple[str, ...]

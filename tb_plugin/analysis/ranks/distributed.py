@@ -61,7 +61,6 @@ class CollectiveRow:
     """Calls that the traces of all ranks which took part show; the next are of them, and
     None where a rank's trace is missing."""
     transfer_ns: int | None
-    """While data moved."""
     waiting_ns: int | None
     """The rest of their time: spent waiting for other ranks."""
     num_last: int | None
@@ -136,7 +135,7 @@ def compared(
 
     `world_size`: how many ranks the training has, where their traces say it.
     """
-    every = _Joined(ranks, world_size)
+    every = _JoinedCollectives(ranks, world_size)
     duration = every.column("duration_ns")
     together = _matched(every, duration)
     transfer = duration.copy()
@@ -161,7 +160,7 @@ def compared(
     )
 
 
-class _Joined:
+class _JoinedCollectives:
     """Columns of the collectives of all ranks, one rank after the other."""
 
     def __init__(self, ranks: Mapping[int, RankCollectives], world_size: int) -> None:
@@ -204,7 +203,7 @@ class _Joined:
         return [text for table in self._tables for text in getattr(table, name)]
 
 
-class _Matched(NamedTuple):
+class _MatchedCollectives(NamedTuple):
     """Collectives that several ranks took part in."""
 
     transfer_ns: Ints
@@ -220,8 +219,7 @@ class _Matched(NamedTuple):
     """(parts,): where that stands in the columns of all ranks."""
 
 
-def _matched(every: _Joined, duration: Ints) -> _Matched:
-    """What belongs together."""
+def _matched(every: _JoinedCollectives, duration: Ints) -> _MatchedCollectives:
     is_named = np.array([group != "" for group, _ in every.names], dtype=bool)
     number = every.column("sequence")
     number = np.where(is_named[every.kind] & (number >= 0), number, NOTHING)
@@ -237,7 +235,7 @@ def _matched(every: _Joined, duration: Ints) -> _Matched:
     order = np.lexsort((rank, took, collective))
     firsts = np.flatnonzero(begins(collective[order]))
     lasts = np.append(firsts[1:], len(order))[: len(firsts)] - 1
-    return _Matched(
+    return _MatchedCollectives(
         transfer_ns=took[order[firsts]],
         longest_ns=took[order[lasts]],
         last_rank=rank[order[firsts]],
@@ -247,7 +245,9 @@ def _matched(every: _Joined, duration: Ints) -> _Matched:
     )
 
 
-def _groups(every: _Joined, together: _Matched) -> tuple[GroupRow, ...]:
+def _groups(
+    every: _JoinedCollectives, together: _MatchedCollectives
+) -> tuple[GroupRow, ...]:
     """The table of collectives per kind and group, the longest waits in all first."""
     kind, rank = every.kind[together.place], every.rank[together.place]
     of_collective = np.zeros(len(together.transfer_ns), dtype=np.int64)
@@ -278,7 +278,11 @@ def _groups(every: _Joined, together: _Matched) -> tuple[GroupRow, ...]:
 
 
 def _rows(
-    every: _Joined, transfer: Ints, is_compared: Flags, is_missed: Flags, last: Flags
+    every: _JoinedCollectives,
+    transfer: Ints,
+    is_compared: Flags,
+    is_missed: Flags,
+    last: Flags,
 ) -> tuple[CollectiveRow, ...]:
     """The table of collectives per rank, kind and group, the longest first."""
     first, at = numbered(every.rank, every.kind)

@@ -39,8 +39,7 @@ class Snap:
     rank: int
     function: str
     phase: str
-    iteration: int
-    """1-based."""
+    iteration: int  # 1-based
     context: Context
     time_ns: int | None
     """None where the report does not say."""
@@ -57,12 +56,9 @@ class SnapTable(Table):
 
     attempt: Ints
     iteration: Ints
-    context: Ints
-    """Index into `CONTEXTS`."""
-    time_ns: Ints
-    """`NO_TIME` where unknown."""
-    step: Ints
-    """`NO_STEP` where unknown."""
+    context: Ints  # Index into `CONTEXTS`
+    time_ns: Ints  # `NO_TIME` where unknown
+    step: Ints  # `NO_STEP` where unknown
     stats: Mapping[str, Floats]
     """By name, in the order they are shown; NaN where a snap has no such stat."""
 
@@ -73,8 +69,7 @@ class CallTable(Table):
 
     attempt: Ints
     iteration: Ints
-    step: Ints
-    """`NO_STEP` where unknown."""
+    step: Ints  # `NO_STEP` where unknown
     start_ns: Ints
     """`NO_TIME` where there is no snap of the start, or its time is unknown."""
     end_ns: Ints
@@ -90,8 +85,7 @@ class CapturedCall(NamedTuple):
 
     attempt: int
     iteration: int
-    step: int
-    """`NO_STEP` where unknown."""
+    step: int  # `NO_STEP` where unknown
     time_ns: int
     kinds: int
     """Bits of what was captured."""

@@ -28,8 +28,7 @@ class Tensors:
 
     address: Ints
     num_bytes: Ints
-    category: Ints
-    """Index in `memboard.collector.format.memory.CATEGORIES`."""
+    category: Ints  # Index in `memboard.collector.format.memory.CATEGORIES`
     name: Sequence[str]
     device: Ints
     """Number of the device; -1: not said."""
@@ -100,8 +99,7 @@ class BlockHistories:
     """Distinct stacks: name, filename and line of each frame, innermost first."""
     stack: Ints
     """Index in `frames`; -1: the block has no history."""
-    requested_size: Ints
-    """-1: likewise."""
+    requested_size: Ints  # -1: likewise
 
 
 def block_histories(

@@ -32,14 +32,12 @@ _OOM, _SNAPSHOT, _ANNOTATION, _STEP, _TAG = range(len(KINDS))
 class Marks(Table):
     """Marks by `moment`, of equal ones the longest first; columns of equal length."""
 
-    kind: Ints
-    """Index in `KINDS`."""
+    kind: Ints  # Index in `KINDS`
     moment: Ints
     """Of a span: the last event before it."""
     end: Ints
     """Of a span: its last event; else `moment`."""
-    label: Ints
-    """Row of `labels`."""
+    label: Ints  # Row of `labels`
     num_bytes: Floats
     """oom: asked for; snapshot: active; else NaN."""
     device_free: Floats

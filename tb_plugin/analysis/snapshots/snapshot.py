@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES: Final = 1 << 48
-"""No allocation is larger."""
 
 STATES: Final = ("inactive", "active_allocated", "active_pending_free")
 """A block's state is its index here; `active_awaiting_free` is the third as well."""
@@ -70,7 +69,6 @@ class Stacks:
     """
 
     name: Sequence[str]
-    """Function, by frame."""
     filename: Sequence[str]
     line: Ints
     start: Ints
@@ -178,12 +176,10 @@ class Events(Table):
 
     action: Ints
     """Index in `lifetimes.ACTIONS`; -1: one that is not known."""
-    addr: Ints
-    """As signed 64 bits."""
+    addr: Ints  # As signed 64 bits
     size: Ints
     """Bytes as asked for; of segment_*: the segment's; of oom: what was asked for."""
-    stream: Ints
-    """Row of `Snapshot.streams`."""
+    stream: Ints  # Row of `Snapshot.streams`
     time_us: Ints | None
     """None where the file has no times."""
     stack: Ints
@@ -192,7 +188,6 @@ class Events(Table):
     annotation: Ints
     """That of `annotate` events, which is of the allocation at `addr` and no tag."""
     compile_context: Ints
-    """Likewise."""
     pool: Ints
     """Row of `Snapshot.pools`, or NOTHING where the event does not say."""
     device_free: Ints
@@ -220,15 +215,12 @@ class Segments(Table):
 class BlockTable(Table):
     """Pieces of the segments, in order of their addresses."""
 
-    segment: Ints
-    """Row of `Segments`."""
+    segment: Ints  # Row of `Segments`
     address: Ints
     size: Ints
-    """Rounded."""
     requested_size: Ints
     """As asked for; equal to `size` where the file does not say."""
-    state: Ints
-    """Index in `STATES`."""
+    state: Ints  # Index in `STATES`
     stack: Ints
 
 
@@ -283,8 +275,6 @@ class DeviceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One snapshot."""
-
     devices: tuple[DeviceSnapshot, ...]
     """Those with events or segments, by number; last pinned host memory (`HOST`), where
     it was recorded. It is no memory of a device: no sum over devices has it."""
@@ -296,8 +286,7 @@ class Snapshot:
     """Ids of memory pools; (0, 0), the ordinary one, comes first."""
     annotations: Annotations
     tensors: Tensors | None
-    settings: Mapping[str, Any]
-    """`allocator_settings`, plain values."""
+    settings: Mapping[str, Any]  # `allocator_settings`, plain values
     oddities: Mapping[str, int]
     """What was set right, in words, and how often."""
     left_out: Mapping[str, int]
@@ -306,5 +295,5 @@ class Snapshot:
     """Keys that are in the file and read by nothing here, e.g. `segments[].weight`."""
 
     def device(self, number: int) -> DeviceSnapshot | None:
-        """One device, or None."""
+        # One device, or None
         return next((d for d in self.devices if d.device == number), None)

@@ -44,8 +44,6 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps by event."""
-
     step: Ints
     """(events,): NOTHING where it is not known."""
     phase: Ints

@@ -83,7 +83,6 @@ class Rows(Table):
 
     @property
     def end_ns(self) -> Ints:
-        """When they ended."""
         return self.start_ns + self.duration_ns
 
 
@@ -109,8 +108,14 @@ def rows_of(
     if len(name) and min(int(duration.min(initial=0)), int(name.min())) < 0:
         raise ValueError("a duration or a name below 0")
     columns = (
-        *(thread[column("thread")], start, duration, names[0][name], names[1][name]),
-        *(column("step"), column("state"), np.where(args < 0, -1, args + first_args)),
+        thread[column("thread")],
+        start,
+        duration,
+        names[0][name],
+        names[1][name],
+        column("step"),
+        column("state"),
+        np.where(args < 0, -1, args + first_args),
     )
     if len({len(one) for one in columns}) > 1:
         raise ValueError("columns of unequal length")

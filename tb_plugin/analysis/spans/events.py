@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Note
 
 TRACK: Final = "events"
-"""Name of the track."""
 
 CHECKPOINT: Final = "checkpoint"
 """Category of spans whose end is an event."""
@@ -37,12 +36,10 @@ _WORDS: Final = {
 class SpanEvent(NamedTuple):
     """Something that happened at one time."""
 
-    time_ns: int
-    """Wall clock."""
+    time_ns: int  # Wall clock
     name: str
     category: str
-    step: int
-    """-1: not known."""
+    step: int  # -1: not known
     args: Mapping[str, Any]
 
 

@@ -57,8 +57,6 @@ _LEAST_SLACK_NS: Final = 10**9
 
 
 class SpanFile(NamedTuple):
-    """Whose spans they are."""
-
     rank: int
     pid: int
     process: str

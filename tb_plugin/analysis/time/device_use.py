@@ -71,12 +71,10 @@ class DeviceSteps:
 
     device: int
     num_kernels: Ints
-    """That began in it."""
     kernel_ns: Ints
     """Sum over kernels of what lies in it."""
     busy_ns: Ints
     span_ns: Ints
-    """How long it took."""
     utilization: Floats
     sm_efficiency: Floats
     occupancy: Floats

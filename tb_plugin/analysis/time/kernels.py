@@ -53,7 +53,6 @@ class KernelTable(Table):
 
     @property
     def mean_ns(self) -> Floats:
-        """Of one call."""
         return self.total_ns / np.maximum(self.num_calls, 1)
 
 

@@ -56,9 +56,7 @@ class OperatorTimes:
     tree: SliceTree
     """Of operators, annotations and runtime calls."""
     nodes: SliceTree
-    """Of operators and annotations."""
     operators: SliceTree
-    """Of operators alone."""
     owner: Ints
     """(device work,): the slice that launched each, an operator; or NOTHING."""
 
@@ -85,14 +83,14 @@ class OperatorTimes:
 
     @cached_property
     def host_self_ns(self) -> Ints:
-        """Never negative."""
+        # Never negative
         duration = self.trace.slices.duration_ns.astype(np.int64)
         own = duration - self.tree.inner_sums(duration)
         return np.where(self.tree.kept, np.maximum(own, 0), 0)
 
     @cached_property
     def host_total_ns(self) -> Ints:
-        """Never negative."""
+        # Never negative
         duration = self.trace.slices.duration_ns.astype(np.int64)
         if not self.is_recorder.any():
             return duration
@@ -123,7 +121,6 @@ class OperatorTimes:
 
     @cached_property
     def kernel_self_ns(self) -> Ints:
-        """Of kernels alone."""
         return self._of_work(np.where(self._are_kernels, self._work_ns, 0))
 
     @cached_property
@@ -144,7 +141,7 @@ class OperatorTimes:
 
     @cached_property
     def uses_tensor_cores(self) -> Flags:
-        """(device work,): see `device_use.uses_tensor_cores`."""
+        # (device work,): see `device_use.uses_tensor_cores`
         return uses_tensor_cores(self.trace, self.trace.device_work.row)
 
     @cached_property

@@ -44,9 +44,13 @@ _EVALUATING: Final = "autograd::engine::evaluate_function: "
 
 
 _SUMMED: Final = (
-    *("host_self_ns", "device_self_ns", "device_total_ns"),
-    *("kernel_self_ns", "kernel_total_ns"),
-    *("tensor_core_self_ns", "tensor_core_total_ns"),
+    "host_self_ns",
+    "device_self_ns",
+    "device_total_ns",
+    "kernel_self_ns",
+    "kernel_total_ns",
+    "tensor_core_self_ns",
+    "tensor_core_total_ns",
 )
 """Columns of `OperatorTimes` that are added up."""
 
@@ -114,7 +118,6 @@ def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> Operato
 
 
 def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTable:
-    """Of some slices."""
     trace = times.trace
     name = trace.slices.name[rows].astype(np.int64)
     shapes = np.full(len(rows), NOTHING, np.int64)

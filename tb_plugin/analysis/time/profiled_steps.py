@@ -46,7 +46,6 @@ class ProfiledSteps(Table):
     """With what its device work adds; see the module."""
     end_ns: Ints
     host_start_ns: Ints
-    """Of the annotation."""
     host_end_ns: Ints
     num_works: Ints
     """Kernels, copies and fills that were launched in it."""

@@ -41,20 +41,16 @@ _WRAPPER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeParts:
-    """By step."""
-
     parts_ns: Ints
     """(steps, 8): of each `Role`; a row adds up to the step's length."""
     computation_ns: Ints
     """(steps,): kernels, or where there are none what computes on the host."""
     communication_ns: Ints
-    """Collectives, hidden or not."""
     overlap_ns: Ints
     """Communication while computation ran: hidden."""
 
     @property
     def exposed_ns(self) -> Ints:
-        """Communication that nothing hid."""
         return self.communication_ns - self.overlap_ns
 
 

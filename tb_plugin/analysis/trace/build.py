@@ -42,9 +42,7 @@ Table = TypeVar("Table")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
-    """Slices where they belong."""
-
+class PlacedSlices:
     tracks: tuple[Track, ...]
     """As given, each knowing its rows."""
     slices: Slices
@@ -65,7 +63,7 @@ def place(
     name: Ints,
     category: Ints,
     args: Ints,
-) -> Placed:
+) -> PlacedSlices:
     """Sort slices, give them levels and parents, and tell tracks where theirs are.
 
     Args:
@@ -99,7 +97,7 @@ def place(
         )
         for track, rows in zip(tracks, nested.level_rows, strict=True)
     )
-    return Placed(known, slices, order, row_of, nested.num_overlapping)
+    return PlacedSlices(known, slices, order, row_of, nested.num_overlapping)
 
 
 def no_rows(table: type[Table]) -> Table:
@@ -110,13 +108,12 @@ def no_rows(table: type[Table]) -> Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nested:
+class NestedSlices:
     """Slices in the order of `trace.Slices`."""
 
     order: Ints
     """(rows,): the given slice that stands at each row."""
-    level: Ints
-    """(rows,): int32."""
+    level: Ints  # (rows,): int32
     parent: Ints
     """(rows,): row, not given slice; -1: none."""
     level_rows: tuple[tuple[int, ...], ...]
@@ -125,7 +122,7 @@ class Nested:
     """Slices that begin in another of their track and end after it."""
 
 
-def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> Nested:
+def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> NestedSlices:
     """Order slices by (track, level, start) and find their parents.
 
     Args:
@@ -158,7 +155,7 @@ def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> Nested:
     level_rows = tuple(
         _level_rows(level, first, stop) for first, stop in itertools.pairwise(bounds)
     )
-    return Nested(taken[placed], level, parent, level_rows, overlapping)
+    return NestedSlices(taken[placed], level, parent, level_rows, overlapping)
 
 
 def _level_rows(level: Ints, first: int, stop: int) -> tuple[int, ...]:
@@ -249,7 +246,6 @@ class _FreeLevels:
 
     def __init__(self) -> None:
         self._blocks: list[int] = []
-        """Bits of free levels."""
         self._some = 0
         """Bits of blocks that have any."""
 
@@ -273,7 +269,6 @@ class _FreeLevels:
         return block * self._WIDTH + lowest.bit_length() - 1
 
     def give(self, level: int) -> None:
-        """It is free again."""
         block, bit = divmod(level, self._WIDTH)
         self._blocks[block] |= 1 << bit
         self._some |= 1 << block

@@ -149,7 +149,6 @@ class _Works:
         self.end: list[int] = ends.tolist()
         self.launch: list[int] = launch.tolist()
         self.before: list[int] = before.tolist()
-        """On the same stream."""
         self._by_end: list[int] = by_end.tolist()
         self._ends: list[int] = ends[by_end].tolist()
         self.launched = dict(zip(self.launch, range(len(order)), strict=True))

@@ -24,8 +24,7 @@ class Operators(Table):
     external_id: Ints
     sequence: Ints
     """`Sequence number`: forward and backward share it."""
-    forward_thread: Ints
-    """`Fwd thread id`."""
+    forward_thread: Ints  # `Fwd thread id`
     input_dims: Ints
     """JSON as written, as rows of `Trace.strings`; likewise the next."""
     input_types: Ints
@@ -55,12 +54,10 @@ class DeviceWork(Table):
     """JSON as written, `[x, y, z]`, as rows of `Trace.strings`."""
     block: Ints
     registers: Ints
-    """Per thread."""
     shared_memory_bytes: Ints
     blocks_per_sm: Floats
     """May be infinite in the source; NaN here then."""
-    occupancy_pct: Floats
-    """`est. achieved occupancy %`."""
+    occupancy_pct: Floats  # `est. achieved occupancy %`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +68,7 @@ class Collectives(Table):
     name: Ints
     """Row of `Trace.strings`, as the next text columns."""
     dtype: Ints
-    group: Ints
-    """`Process Group Name`."""
+    group: Ints  # `Process Group Name`
     in_elements: Ints
     out_elements: Ints
     group_size: Ints
@@ -85,14 +81,12 @@ class MemoryEvents(Table):
 
     time_ns: Ints
     track: Ints
-    num_bytes: Ints
-    """Signed: frees are negative."""
+    num_bytes: Ints  # Signed: frees are negative
     address: Ints
     """As signed 64 bits; 0 where old traces have none."""
     device_type: Ints
     """torch's `DeviceType`: 0 CPU, 1 CUDA, 6 HIP, 12 XPU, 13 MPS, 20 PrivateUse1, ..."""
-    device: Ints
-    """-1 for the CPU."""
+    device: Ints  # -1 for the CPU
     allocated_bytes: Ints
     """Total after the event; -1 where the source has none."""
     reserved_bytes: Ints

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
-KERNEL_GAP_TICKS: Final = 30
-"""Holistic Trace Analysis's `consecutive_kernel_delay`."""
+KERNEL_GAP_TICKS: Final = 30  # Holistic Trace Analysis's `consecutive_kernel_delay`
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,6 @@ class Idle:
 
     @property
     def idle_ns(self) -> int:
-        """For whichever reason."""
         return self.host_ns + self.kernel_ns + self.other_ns
 
 

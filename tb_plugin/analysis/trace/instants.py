@@ -28,7 +28,6 @@ class Marks(Table):
     row: Ints
     """Of `Trace.instants`: the first of those that fall together."""
     count: Ints
-    """How many do."""
 
 
 def rows_of_track(table: Slices | Instants, track: int) -> tuple[int, int]:

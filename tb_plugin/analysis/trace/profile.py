@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
 
 class TraceProfile:
-    """One trace, analysed."""
-
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._operator_memory: dict[Charge, OperatorMemory] = {}
@@ -88,7 +86,6 @@ class TraceProfile:
 
     @cached_property
     def devices(self) -> tuple[DeviceUse, ...]:
-        """Over all steps."""
         return device_use(self.trace, self.roles, self.steps)
 
     @cached_property
@@ -98,7 +95,6 @@ class TraceProfile:
 
     @cached_property
     def times(self) -> OperatorTimes:
-        """By slice."""
         return operator_times(self.trace, self.roles)
 
     @cached_property
@@ -114,7 +110,6 @@ class TraceProfile:
 
     @cached_property
     def operators(self) -> OperatorTable:
-        """By name."""
         return operator_table(self.times)
 
     @cached_property
@@ -134,7 +129,6 @@ class TraceProfile:
 
     @cached_property
     def kernels(self) -> KernelTable:
-        """By name."""
         return kernel_table(self.times, self.roles)
 
     @cached_property
@@ -144,12 +138,10 @@ class TraceProfile:
 
     @cached_property
     def modules(self) -> ModuleTimes:
-        """By module and place."""
         return module_times(self.times)
 
     @cached_property
     def collectives(self) -> RankCollectives:
-        """Those of its rank."""
         return rank_collectives(self.trace, self.roles)
 
     @cached_property
@@ -159,7 +151,6 @@ class TraceProfile:
 
     @cached_property
     def memory_devices(self) -> MemoryDevices:
-        """Which have events."""
         return memory_devices(self.trace.memory)
 
     @cached_property

@@ -54,7 +54,6 @@ class Pieces(Table):
     count: Ints
     """Slices in it; 1: it is a slice."""
     busy_ns: Ints
-    """Sum of their durations."""
     longest: Ints
     """Row of the longest slice."""
 
@@ -119,7 +118,6 @@ class TraceTiles:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._zooms: dict[int, Pieces] = {}
-        """Of the whole trace."""
         self._lock = threading.Lock()
 
     def tile(

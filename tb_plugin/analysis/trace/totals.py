@@ -42,7 +42,6 @@ class Totals(Table):
     max_ns: Ints
     """The whole duration of the longest."""
     longest: Ints
-    """Its row."""
 
 
 def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> Totals:

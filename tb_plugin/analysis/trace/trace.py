@@ -58,7 +58,6 @@ class Track:
     sort_index: int = 0
     """Order that the source asks for; `Trace.tracks` follows it already."""
     first_row: int = 0
-    """Of its slices."""
     num_slices: int = 0
     level_rows: tuple[int, ...] = (0,)
     """(num_levels + 1,): slices of level k are rows level_rows[k] to level_rows[k + 1]."""
@@ -73,15 +72,12 @@ class Track:
 class Slices(Table):
     """What took a time; columns of equal length, sorted by (track, level, start)."""
 
-    track: Ints
-    """Index in `Trace.tracks`."""
+    track: Ints  # Index in `Trace.tracks`
     level: Ints
     """Depth in its track; 0 outermost."""
     start_ns: Ints
-    duration_ns: Ints
-    """Never negative."""
-    name: Ints
-    """Row of `Trace.strings`."""
+    duration_ns: Ints  # Never negative
+    name: Ints  # Row of `Trace.strings`
     category: Ints
     """Row of `Trace.strings`; the empty text where the source gives none."""
     parent: Ints
@@ -178,8 +174,7 @@ class TraceFacts:
     host_name: str = ""
     trace_id: str = ""
     backend: str = ""
-    devices: tuple[Mapping[str, Any], ...] = ()
-    """`deviceProperties` as they are."""
+    devices: tuple[Mapping[str, Any], ...] = ()  # `deviceProperties` as they are
     distributed: Mapping[str, Any] = field(default_factory=dict)
     """`distributedInfo` with lists where older traces have text."""
     flags: Mapping[str, bool] = field(default_factory=dict)
@@ -200,15 +195,12 @@ class Link:
     category: str
     """Of the flow, or `correlation`."""
     row: int
-    """The other slice."""
     outgoing: bool
     """Whether it leads from the slice asked for to the other one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everything of one trace."""
-
     tracks: tuple[Track, ...]
     strings: Sequence[str]
     slices: Slices

@@ -60,10 +60,8 @@ class TraceLives(Table):
     """Its address was allocated again, and no release was seen: nobody knows when it
     went."""
     num_bytes: Ints
-    category: Ints
-    """Index in `memboard.collector.format.memory.CATEGORIES`."""
-    evidence: Ints
-    """Index in `EVIDENCE`."""
+    category: Ints  # Index in `memboard.collector.format.memory.CATEGORIES`
+    evidence: Ints  # Index in `EVIDENCE`
     module: Ints
     """Index in `modules`, or NOTHING."""
     phase: Ints

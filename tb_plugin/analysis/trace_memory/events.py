@@ -76,8 +76,7 @@ def memory_pairs(memory: MemoryEvents) -> MemoryPairs:
 class MemoryDevices(Table):
     """Devices of any type, by (type, index)."""
 
-    device_type: Ints
-    """(devices,): see `MemoryEvents`."""
+    device_type: Ints  # (devices,): see `MemoryEvents`
     device: Ints
     of_event: Ints
     """(events,): index in the columns above."""

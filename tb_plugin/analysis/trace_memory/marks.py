@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 ZERO_GRAD: Final = 1 << 16
 """Beside the marks of stacks: an optimizer lets go of gradients. And:"""
 COLLECTIVE: Final = 1 << 17
-"""A collective's own call."""
 
 _RULES: Final = tuple(
     (mark, re.compile(pattern))
@@ -89,10 +88,7 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceMarks:
-    """By slice."""
-
     own: Ints
-    """Marks of its name."""
     kind: Ints
     """Phase (`phases.PHASES`) that it is in by its own marks and those around it."""
 
@@ -151,7 +147,8 @@ def _kinds_of(trace: Trace, own: Ints) -> Ints:
     tree = SliceTree(trace.slices, kind != NONE)
     for inner, outer in (
         (FORWARD, BACKWARD_PHASE),
-        *((OPTIMIZER_PHASE, _LETTING_GO), (FORWARD, _LETTING_GO)),
+        (OPTIMIZER_PHASE, _LETTING_GO),
+        (FORWARD, _LETTING_GO),
     ):
         _taken_over(kind, tree, inner, outer)
     below = np.flatnonzero((kind == NONE) & (tree.parent != NOTHING))

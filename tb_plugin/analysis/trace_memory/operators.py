@@ -35,8 +35,7 @@ class OperatorMemory(Table):
 
     device_type: Ints
     device: Ints
-    name: Ints
-    """Row of `Trace.strings`."""
+    name: Ints  # Row of `Trace.strings`
     num_calls: Ints
     """Of the operator, in the range asked for."""
     increase_bytes: Ints

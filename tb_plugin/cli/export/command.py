@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from memboard.tb_plugin.cli.export.contents import Kind, Planned
+    from memboard.tb_plugin.cli.export.contents import Kind, PlannedFile
     from memboard.tb_plugin.index.run import Run
 
-    Folders = Mapping[Path, Sequence[Planned]]
+    Folders = Mapping[Path, Sequence[PlannedFile]]
 
 Existing: TypeAlias = Literal["refuse", "replace", "keep"]
 """Files of the same names: an error, replaced, or kept and the new ones put beside them."""
@@ -230,7 +230,7 @@ def _folders(
     kinds: Sequence[Kind],
     rank: int | None,
     existing: Existing,
-) -> Iterator[tuple[Path, list[Planned]]]:
+) -> Iterator[tuple[Path, list[PlannedFile]]]:
     """The files of each attempt, and the directory they go into."""
     for folder, of_attempt in contents.items():
         files = [
@@ -257,7 +257,7 @@ def _reasons(recording: Run, sources: Iterable[str]) -> str:
     return f" ({'; '.join(reasons)})" if reasons else ""
 
 
-def _refuse_to_overwrite(folder: Path, files: Sequence[Planned]) -> None:
+def _refuse_to_overwrite(folder: Path, files: Sequence[PlannedFile]) -> None:
     there = [file.name for file in files if (folder / file.name).exists()]
     if there:
         more = len(there) - _MAX_LISTED

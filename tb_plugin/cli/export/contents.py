@@ -48,7 +48,7 @@ _SETTINGS_HEADING: Final = (
 )
 
 
-class Planned(NamedTuple):
+class PlannedFile(NamedTuple):
     """A file that can be written."""
 
     kind: Kind
@@ -82,7 +82,6 @@ class Contents:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Those that recorded."""
         return tuple(self._attempt.files)
 
     @property
@@ -90,25 +89,25 @@ class Contents:
         """What tells the attempt's start from others, in names of files."""
         return next(iter(self._attempt.files.values())).attempt
 
-    def files(self, kind: Kind, rank: int) -> Iterator[Planned]:
+    def files(self, kind: Kind, rank: int) -> Iterator[PlannedFile]:
         """A rank's files of one kind."""
         file = self._attempt.files[rank]
         begin = f"rank_{rank}_"
         if kind == "yaml" and any(snapped(file)):
             make = partial(self._stats_yaml, rank)
-            yield Planned(kind, f"{begin}memory_stats.yaml", make)
+            yield PlannedFile(kind, f"{begin}memory_stats.yaml", make)
         if kind == "yaml" and rank in self._windows:
             make = partial(self._modules_yaml, rank)
-            yield Planned(kind, f"{begin}fsdp_memory_stats.yaml", make)
+            yield PlannedFile(kind, f"{begin}fsdp_memory_stats.yaml", make)
         if kind == "modules" and rank in self._windows:
             make = partial(self._modules_csv, rank)
-            yield Planned(kind, f"{begin}modules.csv", make)
+            yield PlannedFile(kind, f"{begin}modules.csv", make)
             yield from self._reports(rank, file)
         if kind == "history":
             yield from self._histories(rank, file)
         if kind == "config" and file.header.config:
             make = partial(_settings, file)
-            yield Planned(kind, f"{begin}config.yaml", make)
+            yield PlannedFile(kind, f"{begin}config.yaml", make)
 
     def _functions(self) -> Iterator[FunctionKey]:
         """Functions of which anything was collected."""
@@ -151,7 +150,7 @@ class Contents:
             writer.writerows((name, iteration, *row) for row in table.rows)
         return text.getvalue().encode()
 
-    def _reports(self, rank: int, file: RankFile) -> Iterator[Planned]:
+    def _reports(self, rank: int, file: RankFile) -> Iterator[PlannedFile]:
         """A table of each window, to read."""
         style = TableFormat.of(file.header.config, self._depth, self._units)
         taken: set[str] = set()
@@ -161,7 +160,7 @@ class Contents:
                 taken, partial(report_name, rank, function, key.iteration)
             )
             make = partial(self._report, key, window, style)
-            yield Planned("modules", name, make)
+            yield PlannedFile("modules", name, make)
 
     def _report(self, key: WindowKey, window: RankWindow, style: TableFormat) -> bytes:
         table = self._table_of(window)
@@ -182,13 +181,13 @@ class Contents:
             raise Failure(error.what, where=window.path, remedy=error.remedy) from error
         return WindowTable(opened.memory, is_fsdp=opened.facts.backend == "fsdp2")
 
-    def _histories(self, rank: int, file: RankFile) -> Iterator[Planned]:
+    def _histories(self, rank: int, file: RankFile) -> Iterator[PlannedFile]:
         taken: set[str] = set()
         for entry in captures_of(file):
             if entry.kind == _HISTORY:
                 function = self._names.get(FunctionKey(entry.function, entry.phase), "")
                 name = _free_name(taken, partial(_history_name, rank, entry, function))
-                yield Planned("history", name, partial(_history, file, entry))
+                yield PlannedFile("history", name, partial(_history, file, entry))
 
 
 def _free_name(taken: set[str], name_with: Callable[[str], str]) -> str:

@@ -25,12 +25,9 @@ _RULE: Final = "-" * 80
 
 
 class TableFormat(NamedTuple):
-    """How tables are written."""
-
     depth: int
     """Modules whose names have at most as many parts; 1: the root alone."""
-    units: str
-    """A key of `UNITS`."""
+    units: str  # A key of `UNITS`
 
     @classmethod
     def of(

@@ -131,7 +131,7 @@ def _calls(memory: ModuleMemory, state: str) -> Iterator[list[tuple[str, StateTa
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts `layers.10` behind `layers.9`."""
+    # Sorts `layers.10` behind `layers.9`
     return [
         (int(part), "") if part.isdecimal() else (-1, part.lower())
         for part in re.split("([0-9]+)", name)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from memboard.collector.format.prediction import (
         DeviceFigures,
         Fit,
-        Judged,
         Prediction,
+        PredictionAnswer,
     )
     from memboard.collector.running.plan import Outcome, Place
     from memboard.tb_plugin.api.findings import Finding
@@ -51,11 +51,9 @@ _ENDINGS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Of one process."""
-
     ran: Ran
     prediction: Prediction
-    judged: Judged
+    judged: PredictionAnswer
     categories: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     """By device, what was allocated at the peak."""
     no_categories: str = ""
@@ -67,7 +65,6 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """How the process ended."""
         return self.ran.outcome
 
     def peak(self, name: str) -> int | None:
@@ -143,7 +140,7 @@ def _no_categories(report: RunReport | None) -> str:
     return "the recording holds no history of the allocator"
 
 
-def _recorded_fit(report: RunReport | None, judged: Judged) -> str:
+def _recorded_fit(report: RunReport | None, judged: PredictionAnswer) -> str:
     """What the recording says where that is not `judged`: it was not completed."""
     recorded = None if report is None else report.overview.prediction
     if recorded is None or recorded.fit == judged.fit:

@@ -117,7 +117,9 @@ def launch(request: Request) -> Iterator[Ran]:
                     books = folder / f"books-{number}-{host}"
                     processes.append(_Process(request, variables, books, own))
                     stack.callback(processes[-1].end)
-                called = _Called(request, together[0], calls_between, folder, number)
+                called = _OnDemandRanks(
+                    request, together[0], calls_between, folder, number
+                )
                 stack.callback(called.end)
                 _wait(processes, called)
                 for process in processes:
@@ -235,7 +237,7 @@ class _Process:
         return f"it was ended by {name}"
 
 
-class _Called:
+class _OnDemandRanks:
     """Ranks that run only because others wait for what they send.
 
     Each has devices and a recording of its own, and nothing it prints is shown.
@@ -277,7 +279,6 @@ class _Called:
                 self._between.over(rank, error or "it ended without sending them")
 
     def end(self) -> None:
-        """Nobody waits any more."""
         for process in self._ranks.values():
             process.end()
         self._between.forget()
@@ -359,7 +360,7 @@ def _unanswered(books: Path) -> tuple[str, ...]:
     )
 
 
-def _wait(processes: Sequence[_Process], called: _Called) -> None:
+def _wait(processes: Sequence[_Process], called: _OnDemandRanks) -> None:
     """Until all have ended; where one fails, the others have a little time left.
 
     Ranks that they wait for are started meanwhile. Each ends itself when its time is up.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.cli.prediction.request import Request
 
 _MAX_NUMBER: Final = 1 << 20
-"""Nothing larger is tried."""
 _MAX_OUTPUT: Final = 800
 """Of what a program printed before it failed."""
 _BEST_FIRST: Final[tuple[Fit, ...]] = (

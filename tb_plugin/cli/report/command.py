@@ -37,7 +37,7 @@ from memboard.tb_plugin.cli.report.reading import Reader, RunReport
 from memboard.tb_plugin.cli.report.sections import run_section
 from memboard.tb_plugin.cli.text import complain, problem_lines
 from memboard.tb_plugin.formats.registry import WHAT_IS_READ
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.index.store import Store
 from memboard.tb_plugin.jobs.job import failed_problem
 from memboard.tb_plugin.pages.overview.runs import plugin_version
@@ -63,7 +63,6 @@ class Report(Struct, frozen=True):
     logdir: str
     """As it was given; of files: the first one."""
     problems: tuple[Problem, ...]
-    """Of no run."""
     runs: tuple[RunReport, ...]
 
     @property
@@ -98,7 +97,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report."""
     store, logdir, refused = _store(options.paths)
     runs = store.runs()
     if options.name is not None:
@@ -163,7 +161,7 @@ def _store(paths: Sequence[Place]) -> tuple[Store, Place, list[Failure]]:
     good, bad = open_files(paths, folders=len(paths) == 1)
     if good and isinstance(good[0], str) and is_folder(good[0]):
         return runs_at(good[0]), good[0], bad
-    given = Given(files=tuple(map(str, good))).runs()
+    given = OpenedPaths(files=tuple(map(str, good))).runs()
     store = Store((), lambda: given)
     store.look()
     return store, first, bad

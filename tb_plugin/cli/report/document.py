@@ -34,19 +34,18 @@ class Table(Generic[T]):
     rows: Sequence[T]
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Row by row."""
         return [tuple(one.cell(row) for one in self.columns) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPart:
     """A part that has a form of its own in each."""
 
     text: Sequence[str]
     markdown: Sequence[str]
 
 
-Item: TypeAlias = "str | Table[Any] | Rendered | Section"
+Item: TypeAlias = "str | Table[Any] | RenderedPart | Section"
 
 
 @dataclass(slots=True)
@@ -57,7 +56,6 @@ class Section:
     items: list[Item] = field(default_factory=list)
 
     def add(self, *items: Item | None) -> None:
-        """Append what is there."""
         self.items += [item for item in items if item is not None]
 
 
@@ -79,7 +77,7 @@ def text_of(
             yield inner + printable(item)
         elif isinstance(item, Section):
             yield from text_of(item, max_width, inner)
-        elif isinstance(item, Rendered):
+        elif isinstance(item, RenderedPart):
             yield from (inner + line for line in item.text)
         else:
             rows = [tuple(map(printable, row)) for row in item.cells()]
@@ -102,7 +100,7 @@ def markdown_of(section: Section, level: int = 1) -> Iterator[str]:
             yield ""
             if isinstance(item, Section):
                 yield from markdown_of(item, level + 1)
-            elif isinstance(item, Rendered):
+            elif isinstance(item, RenderedPart):
                 yield from item.markdown
             elif isinstance(item, Table):
                 right = [

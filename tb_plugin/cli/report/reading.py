@@ -85,7 +85,6 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     problem: Problem | None
     """Why it cannot be read."""
     settings: dict[str, str] = {}
-    """Of the allocator."""
     devices: tuple[DeviceFigures, ...] = ()
     pinned_host_memory: DeviceFigures | None = None
     """Host memory, no part of any device's; None: it was not recorded."""

@@ -18,7 +18,7 @@ from memboard.tb_plugin.analysis.findings.losses import KEYS as MISSING
 from memboard.tb_plugin.analysis.findings.losses import loss_line
 from memboard.tb_plugin.analysis.findings.render import markdown_lines, text_lines
 from memboard.tb_plugin.analysis.findings.text import duration_text
-from memboard.tb_plugin.cli.report.document import Column, Rendered, Section, Table
+from memboard.tb_plugin.cli.report.document import Column, RenderedPart, Section, Table
 from memboard.tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
     function_section,
@@ -136,12 +136,14 @@ def _range_text(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else range_text(low, high)
 
 
-def _findings(report: RunReport) -> Iterator[str | Rendered]:
+def _findings(report: RunReport) -> Iterator[str | RenderedPart]:
     """What is wrong, the first error in full and the others by their sentence."""
     # What is missing stands above already.
     found = [one for one in report.findings.findings if one.key not in MISSING]
     for place, one in enumerate(found):
-        yield Rendered([*text_lines(one, is_first=place == 0)], [*markdown_lines(one)])
+        yield RenderedPart(
+            [*text_lines(one, is_first=place == 0)], [*markdown_lines(one)]
+        )
     num_errors = sum(
         one.state is not None and one.state.is_out_of_memory for one in found
     )

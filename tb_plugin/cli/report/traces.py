@@ -38,8 +38,13 @@ _BEGUN: Final = 4
 """Times as many as are read at once: the rest wait for their turn."""
 _MAX_TEXT: Final = 100_000
 _NUMBERS: Final = (
-    *("cycle", "first_step", "last_step", "num_steps"),
-    *("num_bytes", "num_events", "flops"),
+    "cycle",
+    "first_step",
+    "last_step",
+    "num_steps",
+    "num_bytes",
+    "num_events",
+    "flops",
 )
 _TEXTS: Final = ("problem", "remote", "summary")
 

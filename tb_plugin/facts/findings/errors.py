@@ -11,19 +11,19 @@ import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.names import IMPORT_JOB
-from memboard.tb_plugin.analysis.findings.growth import Retained
+from memboard.tb_plugin.analysis.findings.growth import RetainedMemory
 from memboard.tb_plugin.analysis.oom.case import MANY_POOLS
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.contract.errors import NotFoundError, NotReadyError
 from memboard.tb_plugin.facts.findings.judge import HistoryJudge, processes
 from memboard.tb_plugin.facts.findings.of_error import (
-    Around,
-    Peers,
+    PeerContext,
+    PeerRanks,
     error_in_file,
     of_snapshots,
     reported_error,
 )
-from memboard.tb_plugin.facts.findings.reports import Told, told_of
+from memboard.tb_plugin.facts.findings.reports import ErrorReport, told_of
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.cache import Cache
-    from memboard.tb_plugin.facts.findings.judge import Judged
+    from memboard.tb_plugin.facts.findings.judge import HistoryVerdict
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.formats.recording.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
@@ -50,7 +50,7 @@ MAX_UNASKED: Final = 4
 """Files of other tools that are opened though nobody asked for them."""
 
 
-class _Place(NamedTuple):
+class _ErrorSortKey(NamedTuple):
     """Where an error stands among the others: the lowest comes first."""
 
     is_other_end: bool
@@ -68,7 +68,6 @@ class Errors(NamedTuple):
     """The error that ended a rank first, of several ranks the earliest; errors that a
     program survived follow, and other ends last. At most `MAX_ERRORS`."""
     num_errors: int
-    """All that are known."""
     is_reading: bool
     """Histories are being read: more will be known."""
     problems: tuple[Problem, ...]
@@ -92,21 +91,21 @@ class ErrorsReader:
 
     def errors(self, run: Run, rank: int | None, budget: Budget) -> Errors:
         """What is known now; hold the run's lock."""
-        return _Maker(self, run, budget).errors(rank)
+        return _ErrorFindings(self, run, budget).errors(rank)
 
     def judge_all(
         self, run: Run, rank: int | None, budget: Budget, seconds: float
     ) -> None:
         """Judge every history that counts; do not hold the run's lock."""
         with run.lock:
-            wanted = _Maker(self, run, budget).wanted(rank)
+            wanted = _ErrorFindings(self, run, budget).wanted(rank)
         for found in wanted:
             with contextlib.suppress(NotReadyError):
                 self.judge.ask(run, found, open_it=True, seconds=seconds)
 
     def retained(
         self, run: Run, rank: int, budget: Budget
-    ) -> tuple[Retained | None, bool]:
+    ) -> tuple[RetainedMemory | None, bool]:
         """What the latest history of a rank says of its growth; hold the run's lock.
 
         Also whether that is being read: None until then, and where it tells no line.
@@ -146,7 +145,7 @@ class ErrorsReader:
         if growth is not None:
             in_pools = growth.in_pools
         trains = ends[1].case.trains is True
-        return Retained(lines, place, in_pools, trains), False
+        return RetainedMemory(lines, place, in_pools, trains), False
 
 
 def _is_alike(one: FoundHistory, other: FoundHistory) -> bool:
@@ -166,14 +165,12 @@ def _risen(before: Sequence[Holder], after: Sequence[Holder]) -> tuple[str, ...]
     return tuple(sorted(found, key=lambda label: -rises[label]))
 
 
-class _Maker:
-    """Makes one answer."""
-
+class _ErrorFindings:
     def __init__(self, reader: ErrorsReader, run: Run, budget: Budget) -> None:
         self._reader = reader
         self._run = run
         self._budget = budget
-        self._peers: dict[int, Peers] = {}
+        self._peers: dict[int, PeerRanks] = {}
         self._problems: dict[str, Problem] = {}
         self._waits = False
 
@@ -203,21 +200,23 @@ class _Maker:
         ]
         return found + self._files()
 
-    def _reports(self, rank: int | None) -> list[Told]:
+    def _reports(self, rank: int | None) -> list[ErrorReport]:
         """Reports of all ranks, those first that ended one by running out of memory."""
         cache = self._reader.cache
         told = told_of(self._run, rank, self._budget, cache)
         return sorted(told, key=self._place)
 
-    def _place(self, told: Told) -> _Place:
-        return _Place(
+    def _place(self, told: ErrorReport) -> _ErrorSortKey:
+        return _ErrorSortKey(
             is_other_end=not told.is_out_of_memory,
             was_survived=not told.is_last or told.is_closed,
             starts_after=len(self._run.attempts) - told.attempt.index,
             time_ms=told.report.time_ns / 1e6,
         )
 
-    def _of_report(self, told: Told, ran_out: set[int], *, first: bool) -> Finding:
+    def _of_report(
+        self, told: ErrorReport, ran_out: set[int], *, first: bool
+    ) -> Finding:
         report, attempt = told.report, told.attempt
         history = self._history_of(report)
         error = None
@@ -227,10 +226,10 @@ class _Maker:
         peers = self._peers.get(attempt.index)
         if peers is None:
             reader = self._reader.facts
-            peers = Peers(self._run, reader, attempt, self._budget)
+            peers = PeerRanks(self._run, reader, attempt, self._budget)
             self._peers[attempt.index] = peers
         others = peers.others(report.rank)
-        around = Around(
+        around = PeerContext(
             attempt=attempt.index,
             peers=others,
             ran_out=ran_out,
@@ -244,7 +243,7 @@ class _Maker:
         )
         return reported_error(report, around, history, error)
 
-    def _cycles(self, told: Told) -> Sawtooth | None:
+    def _cycles(self, told: ErrorReport) -> Sawtooth | None:
         """Of device memory, in the steps of the process that had the error."""
         file = told.attempt.files.get(told.report.rank)
         if file is None or not told.is_out_of_memory:
@@ -253,7 +252,7 @@ class _Maker:
         is_of_device = found is not None and found.memory == DEVICE_MEMORY
         return found.teeth if found is not None and is_of_device else None
 
-    def _of_files(self, rank: int | None) -> list[tuple[_Place, Finding]]:
+    def _of_files(self, rank: int | None) -> list[tuple[_ErrorSortKey, Finding]]:
         """Errors inside files of other tools; all ranks are asked, as peers."""
         judged: list[tuple[FoundHistory, HistoryErrors]] = []
         for place, history in enumerate(self._files()):
@@ -278,7 +277,7 @@ class _Maker:
                 if rank not in (None, of_rank):
                     continue
                 is_last = place == len(process.errors) - 1
-                around = Around(
+                around = PeerContext(
                     attempt=one.history.reference.attempt,
                     peers=of_snapshots(peaks, of_rank),
                     ran_out=ran_out,
@@ -290,7 +289,7 @@ class _Maker:
                 # Of files that tell no rank, the latest is likely the end of them all.
                 sign = -1 if is_last and of_rank is None else 1
                 time_ms = sign * (entry.time_ms or 0.0)
-                found.append((_Place(False, not is_last, 0, time_ms), entry))
+                found.append((_ErrorSortKey(False, not is_last, 0, time_ms), entry))
         return found
 
     def _files(self) -> list[FoundHistory]:
@@ -319,7 +318,7 @@ class _Maker:
         except NotFoundError:
             return None
 
-    def _judged(self, history: FoundHistory, *, open_it: bool) -> Judged | None:
+    def _judged(self, history: FoundHistory, *, open_it: bool) -> HistoryVerdict | None:
         judge = self._reader.judge
         try:
             judged = judge.ask(self._run, history, open_it=open_it)
@@ -343,7 +342,7 @@ def _is_import(file: RankFile) -> bool:
     return file.header.job.startswith(IMPORT_JOB)
 
 
-def _matching(judged: Judged | None, report: OomReport) -> OomError | None:
+def _matching(judged: HistoryVerdict | None, report: OomReport) -> OomError | None:
     """What a history says of the error it was taken at: the last one of the device.
 
     Of another end, what was held at the last event.

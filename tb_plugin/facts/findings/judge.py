@@ -44,9 +44,7 @@ MAX_WAITING: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What came of it."""
-
+class HistoryVerdict:
     found: HistoryErrors | None
     at_end: OomError | None
     """The last event of a history that has no error, on the device that held most."""
@@ -65,7 +63,7 @@ class HistoryJudge:
     def __init__(self, histories: Histories) -> None:
         self._histories = histories
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[object, ...], Judged] = OrderedDict()
+        self._known: OrderedDict[tuple[object, ...], HistoryVerdict] = OrderedDict()
         self._under_way: dict[tuple[object, ...], threading.Thread] = {}
         self._one = threading.Semaphore(1)
         self._num_judged = 0
@@ -75,7 +73,7 @@ class HistoryJudge:
         """Rises with each history that was judged, or opened by anybody."""
         return self._num_judged, self._histories.num_ended
 
-    def known(self, found: FoundHistory) -> Judged | None:
+    def known(self, found: FoundHistory) -> HistoryVerdict | None:
         """What is known of a history; None: nothing yet."""
         with self._lock:
             judged = self._known.get(found.key)
@@ -90,7 +88,7 @@ class HistoryJudge:
         *,
         open_it: bool,
         seconds: float = 0.0,
-    ) -> Judged | None:
+    ) -> HistoryVerdict | None:
         """The same, and see to it that it becomes known.
 
         `open_it`: also where nobody opened the history yet. `seconds`: how long to wait
@@ -126,12 +124,12 @@ class HistoryJudge:
         # Whoever asks next has it judged, if it was opened by then.
         return self._histories.known(found.key) is not None
 
-    def judge(self, run: Run, opening: HistoryJob) -> Judged:
+    def judge(self, run: Run, opening: HistoryJob) -> HistoryVerdict:
         """Judge what was opened, now and here."""
         with_end = run.made_of == "recording"
         with self._one:
             judged = opening.derived(partial(judge, with_end=with_end))
-        judged = judged or Judged(None, None, opening.problem)
+        judged = judged or HistoryVerdict(None, None, opening.problem)
         key = opening.found.key
         with self._lock:
             self._known[key] = judged
@@ -160,7 +158,7 @@ class HistoryJudge:
             return thread
 
 
-def judge(history: OpenHistory, *, with_end: bool = True) -> Judged:
+def judge(history: OpenHistory, *, with_end: bool = True) -> HistoryVerdict:
     """What an open history says."""
     devices: Any = [one for one in history.devices.values() if not one.is_host]
     found = errors_of(devices)
@@ -171,7 +169,7 @@ def judge(history: OpenHistory, *, with_end: bool = True) -> Judged:
         if device.num_events and not device.is_host:
             last = device.num_events - 1
             at_end = state_at(device, last)
-    return Judged(found, at_end, has_end=with_end)
+    return HistoryVerdict(found, at_end, has_end=with_end)
 
 
 def size_of(found: FoundHistory) -> int:

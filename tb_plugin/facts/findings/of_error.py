@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 2000
 
 MAX_PEERS: Final = 64
-"""Shown of an error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class PeerContext:
     """What is known beside the error itself."""
 
     attempt: int
@@ -48,7 +47,6 @@ class Around:
     world_size: int
     usual_non_torch_bytes: int | None = None
     growth: Growth | None = None
-    """Of the recorded steps."""
     cycles: Sawtooth | None = None
     """Of device memory in the recorded steps."""
     num_full_collections: int | None = None
@@ -61,7 +59,7 @@ class Around:
 
 def reported_error(
     report: OomReport,
-    around: Around,
+    around: PeerContext,
     history: FoundHistory | None,
     error: OomError | None,
 ) -> Finding:
@@ -85,7 +83,9 @@ def reported_error(
     )
 
 
-def error_in_file(history: FoundHistory, error: OomError, around: Around) -> Finding:
+def error_in_file(
+    history: FoundHistory, error: OomError, around: PeerContext
+) -> Finding:
     """An error inside a snapshot that another tool wrote."""
     reference, case = history.reference, _case(error.case, around)
     time_ms = reference.time_ms if error.time_us is None else error.time_us / 1e3
@@ -104,7 +104,7 @@ def error_in_file(history: FoundHistory, error: OomError, around: Around) -> Fin
 
 
 def _state(
-    case: Case, around: Around, origin: OomOrigin, file: str, message: str
+    case: Case, around: PeerContext, origin: OomOrigin, file: str, message: str
 ) -> MemoryState:
     return MemoryState(
         origin=origin,
@@ -138,7 +138,7 @@ def _finding(
     return structs.replace(made, state=structs.replace(state, report=report))
 
 
-def _case(case: Case, around: Around) -> Case:
+def _case(case: Case, around: PeerContext) -> Case:
     facts = case.facts
     is_given = facts.capacity_bytes is None and around.capacity_bytes is not None
     capacity = around.capacity_bytes if is_given else facts.capacity_bytes
@@ -238,7 +238,7 @@ def _missing(report: OomReport) -> Iterator[str]:
         yield f"{counted(num, 'more error')} {words} in this recording."
 
 
-class Peers:
+class PeerRanks:
     """What the files of one start of a job say."""
 
     def __init__(
@@ -307,7 +307,6 @@ class Peers:
 
 
 def peak_sizes(peers: Sequence[PeerState]) -> tuple[int, ...]:
-    """Peaks that are known."""
     return tuple(int(one.peak_bytes) for one in peers if one.peak_bytes is not None)
 
 

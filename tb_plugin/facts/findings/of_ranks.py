@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from memboard.tb_plugin.analysis.findings.growth import Retained
+    from memboard.tb_plugin.analysis.findings.growth import RetainedMemory
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers, Strip
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
 
-    ReadRetained: TypeAlias = Callable[[int], tuple[Retained | None, bool]]
+    ReadRetained: TypeAlias = Callable[[int], tuple[RetainedMemory | None, bool]]
     """By rank: what the latest history says of its growth; whether it is being read."""
 
 MAX_CYCLES: Final = 8

@@ -27,7 +27,7 @@ MAX_REPORTS: Final = 60
 FileNotes = dict[tuple[int, str], list["Event"]]
 
 
-class Told(NamedTuple):
+class ErrorReport(NamedTuple):
     """A report, and the start of the job it is of."""
 
     attempt: AttemptFiles
@@ -50,7 +50,9 @@ class Told(NamedTuple):
         return close is not None and close.how == "closed"
 
 
-def told_of(run: Run, rank: int | None, budget: Budget, cache: Cache) -> Iterator[Told]:
+def told_of(
+    run: Run, rank: int | None, budget: Budget, cache: Cache
+) -> Iterator[ErrorReport]:
     """Reports of all ranks, of which those of out-of-memory errors are read first."""
     notes = _notes_by_file(run)
     endings: list[tuple[AttemptFiles, Ending]] = []
@@ -76,7 +78,7 @@ def told_of(run: Run, rank: int | None, budget: Budget, cache: Cache) -> Iterato
 
 def _numbered(
     found: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
-) -> Iterator[Told]:
+) -> Iterator[ErrorReport]:
     """Reports with their place among the errors of their process.
 
     `num_errors`: by file, of which some may not have been read.
@@ -89,12 +91,12 @@ def _numbered(
     for attempt, report in told:
         errors = by_file.get(report.file, [])
         if not report.case.is_out_of_memory:
-            yield Told(attempt, report, 0, is_last=True)
+            yield ErrorReport(attempt, report, 0, is_last=True)
         elif report is errors[-1]:
             earlier = max(len(errors), num_errors[report.file]) - 1
-            yield Told(attempt, report, earlier, is_last=True)
+            yield ErrorReport(attempt, report, earlier, is_last=True)
         else:
-            yield Told(attempt, report, errors.index(report), is_last=False)
+            yield ErrorReport(attempt, report, errors.index(report), is_last=False)
 
 
 def _is_likely(ending: Ending) -> bool:

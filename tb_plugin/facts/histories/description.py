@@ -50,7 +50,6 @@ _MAX_UNREAD: Final = 12
 
 
 MAX_MARKS: Final = 2000
-"""Of a whole history."""
 
 
 MAX_TILE_MARKS: Final = 600

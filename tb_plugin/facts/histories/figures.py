@@ -89,7 +89,6 @@ class DeviceFigures:
     holders: tuple[SiteFigures, ...]
     """At the peak of what is active, most bytes first."""
     categories_bytes: Mapping[str, int]
-    """Likewise, by category."""
     rounding_bytes: int
     """Of the peak of what is active: what rounding adds to the requests, which have lines and
     categories."""

@@ -38,8 +38,7 @@ PICTURE_SECONDS: Final = 3.0
 class HistoryQuery(Query, frozen=True):
     """One history of a run; the newest one where none is named."""
 
-    history: Text | None = None
-    """`HistoryReference.id`."""
+    history: Text | None = None  # `HistoryReference.id`
     again: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     """Another number opens again what failed to open."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.modules import ModuleFacts, ModuleWindow
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
@@ -69,8 +69,6 @@ that were dropped."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What is shown."""
-
     windows: Windows
     key: WindowKey
     rank: int
@@ -103,12 +101,10 @@ class WindowQuery(Query, frozen=True):
     """One window of module memory, on one rank and device of it."""
 
     rank: Rank | None = None
-    window: Text | None = None
-    """`ModuleWindow.id`."""
+    window: Text | None = None  # `ModuleWindow.id`
     step: Count | None = None
     """Where no window is asked for: the window of this step, or the nearest one's."""
     device: Text | None = None
-    """By its name."""
 
 
 def readers(state: State) -> tuple[ModulesReader]:
@@ -285,14 +281,14 @@ def facts_of(choice: Choice, opened: RankModules) -> ModuleFacts:
 
 def absent_of(
     reader: ModulesReader, run: Run, choice: Choice | None
-) -> tuple[Recorded, ...]:
+) -> tuple[SourceStatus, ...]:
     """Why there is no module memory, or what ranks without it say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
     if choice is None and not reader.has_listed(run):
         reading = "No module memory has been found yet: files are still being read."
         wait = "Wait a moment: each refresh of the page reads on."
-        found = Recorded(KIND, "absent", len(run.ranks), reading, wait)
+        found = SourceStatus(KIND, "absent", len(run.ranks), reading, wait)
         return (*why_absent(run, KIND), found)
     without = "This run was recorded without module memory."
     return why_absent(

@@ -63,7 +63,6 @@ class ShownRows:
 
     @classmethod
     def of(cls, tree: ModuleTree) -> ShownRows:
-        """All of a tree."""
         equal = num_equal(tree)
         first = {int(fold.members[0]): fold for fold in folds_of(tree, equal)}
         source: list[int] = []
@@ -172,7 +171,7 @@ def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class ModuleColumns:
     """Columns over the modules of one tree."""
 
     total: Floats
@@ -180,7 +179,6 @@ class Held:
     held: Floats
     """By the module and those below it; NaN where unknown, as is `own`."""
     own: Floats
-    """By the module itself."""
     columns: Mapping[str, Floats]
     """By category, of the chosen measure."""
 
@@ -191,7 +189,7 @@ class Held:
         table: StateTable,
         device: int,
         measure: ModuleMeasure,
-    ) -> Held:
+    ) -> ModuleColumns:
         """The columns of one state."""
         nothing = np.full(table.totals.shape, np.nan)
         own, held = memory.own(table, device), memory.held(table, device)
@@ -201,13 +199,13 @@ class Held:
         columns = dict(zip(memory.categories, shown, strict=True))
         return cls(table.total_bytes, held.sum(axis=0), own.sum(axis=0), columns)
 
-    def shown(self, rows: ShownRows, *, added: bool) -> Held:
+    def shown(self, rows: ShownRows, *, added: bool) -> ModuleColumns:
         """For the rows of an answer; what stands for several is `added` up, or unknown."""
         of = rows.sums if added else rows.at
         columns = {name: of(column) for name, column in self.columns.items()}
-        return Held(rows.at(self.total), of(self.held), of(self.own), columns)
+        return ModuleColumns(rows.at(self.total), of(self.held), of(self.own), columns)
 
-    def moved(self, rows: Ints | None) -> Held:
+    def moved(self, rows: Ints | None) -> ModuleColumns:
         """The same for another tree, whose modules are these `rows`; -1 for none."""
         if rows is None:
             return self
@@ -216,14 +214,14 @@ class Held:
             return np.append(values, np.nan)[rows]
 
         columns = {name: at(column) for name, column in self.columns.items()}
-        return Held(at(self.total), at(self.held), at(self.own), columns)
+        return ModuleColumns(at(self.total), at(self.held), at(self.own), columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baseline:
     """Columns to compare with, over the modules shown."""
 
-    held: Held
+    held: ModuleColumns
     described: ModuleBaseline
 
 
@@ -231,8 +229,7 @@ class BaselineQuery(WindowQuery, frozen=True):
     """A call of a window's modules, and what it is compared with."""
 
     call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
-    against: Text | None = None
-    """`median`, `rank:3`, `window:ID`, `state:NAME`."""
+    against: Text | None = None  # `median`, `rank:3`, `window:ID`, `state:NAME`
 
 
 def baseline_of(
@@ -287,7 +284,7 @@ class _Comparison:
     measure: ModuleMeasure
     call: int | None
 
-    def held(self, window: RankWindow, *, keep: bool = True) -> Held | None:
+    def held(self, window: RankWindow, *, keep: bool = True) -> ModuleColumns | None:
         """What a rank held in a window; None where that cannot be read."""
         problems = self.choice.problems
         opened = open_window(self.reader, window, problems, keep=keep)
@@ -296,7 +293,7 @@ class _Comparison:
         memory = opened.memory
         device = device_of(memory, self.choice.device_name)
         table = memory.at(self.state, device, self.call)
-        held = Held.of(memory, table, device, self.measure)
+        held = ModuleColumns.of(memory, table, device, self.measure)
         moved = held.moved(rows_by_name(self.tree, memory.tree))
         return moved.shown(self.rows, added=adds_up(self.state, self.measure))
 
@@ -307,7 +304,7 @@ class _Comparison:
         budget: Budget,
     ) -> Baseline | None:
         """The median over ranks of each number by itself."""
-        found: list[Held] = []
+        found: list[ModuleColumns] = []
         room = MAX_MEDIAN_BYTES
         for window in spread(windows):
             if found and (not budget.allows() or room < 0):
@@ -328,7 +325,7 @@ class _Comparison:
         held_bytes = _median([h.held for h in found])
         own = _median([h.own for h in found])
         said = replace(described, num_ranks=len(found))
-        return Baseline(Held(total, held_bytes, own, columns), said)
+        return Baseline(ModuleColumns(total, held_bytes, own, columns), said)
 
 
 def rows_by_name(wanted: ModuleTree, found: ModuleTree) -> Ints | None:

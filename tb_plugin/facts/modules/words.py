@@ -66,7 +66,7 @@ _BACKENDS: Final = {"fsdp2": "FSDP2", "plain": "without FSDP"}
 
 
 def state_words(state: str) -> str:
-    """`after post-forward`."""
+    # `after post-forward`
     return _STATES[state][1]
 
 

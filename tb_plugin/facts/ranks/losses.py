@@ -37,8 +37,6 @@ _BROKE_OFF: Final = "the recording breaks off before it was saved"
 
 
 class _Traces(NamedTuple):
-    """Of one file."""
-
     num: int = 0
     lost: tuple[CaptureEntry, ...] = ()
     unsaved: tuple[CaptureEntry, ...] = ()
@@ -46,8 +44,6 @@ class _Traces(NamedTuple):
 
 
 class _Account(NamedTuple):
-    """Of one file."""
-
     steps: StepCounts
     num_unwritten: int
     damaged: tuple[LostSteps, ...]

@@ -29,12 +29,11 @@ class _Load(NamedTuple):
     host: str
     rank: int
     stolen: float
-    runnable: float
-    """Medians; NaN: not recorded."""
+    runnable: float  # Medians; NaN: not recorded
 
     @property
     def excess(self) -> float:
-        """1 and more: overloaded."""
+        # 1 and more: overloaded
         return float(
             np.nanmax([0, self.stolen / STOLEN_PCT, self.runnable / RUNNABLE_PCT])
         )

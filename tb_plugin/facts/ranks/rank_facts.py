@@ -114,7 +114,6 @@ class FileFacts:
     rise: float = float("nan")
     """What that memory rose by in the steps behind the warm-up."""
     growth_steps: int = 0
-    """How many these are."""
     late_growth: float = float("nan")
     """Bytes per step in the last third of the steps, where that differs."""
     is_growing: bool = False

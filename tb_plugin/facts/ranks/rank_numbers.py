@@ -218,8 +218,6 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """What tells ranks apart."""
-
     num_ooms: Floats
     lost: list[bool]
     median_bytes: float | None
@@ -256,23 +254,23 @@ def standing_of(run: Run, strip: Strip, numbers: RankNumbers) -> Standing:
 
 
 _COLUMNS: Final = (
-    Column("rank", "Rank", "rank", "Click a row to open the rank"),
-    Column("host", "Host", "text", "The host of the rank"),
-    Column("peak_bytes", "Peak", "bytes", "The highest value of all steps"),
+    Column("rank", "Rank", unit="rank", help="Click a row to open the rank"),
+    Column("host", "Host", unit="text", help="The host of the rank"),
+    Column("peak_bytes", "Peak", unit="bytes", help="The highest value of all steps"),
     Column("peak_step", "At step", help="The step of its peak"),
     Column(
         "share",
         "Of capacity",
-        "share",
-        "Peak ÷ device memory, host memory or memory limit",
+        unit="share",
+        help="Peak ÷ device memory, host memory or memory limit",
         bar="row",
     ),
     Column("capacity_bytes", unit="bytes"),
     Column(
         "growth_bytes_per_step",
         "Growth/step",
-        "bytes",
-        "Theil-Sen slope over the steps: the median of the slopes between all pairs,"
+        unit="bytes",
+        help="Theil-Sen slope over the steps: the median of the slopes between all pairs,"
         " after the warm-up (the first tenth, at least 5 steps). Single spikes do not"
         " move it. Not known where there are too few steps.",
     ),
@@ -282,13 +280,13 @@ _COLUMNS: Final = (
         help="Times the allocator freed cached segments and tried again; each slows"
         " its step",
     ),
-    Column("num_ooms", "OOMs", "errors", "Recorded out-of-memory errors"),
+    Column("num_ooms", "OOMs", unit="errors", help="Recorded out-of-memory errors"),
     Column("last_step", "Last step", help="The last recorded step"),
     Column(
         "lost",
         "Ended",
-        "problem",
-        "The recording was not closed: the process was killed, or its host or disk"
+        unit="problem",
+        help="The recording was not closed: the process was killed, or its host or disk"
         " failed",
     ),
 )

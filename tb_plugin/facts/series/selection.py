@@ -60,8 +60,7 @@ class RanksQuery(OfRanksQuery, frozen=True):
 class DrawnQuery(RanksQuery, frozen=True):
     """Series of ranks over a range of x, on so many pixels."""
 
-    series: Text | None = None
-    """`SeriesInfo.key`."""
+    series: Text | None = None  # `SeriesInfo.key`
     x: XKind = "step"
     x0: Number | None = None
     """In units of x; likewise x1."""

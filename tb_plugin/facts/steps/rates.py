@@ -49,7 +49,7 @@ _SETTINGS: Final = ("per_step", "per_sample", "per_token")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _FlopsPerStep:
     """What is known of the operations of one rank."""
 
     origin: str
@@ -111,7 +111,7 @@ class Rates:
             found["mfu"] = 100.0 * found[FLOPS] / known.device_peak
         return found
 
-    def _per_step(self, file: RankFile, known: _Known) -> Floats | float:
+    def _per_step(self, file: RankFile, known: _FlopsPerStep) -> Floats | float:
         if known.origin == "trace":
             return known.per_step
         columns = self._ends(file, FLOPS)
@@ -217,7 +217,9 @@ def _usual(values: Floats, usual: npt.NDArray[np.bool_]) -> float | None:
     return finite(median(present)) if len(present) else None
 
 
-def _known(file: RankFile, reader: SeriesReader, phase: str, budget: Budget) -> _Known:
+def _known(
+    file: RankFile, reader: SeriesReader, phase: str, budget: Budget
+) -> _FlopsPerStep:
     settings = file.header.config.get(FLOPS)
     peak = _number(settings, "device_peak")
     key = SeriesKey(STEP_TABLE, FLOPS, phase)
@@ -226,11 +228,11 @@ def _known(file: RankFile, reader: SeriesReader, phase: str, budget: Budget) -> 
         values = np.asarray(columns[f"{FLOPS}:max"], np.float64)
         values = values[~np.isnan(values) & (values > 0)]
         if len(values):
-            return _Known("settings", median(values), peak)
+            return _FlopsPerStep("settings", median(values), peak)
     per_step = _of_trace(file, budget)
     if per_step > 0:
-        return _Known("trace", per_step, peak)
-    return _Known("nothing", np.nan, peak)
+        return _FlopsPerStep("trace", per_step, peak)
+    return _FlopsPerStep("nothing", np.nan, peak)
 
 
 def _of_trace(file: RankFile, budget: Budget) -> float:

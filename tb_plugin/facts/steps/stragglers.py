@@ -69,25 +69,35 @@ _NAMED: Final = 3
 """Parts of a step in a sentence."""
 _RANKS: Final = (
     Column(
-        *("rank", "Rank", "rank"),
-        "Late: far beyond the median rank, relative to the usual spread of the ranks",
+        "rank",
+        "Rank",
+        unit="rank",
+        help="Late: far beyond the median rank, relative to the usual spread of the ranks",
     ),
     Column(
-        *("host", "Host", "text"),
-        "Where the rank runs: ranks of one host that are late together point at the host",
+        "host",
+        "Host",
+        unit="text",
+        help="Where the rank runs: ranks of one host that are late together point at the host",
     ),
     Column(
-        *("slowest_share", "Slowest in", "share"),
-        "Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has "
+        "slowest_share",
+        "Slowest in",
+        unit="share",
+        help="Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has "
         "about 1 ÷ their number.",
     ),
     Column(
-        *("excess_seconds", "Excess step time", "excess_seconds"),
-        "Median over the steps of its step time less that of the median rank",
+        "excess_seconds",
+        "Excess step time",
+        unit="excess_seconds",
+        help="Median over the steps of its step time less that of the median rank",
     ),
     Column(
-        *("words", "Largest excess", "text"),
-        "The part that is longest beyond the median rank's; ranks wait in communication "
+        "words",
+        "Largest excess",
+        unit="text",
+        help="The part that is longest beyond the median rank's; ranks wait in communication "
         "and backward, so those do not count",
     ),
     Column("part", unit="text"),
@@ -105,7 +115,7 @@ _NEWEST_STEPS: Final = 4096
 
 @of_run("stragglers", RanksQuery, prefetches="series")
 def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
-    """Answer `/stragglers`."""
+    # Answer `/stragglers`
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))
@@ -128,7 +138,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
     if not read:
         return StragglersResponse(run=view.summary, num_left_out=len(wanted))
     profiled = profiler_steps(
-        *(reader, run, read, tables.key.phase), Budget(0.5, view.budget)
+        reader, run, read, tables.key.phase, Budget(0.5, view.budget)
     )
     times = _times(read, len(edges) - 1, len(coarse) - 1)
     usual_steps = usual_columns(profiled, edges, widest)
@@ -240,7 +250,10 @@ def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]
             part, whole = values[known].mean(), times.coarse_seconds[known].mean()
             found.append(
                 StepPartMean(
-                    *(name, *part_words(name), float(part), float(part / whole)),
+                    name,
+                    *part_words(name),
+                    float(part),
+                    float(part / whole),
                     usual=finite(median_known(middle_values(values))),
                     of_first=None if row is None else finite(median_known(values[row])),
                 )

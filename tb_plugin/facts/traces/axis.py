@@ -79,7 +79,7 @@ _FARTHEST_NS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedSource:
     """A source that is open, on the common clock."""
 
     source: OpenSource
@@ -89,12 +89,10 @@ class Placed:
 
     @property
     def trace(self) -> Trace:
-        """What it holds."""
         return self.source.trace
 
     @property
     def id(self) -> str:
-        """Of the source."""
         return self.source.found.id
 
     def own_ns(self, time_ns: int) -> int:
@@ -139,7 +137,7 @@ def run_clocks(run: Run) -> RunClocks:
 
 def placed(
     sources: Sequence[OpenSource], clocks: RunClocks, first_ns: int
-) -> list[Placed]:
+) -> list[PlacedSource]:
     """Put sources on the common clock by the clock of each rank.
 
     Those that know no wall clock begin where the others do, or with the run at
@@ -159,7 +157,7 @@ def placed(
         if not trace.has_wall_clock:
             zero, method = start - trace.start_ns, "none"
         found.append(
-            Placed(
+            PlacedSource(
                 one,
                 zero,
                 TraceClock(
@@ -195,8 +193,8 @@ def _shift(source: OpenSource, clocks: RunClocks) -> _Shift:
 
 
 def chosen_tracks(
-    query: TracksQuery, open_sources: Mapping[str, Placed]
-) -> Iterator[tuple[Placed, list[int]]]:
+    query: TracksQuery, open_sources: Mapping[str, PlacedSource]
+) -> Iterator[tuple[PlacedSource, list[int]]]:
     """The tracks of slices that a request names, by source.
 
     Raises:

@@ -72,7 +72,7 @@ class TableQuery(SourceQuery, frozen=True):
     top: Annotated[int, Meta(ge=1, le=2_000)] = 500
 
 
-class Shown(NamedTuple):
+class ChosenTrace(NamedTuple):
     """The trace that is shown."""
 
     run: RunSummary
@@ -146,12 +146,12 @@ def profiles(state: State) -> Profiles:
     return state.kept.get("profiles", lambda: Profiles(state.traces.sources))
 
 
-def profile_of(state: State, found: Shown) -> TraceProfile | None:
+def profile_of(state: State, found: ChosenTrace) -> TraceProfile | None:
     """The profile of the trace that is shown; None while it is being opened."""
     return None if found.opening is None else profiles(state).profile_of(found.opening)
 
 
-def shown(state: State, query: SourceQuery) -> Shown:
+def shown(state: State, query: SourceQuery) -> ChosenTrace:
     """The trace to show, and what failed before it; where all fail, the first.
 
     A newest trace is torn while it is written, and for ever after a crash.
@@ -170,10 +170,10 @@ def shown(state: State, query: SourceQuery) -> Shown:
         if opening.failed_before is None or len(candidates) == 1:
             opening.wait(max(0.0, deadline - time.monotonic()))
         if opening.failure is None:
-            return Shown(listed.summary, traces, opening, passed_over)
+            return ChosenTrace(listed.summary, traces, opening, passed_over)
         passed_over.append(opening)
     first = passed_over[0] if passed_over else None
-    return Shown(listed.summary, traces, first, ())
+    return ChosenTrace(listed.summary, traces, first, ())
 
 
 def begin(state: State, run_id: str) -> None:

@@ -18,7 +18,7 @@ from memboard.tb_plugin.contract.parameters import Query, SourceId
 from memboard.tb_plugin.facts.histories.opening import not_open
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
-    Placed,
+    PlacedSource,
     RunClocks,
     TracksQuery,
     placed,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.api.base import Problem, RunSummary
     from memboard.tb_plugin.budget import Budget
-    from memboard.tb_plugin.contract.routes import Asked
+    from memboard.tb_plugin.contract.routes import RouteRequest
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, OpenSource
     from memboard.tb_plugin.server.state import State
@@ -57,7 +57,7 @@ class RowQuery(Query, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TraceListing:
     """Of a run: what its timeline is made of, when it was last looked at."""
 
     sources: list[FoundSource]
@@ -81,10 +81,10 @@ class RunTraces:
         self.files: Final = TraceFiles(state.importer)
         self._state = state
         self._files: Callable[[Run, Budget], Sequence[FoundSource]] = self.files
-        self._lists: dict[str, tuple[float, Listed]] = {}
+        self._lists: dict[str, tuple[float, TraceListing]] = {}
         self._lock = threading.Lock()
 
-    def listed(self, run_id: str, *, fresh: bool = False) -> Listed:
+    def listed(self, run_id: str, *, fresh: bool = False) -> TraceListing:
         """All that a run's timeline is made of; `fresh`: looked at now.
 
         Raises:
@@ -100,7 +100,7 @@ class RunTraces:
             sources = [*span_sources(run, budget), *self._files(run, budget)]
             sources.sort(key=lambda one: (one.rank is None, one.rank or 0, one.kind))
             listing = run.found.traces
-            listed = Listed(
+            listed = TraceListing(
                 sources,
                 () if listing is None else listing.problems,
                 run_clocks(run),
@@ -115,8 +115,8 @@ class RunTraces:
         return listed
 
     def places(
-        self, run_id: str, listed: Listed, ids: Iterable[str]
-    ) -> dict[str, Placed]:
+        self, run_id: str, listed: TraceListing, ids: Iterable[str]
+    ) -> dict[str, PlacedSource]:
         """The sources of ids, open and on the clock that `/trace` put them on.
 
         Raises:
@@ -145,7 +145,7 @@ class RunTraces:
         sources: Iterable[FoundSource],
         clocks: RunClocks,
         summary: RunSummary,
-    ) -> list[Placed]:
+    ) -> list[PlacedSource]:
         """Those of the sources that are open, on one clock."""
         found: list[OpenSource] = []
         for one in sources:
@@ -166,7 +166,7 @@ class RunTraces:
             raise not_open("trace", found.name[:200], opening.problem)
 
 
-def places_of(asked: Asked[TracksQuery]) -> dict[str, Placed]:
+def places_of(asked: RouteRequest[TracksQuery]) -> dict[str, PlacedSource]:
     """What a picture of tracks is made of, by source.
 
     Raises:
@@ -182,7 +182,7 @@ def places_of(asked: Asked[TracksQuery]) -> dict[str, Placed]:
     return places
 
 
-def row_of(asked: Asked[RowQuery]) -> tuple[Placed, int]:
+def row_of(asked: RouteRequest[RowQuery]) -> tuple[PlacedSource, int]:
     """The source of a row, and the row.
 
     Raises:
@@ -199,6 +199,6 @@ def row_of(asked: Asked[RowQuery]) -> tuple[Placed, int]:
     return places[query.source], query.row
 
 
-def _stamp(places: dict[str, Placed]) -> tuple[object, ...]:
+def _stamp(places: dict[str, PlacedSource]) -> tuple[object, ...]:
     found = list(places.values())
     return [one.source.found.key for one in found], [one.zero_ns for one in found]

@@ -40,7 +40,7 @@ class Window(NamedTuple):
     iteration: int
 
 
-class Found(NamedTuple):
+class FileContents(NamedTuple):
     """What reading a file gave; no value where nothing of it can be used."""
 
     value: Any
@@ -51,18 +51,18 @@ def read_file(
     file: FoundDump,
     most_bytes: int,
     read: Callable[[FoundDump, bytes], tuple[Any, list[Problem]]],
-) -> Found:
+) -> FileContents:
     """What `read` makes of the bytes of a file, or why they cannot be read."""
     try:
         value, problems = read(file, _bytes_of(file, most_bytes))
     except UnreadableError as error:
-        return Found(None, (_problem(file, error, severity="error"),))
+        return FileContents(None, (_problem(file, error, severity="error"),))
     except OSError as error:
         what = f"The file cannot be read: {error.strerror or error}."
         remedy = getattr(error, "remedy", "Check its permissions and the disk.")
         fault = UnreadableError(what, "", str(remedy))
-        return Found(None, (_problem(file, fault, severity="error"),))
-    return Found(value, tuple(problems))
+        return FileContents(None, (_problem(file, fault, severity="error"),))
+    return FileContents(value, tuple(problems))
 
 
 def _bytes_of(file: FoundDump, most: int) -> bytes:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import yaml
 
 from memboard.tb_plugin.formats.memprofiler.stats import (
-    Refused,
+    RefusedObject,
     Stats,
     UnreadableError,
     shown,
@@ -131,25 +131,27 @@ class _StatsMachine(Machine):
 
     def _global(self) -> None:
         attribute, module = self._pop(), self._pop()
-        self._push(Refused(f"{shown(module)} {shown(attribute)}"), _OBJECT_BYTES)
+        self._push(RefusedObject(f"{shown(module)} {shown(attribute)}"), _OBJECT_BYTES)
 
     def _reduce(self) -> None:
         arguments, made = self._pop(), self._pop()
-        most = _MAPPINGS.get(made.name) if isinstance(made, Refused) else None
+        most = _MAPPINGS.get(made.name) if isinstance(made, RefusedObject) else None
         if most is not None and type(arguments) is tuple and len(arguments) <= most:
             self._empty_dict()
         else:
-            self._push(made if isinstance(made, Refused) else Refused(shown(made)))
+            self._push(
+                made if isinstance(made, RefusedObject) else RefusedObject(shown(made))
+            )
 
     def _build(self) -> None:
         self._pop()
 
     def _update(self, items: list[Any]) -> None:
-        if not isinstance(self._top(), Refused):
+        if not isinstance(self._top(), RefusedObject):
             super()._update(items)
 
     def _extend(self, target: Any, items: list[Any]) -> None:
-        if not isinstance(target, Refused):
+        if not isinstance(target, RefusedObject):
             super()._extend(target, items)
 
     _steps: ClassVar[dict[int, Callable[[Any], None]]] = {

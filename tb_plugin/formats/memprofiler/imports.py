@@ -45,7 +45,6 @@ __all__ = ("Imports", "Window")
 
 _CACHE_BYTES: Final = 48 << 20
 _cache: Final = Cache(_CACHE_BYTES)
-"""Of all runs together."""
 
 
 class _Part(NamedTuple):

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDump(FoundFile):
-    """One of MemProfiler's files."""
-
     said: FileName
-    """What its name says."""
 
 
 class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
@@ -37,7 +34,6 @@ class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
 
     @staticmethod
     def rank_of(candidate: Candidate) -> int | None:
-        """As its name says."""
         return _said(candidate).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundDump:

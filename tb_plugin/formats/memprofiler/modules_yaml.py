@@ -22,7 +22,7 @@ from memboard.tb_plugin.formats.memprofiler.names import (
 from memboard.tb_plugin.formats.memprofiler.rows import WHOLE_WINDOW, Rows, state_of
 from memboard.tb_plugin.formats.memprofiler.stats import (
     LeftOut,
-    Refused,
+    RefusedObject,
     UnreadableError,
     shown,
 )
@@ -199,6 +199,6 @@ def _sequence(events: Events, event: yaml.Event, rows: Rows) -> Iterator[yaml.Ev
 
 def _leave_out(events: Events, event: yaml.Event, rows: Rows, expected: str) -> None:
     tag = getattr(event, "tag", None)
-    found = shown(Refused(str(tag))) if tag else shown(value_of(event))
+    found = shown(RefusedObject(str(tag))) if tag else shown(value_of(event))
     rows.leave_out(f"{found} stands where a {expected} was expected")
     events.skip(event)

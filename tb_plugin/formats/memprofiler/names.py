@@ -47,8 +47,7 @@ class SnapKey:
 
     rank: int
     function: str
-    iteration: int
-    """1-based."""
+    iteration: int  # 1-based
     context: Literal["start", "end"]
 
     @property

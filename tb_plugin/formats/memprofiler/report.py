@@ -62,7 +62,6 @@ class _Parser:
         self._rules_after_heading = 0
 
     def take(self, line: str, number: int) -> None:
-        """The next line."""
         self._rows.where = f"line {number}"
         if len(line) > _MAX_LINE:
             self._leave_out("a line is too long")
@@ -79,7 +78,6 @@ class _Parser:
             self._take_text(line)
 
     def finish(self) -> Report:
-        """What was read."""
         # Headings of MemProfiler: a rule after each, and one at the very end.
         is_cut = self._table is not None and not self._table.is_closed
         is_cut |= self._has_headings and self._rules_after_heading < 2

@@ -110,7 +110,7 @@ class Report:
 
     @property
     def rounding_bytes(self) -> float:
-        """See `ModuleStates`."""
+        # See `ModuleStates`
         return self.states.rounding_bytes
 
     @property

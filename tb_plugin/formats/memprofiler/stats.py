@@ -57,7 +57,6 @@ class LeftOut:
     num: int = 0
 
     def add(self, what: str) -> None:
-        """One thing more."""
         self.num += 1
         if len(self.texts) < _MAX_LEFT_OUT:
             self.texts.append(what)
@@ -123,7 +122,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedObject:
     """What stands for an object that the file wants made: its name, never itself."""
 
     name: str
@@ -131,7 +130,7 @@ class Refused:
 
 def shown(value: object) -> str:
     """A bounded, printable text for a message."""
-    if isinstance(value, Refused):
+    if isinstance(value, RefusedObject):
         return f"an object of {shown(value.name)}"
     if isinstance(value, str):
         text = value[:_MAX_TEXT]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from memboard.tb_plugin.formats.memprofiler.stats import Refused, UnreadableError
+from memboard.tb_plugin.formats.memprofiler.stats import RefusedObject, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,6 @@ class Events:
         self._num_events = 0
 
     def take(self) -> yaml.Event:
-        """The next event."""
         self._num_events += 1
         if self._num_events > _MAX_EVENTS:
             raise UnreadableError(
@@ -86,12 +85,12 @@ def entries(events: Events) -> Iterator[tuple[object, yaml.Event]]:
 def value_of(event: yaml.Event) -> Any:
     """A scalar as YAML's core schema reads it; what stands for it where it is none."""
     if isinstance(event, yaml.AliasEvent):
-        return Refused("an alias")
+        return RefusedObject("an alias")
     if not isinstance(event, yaml.ScalarEvent):
         tag = getattr(event, "tag", None)
-        return Refused(str(tag)) if tag else []
+        return RefusedObject(str(tag)) if tag else []
     if event.tag not in PLAIN_TAGS:
-        return Refused(str(event.tag))
+        return RefusedObject(str(event.tag))
     text = event.value
     if event.style or len(text) > _MAX_NUMBER:  # quoted, or a block: text
         return text

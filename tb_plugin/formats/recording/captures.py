@@ -17,7 +17,7 @@ from memboard.collector.format.capture import (
     decode_capture,
     decode_part,
 )
-from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.encoding.framing import Damage, FramedRecord, read_frames
 from memboard.collector.format.errors import CorruptError, FormatError
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.budget import Budget
@@ -36,7 +36,6 @@ TRACE: Final = "trace"
 """The kind of a trace of torch's profiler."""
 
 _MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 7)
-"""Of a capture's frames."""
 _SCAN_SECONDS: Final = 10.0
 _MAX_METAS: Final = 100_000
 
@@ -167,7 +166,7 @@ def _scanned(
     own = Budget(_SCAN_SECONDS) if budget is None else budget
     lister = CaptureLister()
     for item in scan(reader, 0, stop, own, open_end=False):
-        if isinstance(item, Framed):
+        if isinstance(item, FramedRecord):
             try:
                 lost = lister.feed(item)
             except FormatError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from memboard.collector.format.encoding.framing import Framed
+from memboard.collector.format.encoding.framing import FramedRecord
 from memboard.collector.format.encoding.numeric import ABSENT
 from memboard.collector.format.errors import CorruptError, FormatError
 from memboard.collector.format.records import (
@@ -141,7 +141,7 @@ def _scanned(reader: PartsReader, stop: int, budget: Budget) -> IntArray:
     """The chunks before `stop`, found frame by frame."""
     refs = []
     for item in scan(reader, 0, stop, budget, open_end=False):
-        if isinstance(item, Framed) and item.kind == CHUNK:
+        if isinstance(item, FramedRecord) and item.kind == CHUNK:
             try:
                 refs.append(decode_chunk_ref(item.payload, item.offset, item.end)[0])
             except FormatError:

@@ -62,7 +62,6 @@ class Snaps:
     columns: Mapping[str, Column] = field(default_factory=dict)
     """By stat, where files say more of it than its name."""
     num_left_out: int = 0
-    """Older snaps."""
 
 
 class Entry(NamedTuple):

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.format.names import parse_rank_file_name
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
-from memboard.tb_plugin.formats.plain_files import NotOpened, plain_file, target_outside
+from memboard.tb_plugin.formats.plain_files import (
+    OpenRefusal,
+    plain_file,
+    target_outside,
+)
 from memboard.tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
@@ -91,7 +95,7 @@ class RankFileListing:
         except OSError:
             return  # it vanished between the listing and the look
         shown = f"{self._shown_folder}/{entry.name}"
-        if isinstance(found, NotOpened):
+        if isinstance(found, OpenRefusal):
             problems.append(found.problem(shown, parsed.rank))
             return
         path, status = found

@@ -108,9 +108,7 @@ class RankWindow:
     path: str
     """Of the file, as people know it."""
     identity: Hashable
-    """Of what opening gives."""
     open: Callable[[], RankModules]
-    """Raises ModulesError."""
 
 
 Windows: TypeAlias = "Mapping[WindowKey, Mapping[int, RankWindow]]"

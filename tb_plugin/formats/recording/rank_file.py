@@ -13,7 +13,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.digest import DIGEST, decode_digest
-from memboard.collector.format.encoding.framing import Damage, Framed, read_frames
+from memboard.collector.format.encoding.framing import Damage, FramedRecord, read_frames
 from memboard.collector.format.errors import CorruptError, FormatError, VersionError
 from memboard.collector.format.records import (
     CHUNK,
@@ -35,7 +35,7 @@ from memboard.tb_plugin.formats.recording.frames.headers import (
     with_schema,
 )
 from memboard.tb_plugin.formats.recording.frames.parts import (
-    Compared,
+    ContentSample,
     Layout,
     Part,
     PartsReader,
@@ -85,7 +85,6 @@ class RankFile:
         self._listed_ns: int | None = None
         self.schemas: dict[int, Schema] = {}
         self.behind = Tail()
-        """What follows the digest."""
         self.listed_captures: dict[int, tuple[list[CaptureEntry], int]] = {}
         """By a digest's offset, kept by `captures_of`: what it lists, and the one before."""
         self._faults = Faults()
@@ -99,7 +98,7 @@ class RankFile:
         """All that is whole was read up to here."""
         self._expects_digest = False
         self._opened = False
-        self._compared = Compared()
+        self._compared = ContentSample()
         self._header: tuple[tuple[int, int, int], Header] | None = None
         """What it was made of, and the header with the device."""
 
@@ -144,7 +143,6 @@ class RankFile:
 
     @property
     def num_bytes(self) -> int:
-        """Size of all parts."""
         return sum(part.size_bytes for part in self.parts)
 
     @property
@@ -260,7 +258,7 @@ class RankFile:
             CorruptError: there is no such record; it is also kept as a fault.
         """
         for item in read_frames(reader.read(offset, end - offset), offset):
-            if isinstance(item, Framed) and item.kind == kind:
+            if isinstance(item, FramedRecord) and item.kind == kind:
                 return item.payload
             what = item.what if isinstance(item, Damage) else "another record is there"
             self.add_damage(offset, item.end, what)
@@ -322,7 +320,9 @@ class RankFile:
         budget.exhausted = False
         items = scan(reader, self.read_to, reader.size_bytes, budget, open_end=True)
         for item in items:
-            if from_digest and not (isinstance(item, Framed) and item.kind == DIGEST):
+            if from_digest and not (
+                isinstance(item, FramedRecord) and item.kind == DIGEST
+            ):
                 break
             if isinstance(item, Damage):
                 self.add_damage(item.offset, item.end, item.what)
@@ -339,7 +339,7 @@ class RankFile:
             self._start_at(0)
             self._follow(reader, budget)
 
-    def _take(self, item: Framed) -> None:
+    def _take(self, item: FramedRecord) -> None:
         try:
             if lost := self.behind.captures.feed(item):
                 self.add_damage(*lost)
@@ -357,7 +357,7 @@ class RankFile:
         except FormatError as error:
             self.add_damage(item.offset, item.end, str(error))
 
-    def _take_digest(self, item: Framed) -> None:
+    def _take_digest(self, item: FramedRecord) -> None:
         self.digest = decode_digest(item.payload, item.offset, item.end)
         self._digest_payload = item.payload
         self._listed_ns = None
@@ -366,7 +366,7 @@ class RankFile:
             self.schemas = self.digest.schemas  # one dictionary for all ranks
         self.behind.clear()
 
-    def _take_record(self, item: Framed) -> None:
+    def _take_record(self, item: FramedRecord) -> None:
         record = decode_record(item.kind, item.payload)
         if isinstance(record, Header):
             self._take_header(record)

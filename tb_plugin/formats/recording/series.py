@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-class Derived(Protocol):
+class DerivedValue(Protocol):
     """A value that can be cached: an array, or a tuple of several."""
 
     @property
@@ -58,7 +58,7 @@ class SeriesKey:
 
     @property
     def text(self) -> str:
-        """As `SeriesInfo.key` of `memboard.tb_plugin.api.timeline`."""
+        # As `SeriesInfo.key` of `memboard.tb_plugin.api.timeline`
         return f"{self.table}/{self.column}"
 
 
@@ -70,11 +70,10 @@ class Clock:
     shift_ms: float
 
     def x_of(self, ns: Values) -> Floats:
-        """Milliseconds."""
         return (ns - self.origin_ns) / 1e6 + self.shift_ms
 
     def ns_of(self, x: float) -> float:
-        """The inverse of `x_of`."""
+        # The inverse of `x_of`
         return (x - self.shift_ms) * 1e6 + self.origin_ns
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from memboard.collector.format.capture import CapturePart
-    from memboard.collector.format.encoding.framing import Framed
+    from memboard.collector.format.encoding.framing import FramedRecord
     from memboard.collector.format.records import CaptureEntry, ChunkRef, Note
 
 MAX_CAPTURES: Final = 100_000
@@ -30,7 +30,6 @@ class Tail:
 
     def __init__(self) -> None:
         self.chunks: dict[int, list[ChunkRef]] = {}
-        """By schema."""
         self.notes: list[Note] = []
         self.captures = CaptureLister()
         self._held: dict[int, bytes] = {}
@@ -43,7 +42,7 @@ class Tail:
         self.notes.clear()
         self.captures = CaptureLister()
 
-    def take_chunk(self, item: Framed, schemas: Container[int]) -> None:
+    def take_chunk(self, item: FramedRecord, schemas: Container[int]) -> None:
         """Take a chunk.
 
         Raises:
@@ -60,7 +59,6 @@ class Tail:
             self._held_bytes += len(item.payload)
 
     def take_note(self, note: Note) -> None:
-        """Take a note."""
         if len(self.notes) < _MAX_NOTES:
             self.notes.append(note)
 
@@ -80,7 +78,7 @@ class Tail:
         self._held_bytes = 0
 
 
-class Lost(NamedTuple):
+class LostCapture(NamedTuple):
     """A capture that will never be whole."""
 
     offset: int
@@ -109,7 +107,7 @@ class CaptureLister:
             return None
         return self._last.entry_at(self._offset, self._end)
 
-    def feed(self, item: Framed) -> Lost | None:
+    def feed(self, item: FramedRecord) -> LostCapture | None:
         """Take the next record, whatever its kind; what is lost for want of it.
 
         Raises:
@@ -119,7 +117,7 @@ class CaptureLister:
         lost = None
         if last is not None:
             what = f"{named(last.entry)} is not whole"
-            lost = Lost(self._offset, self._end, what)
+            lost = LostCapture(self._offset, self._end, what)
         if item.kind != CAPTURE:
             return lost
         part, _ = decode_part(item.payload)
@@ -130,7 +128,7 @@ class CaptureLister:
         else:
             if lost is None and part.entry != self._broken:  # one is worth a word
                 what = f"the start of {named(part.entry)} is lost"
-                lost = Lost(item.offset, item.end, what)
+                lost = LostCapture(item.offset, item.end, what)
             self._broken = part.entry
             return lost
         self._end = item.end

@@ -90,7 +90,6 @@ class Batch:
         self.at = at
         self.end = len(data)
         self.starts = _starts(data, at, shapes)
-        """Where each begins."""
         number = len(self.starts)
         self.ends = np.zeros(number, np.int64)
         self.shape = np.full(number, -1, np.int64)
@@ -182,8 +181,7 @@ class _Reading:
         self._bytes = np.frombuffer(data, np.uint8)
         # Eight bytes from any place on.
         self._words = np.ndarray((len(data) - 7,), "<i8", data, strides=(1,))
-        self.last = len(data) - 8
-        """Where `at_byte` stops."""
+        self.last = len(data) - 8  # Where `at_byte` stops
         self._following = following
         self.at_byte = starts + len(HEAD)
         self.fits = np.ones(len(starts), np.bool_)

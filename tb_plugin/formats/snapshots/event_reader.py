@@ -57,14 +57,13 @@ class Run(NamedTuple):
     """Events of the batch that followed each other in the file."""
 
     first: int
-    """Of the batch's events."""
     stop: int
     row: int
     entry: int
     """Of the memo: the first event's dict."""
 
 
-class Passed(NamedTuple):
+class SkippedRun(NamedTuple):
     """What the machine passed over at once."""
 
     end: int
@@ -96,7 +95,7 @@ class EventReader:
         events.settle = self.settle
         events.kinds_changed = self._kinds_changed
 
-    def read(self, data: bytes, at: int) -> Passed | None:
+    def read(self, data: bytes, at: int) -> SkippedRun | None:
         """Pass over the events at `at` of a window."""
         if not self._shapes.known or data[at : at + len(HEAD)] != HEAD:
             return None
@@ -117,7 +116,7 @@ class EventReader:
         self._events.num_rows += count
         closed = np.flatnonzero(batch.closes[first : stop - 1]) + 1
         edges = np.concatenate((np.zeros(1, np.int64), closed, [count]))
-        return Passed(int(batch.ends[stop - 1]), tuple(np.diff(edges).tolist()))
+        return SkippedRun(int(batch.ends[stop - 1]), tuple(np.diff(edges).tolist()))
 
     def learn(self, names: Iterable[str]) -> None:
         """Recognise events of these keys, in this order, from now on."""
@@ -125,7 +124,6 @@ class EventReader:
             self.leave()
 
     def leave(self) -> None:
-        """The window moves on."""
         if self._runs:
             self.settle()
         self._batch = None
@@ -263,7 +261,6 @@ class EventReader:
         return columns
 
     def _referred(self, kind: str, references: Numbers) -> tuple[Numbers, ...]:
-        """What was written before."""
         if kind == "stack":
             return (self._stacks_before(references),)
         if kind == "text":

@@ -17,7 +17,7 @@ import numpy as np
 from memboard.collector.format.encoding.numeric import ABSENT
 from memboard.collector.format.snapshots.plain_text import plain_text
 from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent, is_container
-from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
+from memboard.tb_plugin.formats.snapshots.pickles.packed import PackedNumbers
 from memboard.tb_plugin.formats.snapshots.pickles.stack import StackNumber
 from memboard.tb_plugin.worker.errors import RefusedError
 
@@ -56,7 +56,6 @@ class Column:
     def __init__(self, kind: str, num_before: int) -> None:
         self.kind = kind
         self.has_negative = False
-        """Of integers."""
         self.make(kind)
         for packed in self.parts:
             packed.pad(self.gap, num_before)
@@ -65,7 +64,7 @@ class Column:
         """Begin anew, as this kind."""
         self.kind = kind
         num_parts = 2 if kind == "pair" else 1
-        self.parts = [Packed(is_float=kind == "float") for _ in range(num_parts)]
+        self.parts = [PackedNumbers(is_float=kind == "float") for _ in range(num_parts)]
         """Settled rows; two of pairs."""
         self.rows = array("q")
         """Rows of values that came one by one and are not settled yet."""
@@ -78,7 +77,6 @@ class Column:
         return GAPS.get(self.kind, NOTHING)
 
     def add(self, row: int, *values: float) -> None:
-        """One row's value."""
         self.rows.append(row)
         for held, value in zip(self.values, values, strict=True):
             held.append(value)
@@ -117,7 +115,6 @@ class Events:
         self.texts: dict[str, int] = {}
         """The number of every text of the columns."""
         self.text_list: list[str] = []
-        """The texts by number."""
         self.settle: Callable[[], None] = self.settle_singles
         """Settles all rows; whoever holds back rows of its own puts itself here."""
         self.kinds_changed: Callable[[], None] = _nobody
@@ -275,5 +272,4 @@ def _plain(value: Any, at: int) -> str:
         raise RefusedError(f"an event holds what has no text: {error}", at) from error
 
 
-def _nobody() -> None:
-    """Nobody minds."""
+def _nobody() -> None: ...

@@ -30,8 +30,6 @@ _NARROW: Final = 1 << 31
 
 
 class Frames:
-    """Frames by number."""
-
     def __init__(self) -> None:
         self.odd: dict[int, Frame] = {}
         """Those of other keys or types than torch's, by number."""
@@ -151,7 +149,6 @@ class Frames:
         return columns
 
     def lines(self, numbers: Numbers) -> Numbers:
-        """Lines of some frames."""
         return np.frombuffer(self._lines, np.int64)[numbers]
 
     def _text(self, text: str) -> int:

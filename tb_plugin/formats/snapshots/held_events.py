@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.formats.snapshots.events import Column, Events
-    from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
+    from memboard.tb_plugin.formats.snapshots.pickles.packed import PackedNumbers
     from memboard.tb_plugin.formats.snapshots.stacks import Stacks
 
     Numbers = npt.NDArray[Any]
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _TURN: Final = 1 << 16
 
 
-class Held:
-    """Implements `HeldEvents`."""
+class EventTables:
+    # Implements `HeldEvents`
 
     def __init__(
         self, events: Events, stacks: Stacks, spans: Mapping[int, tuple[int, int]]
@@ -120,7 +120,7 @@ class PackedRows:
 
     def __init__(
         self,
-        packed: Packed,
+        packed: PackedNumbers,
         spans: Sequence[tuple[int, int]],
         numbers: Numbers | None = None,
     ) -> None:
@@ -139,7 +139,6 @@ class PackedRows:
 
     @property
     def is_float(self) -> bool:
-        """Whether it holds floats."""
         return self._packed.is_float
 
     def bounds(self) -> tuple[int, int]:

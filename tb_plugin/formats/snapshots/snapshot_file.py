@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from memboard.collector.format.snapshots import tables_of
 from memboard.collector.format.snapshots.encode import FLAT, has_entries
 from memboard.collector.format.snapshots.interning import NotFramesError
-from memboard.tb_plugin.formats.snapshots.held_events import Held
+from memboard.tb_plugin.formats.snapshots.held_events import EventTables
 from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent
 from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
 from memboard.tb_plugin.formats.snapshots.window import Window
@@ -115,7 +115,7 @@ def read_tables(
         extent.check(frame)
     _check_events(root, reader.spans)
     try:
-        held = Held(reader.events, reader.stacks, reader.spans)
+        held = EventTables(reader.events, reader.stacks, reader.spans)
         del reader  # what only reading needed takes no memory beside the tables
         return tables_of(root, held)
     except NotFramesError:

@@ -152,7 +152,6 @@ class RawStacks:
     ) -> None:
         """`get`: the object of a memo entry, for one that is at some offset."""
         self.numbers: dict[bytes, int] = {}
-        """By spelling."""
         self._stacks = stacks
         self._memo = memo
         self._get = get

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from memboard.tb_plugin import storage
-from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
 from memboard.tb_plugin.formats.traces.events import FAULTS, plain
 from memboard.tb_plugin.worker.cache import FileKey
@@ -46,7 +46,7 @@ class FileArgs:
         self._first = np.asarray(chunks.get("first", ()), np.int64)
         self._lock = threading.Lock()
         self._known: OrderedDict[int, Sequence[bytes]] = OrderedDict()
-        self._stream: tuple[IO[bytes], Inflated, int, bytes] | None = None
+        self._stream: tuple[IO[bytes], InflatedFile, int, bytes] | None = None
         """Of a deflated file: where inflating stands, and what is left of a block."""
         self._closing: Callable[[], object] | None = None
         """Closes its file, now or when nobody holds this any more."""
@@ -76,7 +76,7 @@ class FileArgs:
         self._close()
         with ExitStack() as unless_deflated:
             file = unless_deflated.enter_context(self._opened())
-            stream = Inflated(file)
+            stream = InflatedFile(file)
             if not stream.is_deflated:
                 file.seek(offset)
                 return file.read(length)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.trace.build import Placed, place
+from memboard.tb_plugin.analysis.trace.build import PlacedSlices, place
 from memboard.tb_plugin.formats.traces.impossible import without_impossible
 from memboard.tb_plugin.formats.traces.recorder import without_recorder
 from memboard.tb_plugin.formats.traces.times import arrows_of, slices_of
@@ -104,7 +104,9 @@ def tables_of(
     return tables, meta
 
 
-def _placed(tracks: Sequence[Track], slices: Columns, gathered: Gathering) -> Placed:
+def _placed(
+    tracks: Sequence[Track], slices: Columns, gathered: Gathering
+) -> PlacedSlices:
     """The slices where they belong, without those that are deeper than any program's."""
     placed = place(tracks, **slices)
     shown = placed.slices.level[placed.row_of] < MAX_LEVELS
@@ -165,7 +167,7 @@ def _work(gathered: Gathering, track: Ints) -> dict[int, tuple[int, int]]:
     return {number: (device, stream) for number, device, stream in rows}
 
 
-def _track_table(placed: Placed) -> Columns:
+def _track_table(placed: PlacedSlices) -> Columns:
     tracks = placed.tracks
     texts = ("name", "process", "kind", "pid", "tid")
     numbers = ("rank", "device", "stream", "sort_index", "first_row", "num_slices")
@@ -206,7 +208,6 @@ def _timed(growing: Growing, place_of: Ints, zero: int) -> Columns:
 
 
 def _memory(growing: Growing, place_of: Ints, zero: int) -> Columns:
-    """Memory events by time."""
     if not len(growing):
         return {}
     time_ns = growing.take("time_ns") - zero
@@ -254,7 +255,7 @@ def _base(base_ns: int | None, zero: int) -> tuple[int, bool]:
     return zero, _WALL_CLOCK_NS <= zero < _MOST_NS
 
 
-def _window(placed: Placed, tables: Mapping[str, Columns]) -> tuple[int, int]:
+def _window(placed: PlacedSlices, tables: Mapping[str, Columns]) -> tuple[int, int]:
     """From the first to the last that is worth showing.
 
     What the profiler notes of itself reaches hours beyond in some traces.
@@ -283,7 +284,7 @@ def _window(placed: Placed, tables: Mapping[str, Columns]) -> tuple[int, int]:
     return min(times, default=0), max(times, default=0)
 
 
-def _resolution(placed: Placed, zero: int) -> int:
+def _resolution(placed: PlacedSlices, zero: int) -> int:
     """1,000 where all times are whole microseconds, else 1."""
     slices = placed.slices
     whole = not (

@@ -82,7 +82,6 @@ class RawTexts(dict[bytes, int]):
         return number
 
     def column(self, raws: Iterable[Any], num: int) -> npt.NDArray[np.int32]:
-        """The numbers of many."""
         rows = (0 if raw is NO_RAW else self[bytes(raw)] for raw in raws)
         return np.fromiter(rows, np.int32, num)
 
@@ -128,7 +127,7 @@ def _float(value: Any) -> float:
 
 
 def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
-    """Of what `record_function` made."""
+    # Of what `record_function` made
     num = len(args)
     return {
         "external_id": external_ids(args),
@@ -180,7 +179,7 @@ def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
 
 
 def memory_events(args: Sequence[Args]) -> Columns:
-    """Of `[memory]` instants."""
+    # Of `[memory]` instants
     return {
         "num_bytes": whole([one.memory_bytes for one in args], 0),
         "address": whole([one.address for one in args], 0),
@@ -235,7 +234,6 @@ class Growing:
         self._num = len(column)
 
     def names(self) -> list[str]:
-        """Of the columns."""
         return list(self._parts)
 
 

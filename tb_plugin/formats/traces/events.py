@@ -97,10 +97,7 @@ class EventFields(msgspec.Struct, gc=False):
 
 
 class Event(EventFields, gc=False):
-    """One event."""
-
-    ts: float = NO_TIME
-    """Microseconds, likewise `dur`."""
+    ts: float = NO_TIME  # Microseconds, likewise `dur`
     dur: float = NO_TIME
     args: Args | None = None
 
@@ -133,7 +130,6 @@ FAULTS: Final = (
     RecursionError,
     OverflowError,
 )
-"""Errors of decoding."""
 
 
 def plain(raw: bytes | Raw) -> Any:

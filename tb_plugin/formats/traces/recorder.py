@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.analysis.trace.build import Placed
+    from memboard.tb_plugin.analysis.trace.build import PlacedSlices
     from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -32,7 +32,10 @@ _LINKED: Final = ("launches", "device_work")
 
 
 def without_recorder(
-    slices: Columns, placed: Placed, gathered: Gathering, metadata: Mapping[str, Any]
+    slices: Columns,
+    placed: PlacedSlices,
+    gathered: Gathering,
+    metadata: Mapping[str, Any],
 ) -> Columns | None:
     """The slices with the recorder's folded; None where none is the recorder's.
 
@@ -78,7 +81,7 @@ def without_recorder(
     }
 
 
-def _link(gathered: Gathering, placed: Placed, repeats: Ints) -> None:
+def _link(gathered: Gathering, placed: PlacedSlices, repeats: Ints) -> None:
     """What a repeated call launched is of the call that it repeats."""
     operators = gathered.tables["operators"]
     if not len(operators):

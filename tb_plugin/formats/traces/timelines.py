@@ -20,7 +20,7 @@ from memboard.tb_plugin.worker.errors import RefusedError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+    from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
     from memboard.tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[np.int64]
@@ -35,7 +35,6 @@ CATEGORIES: Final = (
     "autograd_detail",
     "unknown",
 )
-"""torch's, in its order."""
 COUNTER: Final = "memory by category"
 PREEXISTING: Final = -1
 """The time of what was there before the profiler."""
@@ -59,7 +58,7 @@ def is_timeline(start: bytes) -> bool:
     return re.match(rb"\[\s*\[\s*(?:-?\d|\])", start) is not None
 
 
-def gather(start: bytes, stream: Inflated, gathered: Gathering) -> dict[str, Any]:
+def gather(start: bytes, stream: InflatedFile, gathered: Gathering) -> dict[str, Any]:
     """Take the counters of a timeline; its facts.
 
     Raises:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.analysis.trace.build import Placed
+    from memboard.tb_plugin.analysis.trace.build import PlacedSlices
     from memboard.tb_plugin.formats.traces.details import Growing, Problems
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -150,7 +150,6 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
     begun: list[int] = []
     """Places of what has begun and not ended."""
     num_begun: Counter[int] = Counter()
-    """By name, of these."""
     of: tuple[int, int] | None = None
     made: list[tuple[int, int]] = []
     unended = 0
@@ -190,7 +189,7 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
 _START, _STEP, _END = 0, 1, 2
 
 
-def arrows_of(flows: Growing, track_of: Ints, placed: Placed) -> dict[str, Ints]:
+def arrows_of(flows: Growing, track_of: Ints, placed: PlacedSlices) -> dict[str, Ints]:
     """The columns of `trace.Flows`.
 
     Each step and end of a flow is reached from the last point of it before; an end that
@@ -257,7 +256,7 @@ def arrows_of(flows: Growing, track_of: Ints, placed: Placed) -> dict[str, Ints]
     return {name: column[order] for name, column in made.items()}
 
 
-def rows_at(placed: Placed, track: Ints, time_ns: Ints) -> Ints:
+def rows_at(placed: PlacedSlices, track: Ints, time_ns: Ints) -> Ints:
     """The innermost slice of each track at a time; -1 where there is none."""
     slices = placed.slices
     found = np.full(len(track), -1, np.int64)

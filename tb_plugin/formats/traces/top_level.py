@@ -14,7 +14,7 @@ from memboard.tb_plugin.formats.traces.events import plain
 from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.formats.traces.bytes.chunks import Around
+    from memboard.tb_plugin.formats.traces.bytes.chunks import TraceEnvelope
     from memboard.tb_plugin.formats.traces.bytes.pieces import Fault
     from memboard.tb_plugin.formats.traces.gathering import Gathering
 
@@ -36,7 +36,7 @@ _BLANK: Final = b" \t\r\n\0"
 _FOLLOWS: Final = "The part after its events is not valid JSON; it is not shown."
 
 
-def top_level(around: Around) -> tuple[dict[str, Any], str]:
+def top_level(around: TraceEnvelope) -> tuple[dict[str, Any], str]:
     """All of it as plain JSON data, and what of it cannot be read, in words."""
     if around.is_list:
         return {}, _FOLLOWS if around.tail.strip(_BLANK) else ""
@@ -210,7 +210,7 @@ def refused(start: bytes) -> RefusedError:
     return RefusedError(what, 0, remedy=REMEDY)
 
 
-def refuse_no_events(around: Around, gathered: Gathering) -> None:
+def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
     """Refuse a file whose list has entries, but not one event.
 
     Raises:
@@ -231,7 +231,7 @@ def refuse_no_events(around: Around, gathered: Gathering) -> None:
     raise RefusedError(what, first, remedy=_EVENTS)
 
 
-def note_problems(around: Around, gathered: Gathering, told: str) -> None:
+def note_problems(around: TraceEnvelope, gathered: Gathering, told: str) -> None:
     """Say what of a trace is not shown; `told`: what is wrong around its events."""
     problems = gathered.problems
     nothing = _why_nothing(around, gathered)
@@ -252,7 +252,7 @@ def note_problems(around: Around, gathered: Gathering, told: str) -> None:
         problems.note(told, 1)
 
 
-def _why_nothing(around: Around, gathered: Gathering) -> str:
+def _why_nothing(around: TraceEnvelope, gathered: Gathering) -> str:
     """Why a trace is empty; empty where it is not."""
     tables = (gathered.slices, gathered.edges, gathered.instants, gathered.memory)
     if gathered.points or any(len(table) for table in tables):

@@ -10,7 +10,7 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.formats.traces import timelines
 from memboard.tb_plugin.formats.traces.assembling import tables_of
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
-from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
+from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
 from memboard.tb_plugin.formats.traces.gathering import Gathering
 from memboard.tb_plugin.formats.traces.top_level import (
@@ -40,7 +40,7 @@ def imported(
         RefusedError: it is neither.
         OSError: the file cannot be read.
     """
-    stream = Inflated(file, report)
+    stream = InflatedFile(file, report)
     chunks = Chunks(stream)
     start = chunks.peek()
     if not start and stream.problem:

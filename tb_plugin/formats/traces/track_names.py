@@ -32,7 +32,7 @@ _WORDS: Final = "operator cpu_op user_annotation python_function"
 _HOST: Final = frozenset(_WORDS.split())
 
 
-class _Seen:
+class _TrackSlices:
     """What the slices of one track say of it."""
 
     def __init__(self) -> None:
@@ -81,8 +81,8 @@ def tracks_of(
     return tuple(one for _, one in made), place
 
 
-def _seen(gathered: Gathering, track: Ints, category: Ints) -> list[_Seen]:
-    found = [_Seen() for _ in gathered.tracks.ids]
+def _seen(gathered: Gathering, track: Ints, category: Ints) -> list[_TrackSlices]:
+    found = [_TrackSlices() for _ in gathered.tracks.ids]
     num = len(gathered.texts.all)
     for pair in np.unique(track.astype(np.int64) * num + category).tolist():
         name = gathered.texts.all[pair % num]
@@ -96,7 +96,7 @@ def _track(
     gathered: Gathering,
     process: str,
     ids: tuple[str, str],
-    seen: _Seen,
+    seen: _TrackSlices,
     rank: int,
 ) -> Track:
     labels = gathered.labels

@@ -20,7 +20,7 @@ from memboard.tb_plugin.api.calls import (
     FunctionsResponse,
     StatOfCalls,
 )
-from memboard.tb_plugin.api.overview import Recorded
+from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.view import View, why_absent
@@ -38,7 +38,7 @@ from memboard.tb_plugin.pages.calls.captures import (
 )
 from memboard.tb_plugin.pages.calls.shown import (
     FunctionsQuery,
-    Shown,
+    ShownCalls,
     place,
     shown_of,
 )
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.api.calls import HistoryReference, ModuleValues
-    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.pages.calls.stats import Sides
@@ -75,7 +75,7 @@ def _reader(state: State) -> tuple[FunctionsReader]:
 
 @of_run("functions", FunctionsQuery, reads=_reader)
 def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsResponse:
-    """Answer `/functions`."""
+    # Answer `/functions`
     run = view.run
     faults = run.num_faults
     collected = reader.collected(run, view.budget)
@@ -174,7 +174,7 @@ def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
-def _title(shown: Shown | None) -> str:
+def _title(shown: ShownCalls | None) -> str:
     """`4 calls of step, train, rank 0`."""
     if shown is None:
         return ""
@@ -189,7 +189,7 @@ def _title(shown: Shown | None) -> str:
     return ", ".join(filter(None, words))
 
 
-def _name_of(shown: Shown | None) -> str:
+def _name_of(shown: ShownCalls | None) -> str:
     return "" if shown is None else shown.key.function
 
 
@@ -203,7 +203,7 @@ def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
 def _over_ranks(
     reader: FunctionsReader,
     view: View[FunctionsQuery],
-    shown: Shown,
+    shown: ShownCalls,
     drawn: Sides | None,
 ) -> FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
@@ -233,7 +233,7 @@ def _over_ranks(
 
 
 def _histories(
-    reader: FunctionsReader, view: View[FunctionsQuery], shown: Shown | None
+    reader: FunctionsReader, view: View[FunctionsQuery], shown: ShownCalls | None
 ) -> tuple[HistoryReference, ...]:
     """Of the rank shown; where no function is, of the one asked for or the lowest."""
     run, rank = view.run, view.query.rank
@@ -245,12 +245,12 @@ def _histories(
     return histories(run, rank, reader.entries(run, rank, view.budget))
 
 
-def _is_of_call(one: HistoryReference, shown: Shown) -> bool:
+def _is_of_call(one: HistoryReference, shown: ShownCalls) -> bool:
     key = (one.function, one.phase)
     return key == shown.key and (one.attempt, one.iteration) == (shown.call or ())[:2]
 
 
-def _window(shown: Shown) -> str | None:
+def _window(shown: ShownCalls) -> str | None:
     """Of the chosen call, where its modules were tracked."""
     call = shown.call
     if call is None or not shown.calls.kinds[shown.at] & bit_of("modules"):
@@ -258,7 +258,7 @@ def _window(shown: Shown) -> str | None:
     return WindowKey(call[0], *shown.key, call[1]).id
 
 
-def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
+def _absent(run: Run, *, found: bool) -> tuple[SourceStatus, ...]:
     """Why there is nothing, or what ranks without a kind say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")

@@ -35,24 +35,24 @@ MAX_HISTORIES: Final = 1000
 _MAX_ATTRIBUTES: Final = 100
 _MAX_TEXT: Final = 1000
 _OUTSIDE: Final = -1
-_MODULE: Final = Column("module", "Module", "name")
-_TYPE: Final = Column("type", "", "text")
-_DTYPE: Final = Column("dtype", "Dtype", "text")
+_MODULE: Final = Column("module", "Module", unit="name")
+_TYPE: Final = Column("type", "", unit="text")
+_DTYPE: Final = Column("dtype", "Dtype", unit="text")
 _SAVED: Final = (
     Column("num_tensors", "Tensors"),
     Column(
         "bytes",
         "Saved bytes",
-        "bytes",
-        "Of distinct storages, without parameters and their views; a storage counts for the"
+        unit="bytes",
+        help="Of distinct storages, without parameters and their views; a storage counts for the"
         " module that saved it first",
         bar="activation",
     ),
     Column(
         "npp_compat_bytes",
         "MemProfiler's sum",
-        "bytes",
-        "The sum that MemProfiler reports: every tensor that is not a parameter counts, also"
+        unit="bytes",
+        help="The sum that MemProfiler reports: every tensor that is not a parameter counts, also"
         " twice",
     ),
 )
@@ -90,9 +90,15 @@ def _of_hook(name: str) -> Column:
     name = name[:_MAX_TEXT]
     if name.endswith("diff"):
         return Column(
-            name, name, "change_bytes" if is_bytes else "change", name, "no value"
+            name,
+            name,
+            unit="change_bytes" if is_bytes else "change",
+            help=name,
+            absent="no value",
         )
-    return Column(name, name, "bytes" if is_bytes else "count", name, "no value")
+    return Column(
+        name, name, unit="bytes" if is_bytes else "count", help=name, absent="no value"
+    )
 
 
 def _by_module(

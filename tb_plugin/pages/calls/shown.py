@@ -51,7 +51,7 @@ class FunctionsQuery(RanksQuery, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownCalls:
     """A function's newest calls on one rank, and one of them."""
 
     key: FunctionKey
@@ -60,7 +60,6 @@ class Shown:
     entries: Sequence[Entry]
     snaps: Snaps
     calls: CallTable
-    """The newest."""
     num_calls: int
     at: int | None
     """Which of the calls was chosen."""
@@ -79,7 +78,7 @@ def shown_of(
     reader: FunctionsReader,
     view: View[FunctionsQuery],
     collected: Mapping[FunctionKey, Mapping[int, int]],
-) -> Shown | None:
+) -> ShownCalls | None:
     """What was asked for, else what is nearest to it; None: nothing was collected."""
     run, query, budget = view.run, view.query, view.budget
     key = _chosen(collected, query)
@@ -97,7 +96,7 @@ def shown_of(
     calls = with_captures(calls_of(snaps.table), captured)
     calls = calls.take(np.flatnonzero(calls.iteration <= _MAX_ITERATION))
     newest = calls.take(slice(-MAX_CALLS, None))
-    return Shown(
+    return ShownCalls(
         key=key,
         rank=rank,
         ranks=ranks,

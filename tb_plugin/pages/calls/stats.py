@@ -102,16 +102,16 @@ _PLACE: Final = (
     Column(
         "took",
         "Took",
-        "seconds",
-        "From the measurement at the start to the one at the end",
+        unit="seconds",
+        help="From the measurement at the start to the one at the end",
         absent="One side was not measured: the process died inside the call, is still in"
         " it, or its memory was not measured",
     ),
     Column(
         "collected",
         "Collected",
-        "text",
-        "What was collected around the call, besides the numbers here",
+        unit="text",
+        help="What was collected around the call, besides the numbers here",
         absent="nothing else",
     ),
 )
@@ -154,8 +154,8 @@ def table_of_calls(
             column = Column(
                 f"{name}:{side}",
                 f"{label} {'Δ' if is_change else side}" if side in shown else "",
-                _unit_of(unit, is_change=is_change),
-                f"{_help_name(name, label)}, {words}",
+                unit=_unit_of(unit, is_change=is_change),
+                help=f"{_help_name(name, label)}, {words}",
                 absent="not recorded on this side of the call",
                 bar="change" if is_change else "",
             )

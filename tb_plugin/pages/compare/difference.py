@@ -31,14 +31,14 @@ _DIFFERENCE: Final = Column(
 _PERCENT: Final = Column(
     "percent",
     "%",
-    "change_share",
-    "(B \N{MINUS SIGN} A) ÷ A; a small difference of a small value is a large percentage",
+    unit="change_share",
+    help="(B \N{MINUS SIGN} A) ÷ A; a small difference of a small value is a large percentage",
 )
 _FIGURES: Final = (
-    Column("name", "Number", "text", sorts=False),
-    Column("a", "A", "of_row", sorts=False),
-    Column("b", "B", "of_row", sorts=False),
-    Column("difference", _DIFFERENCE.title, "change_of_row", sorts=False),
+    Column("name", "Number", unit="text", sorts=False),
+    Column("a", "A", unit="of_row", sorts=False),
+    Column("b", "B", unit="of_row", sorts=False),
+    Column("difference", _DIFFERENCE.title, unit="change_of_row", sorts=False),
     _PERCENT._replace(bar="change", sorts=False),
     Column("unit", unit="text"),
 )
@@ -69,7 +69,7 @@ def side_columns(
     known = [(name, of) for name, of in sides if both or np.isfinite(of).any()]
     for name, values in known:
         key, title = f"{name.lower()}_{quantity}", "" if hidden else name
-        yield Column(key, title, unit, absent=_ABSENT).sent(values)
+        yield Column(key, title, unit=unit, absent=_ABSENT).sent(values)
     if len(known) < 2:
         return
     change = np.nan_to_num(b) - np.nan_to_num(a)
@@ -98,7 +98,6 @@ class Figure(NamedTuple):
     a: float | None
     b: float | None
     hint: str = ""
-    """What it is."""
     note: str = ""
     """Whose number it is; empty: all ranks' together, or there is but one."""
 
@@ -150,8 +149,7 @@ class Difference(NamedTuple):
     """(rows, 2); 0: only the other side has it; None: not known."""
 
     def sent(self) -> CompareTable:
-        """As a table."""
-        name = Column(self.by, _NAMES[self.by], "text")
+        name = Column(self.by, _NAMES[self.by], unit="text")
         rows = difference(name, self.labels, self._columns())
         return CompareTable(by=self.by, rows=rows)
 

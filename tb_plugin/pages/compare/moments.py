@@ -25,7 +25,7 @@ from memboard.tb_plugin.api.compare import (
     StackMatch,
 )
 from memboard.tb_plugin.contract.parameters import Moment, Text
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import (
@@ -40,7 +40,7 @@ from memboard.tb_plugin.pages.compare.words import moments_sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memboard.tb_plugin.analysis.allocator.comparison import Joined
+    from memboard.tb_plugin.analysis.allocator.comparison import JoinedStacks
     from memboard.tb_plugin.analysis.allocator.live import StackSums
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.compare import CompareBy
@@ -146,7 +146,6 @@ class _Live:
         yield from self.by_stack(self.line, by_stack(self.device.lives, known))
 
     def by_size(self) -> Rows:
-        """By powers of two."""
         size = self.device.lives.size[self.rows]
         power = np.frexp(np.maximum(size, 1).astype(np.float64))[1] - 1
         for at in np.unique(power).tolist():
@@ -181,7 +180,7 @@ class CompareQuery(HistoryQuery, frozen=True):
 
 
 @route("compare", CompareQuery)
-def compare(asked: Asked[CompareQuery]) -> CompareResponse:
+def compare(asked: RouteRequest[CompareQuery]) -> CompareResponse:
     """Two live sets, each opened first."""
     query = asked.query
     other = HistoryQuery(
@@ -244,7 +243,7 @@ def _site(a: _Live, b: _Live) -> str:
     return str(found.keys[0]) if abs(of_b - of_a) > least else ""
 
 
-def _stacks(found: Joined, order: list[int], held: Ints) -> CompareStacks:
+def _stacks(found: JoinedStacks, order: list[int], held: Ints) -> CompareStacks:
     place: dict[str, int] = {}
 
     def row_of(text: str) -> int:

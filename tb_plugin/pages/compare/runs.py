@@ -13,7 +13,7 @@ import numpy as np
 
 from memboard.tb_plugin.api.compare import CompareRunsResponse
 from memboard.tb_plugin.contract.parameters import Query, Rank, Text
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.pages.compare.difference import Difference, Figure, figures_of
 from memboard.tb_plugin.pages.compare.sides import side_of
@@ -68,7 +68,7 @@ class CompareRunsQuery(Query, frozen=True):
 
 
 @route("compare_runs", CompareRunsQuery)
-def compare_runs(asked: Asked[CompareRunsQuery]) -> CompareRunsResponse:
+def compare_runs(asked: RouteRequest[CompareRunsQuery]) -> CompareRunsResponse:
     """Read one run after the other; hold one lock at a time."""
     query = asked.query
     a = side_of(asked.state, query.run, query.rank)

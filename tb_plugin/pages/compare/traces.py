@@ -17,7 +17,7 @@ from memboard.tb_plugin.api.compare import (
     TraceTableName,
 )
 from memboard.tb_plugin.contract.parameters import SourceId, Text
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery, profile_of, shown
 from memboard.tb_plugin.pages.compare.difference import difference, side_columns
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
-    from memboard.tb_plugin.facts.traces.profiled import Shown
+    from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
     from memboard.tb_plugin.server.state import State
 
 MAX_ROWS: Final = 5_000
@@ -129,7 +129,6 @@ class CompareTracesQuery(SourceQuery, frozen=True):
 class _Side(NamedTuple):
     names: Sequence[str]
     columns: dict[str, Floats]
-    """Measures that it has."""
     device: str
     """Whose memory it is; empty for the other tables."""
     roles: Floats
@@ -139,7 +138,7 @@ class _Side(NamedTuple):
 
 
 @route("compare_traces", CompareTracesQuery)
-def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
+def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResponse:
     """Both traces are open already, or nothing is known of them yet."""
     query, state = asked.query, asked.state
     table = _TABLES[query.table]
@@ -162,7 +161,7 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
         column
         for one in sorted(measures, key=lambda one: one is not chosen)
         for column in side_columns(
-            *(one.name, one.unit, one.a[kept], one.b[kept]), hidden=one is not chosen
+            one.name, one.unit, one.a[kept], one.b[kept], hidden=one is not chosen
         )
     )
     return CompareTracesResponse(
@@ -170,7 +169,7 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
         roles=_roles(a, b),
         table=query.table,
         rows=difference(
-            Column(query.table, table.title, "name"),
+            Column(query.table, table.title, unit="name"),
             [names[row] for row in kept.tolist()],
             columns,
         ),
@@ -182,7 +181,7 @@ def compare_traces(asked: Asked[CompareTracesQuery]) -> CompareTracesResponse:
     )
 
 
-def _side(state: State, found: Shown, table: _Table) -> _Side:
+def _side(state: State, found: ChosenTrace, table: _Table) -> _Side:
     profile = profile_of(state, found)
     if profile is None:
         return _Side((), {}, "", np.zeros(len(Role)), 0)
@@ -214,7 +213,7 @@ def _roles(a: _Side, b: _Side) -> TableRows:
     every = (*ROLES, ("", "whole step", "", ""))
     words = [every[row] for row in kept]
     table = difference(
-        Column("role", "Role", "text", bar="row"),
+        Column("role", "Role", unit="text", bar="row"),
         [label for _, label, _, _ in words],
         side_columns("seconds", "seconds", *(one[kept] for one in sides)),
         hints=tuple(about for *_, about in words),
@@ -249,7 +248,6 @@ def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
 
 class _Measure(NamedTuple):
     name: str
-    """In files."""
     title: str
     unit: ColumnUnit
     a: Floats

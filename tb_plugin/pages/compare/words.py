@@ -34,7 +34,6 @@ _NEARLY_ALL: Final = 0.99
 _MANY: Final = 1000
 """Per cent: more of them say nothing."""
 _UNKNOWN: Final = "unknown"
-"""This category explains nothing."""
 
 
 class Pair(NamedTuple):

@@ -11,7 +11,7 @@ from memboard.collector.format.sizes import counted, part_of
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces, profiles
 from memboard.tb_plugin.formats.recording.profiles import world_size_of
@@ -85,7 +85,7 @@ class Cycle:
         return [by_rank[rank] for rank in sorted(by_rank)]
 
 
-def cycle_of(asked: Asked[CycleQuery]) -> tuple[RunSummary, Cycle]:
+def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
     """What there is of the ranks and the cycle that are asked for.
 
     Raises:
@@ -111,7 +111,7 @@ def cycle_of(asked: Asked[CycleQuery]) -> tuple[RunSummary, Cycle]:
 
 
 @route("distributed", DistributedQuery)
-def distributed(asked: Asked[DistributedQuery]) -> DistributedResponse:
+def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
     together = profiles(asked.state).compared(cycle.summaries)

@@ -19,7 +19,7 @@ from memboard.tb_plugin.api.distributed import (
 )
 from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.parameters import Pixels
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.series.matrix import cells_response
 from memboard.tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
 
@@ -46,7 +46,7 @@ class DistributedHeatmapQuery(CycleQuery, frozen=True):
 
 @route("distributed_heatmap", DistributedHeatmapQuery)
 def distributed_heatmap(
-    asked: Asked[DistributedHeatmapQuery],
+    asked: RouteRequest[DistributedHeatmapQuery],
 ) -> DistributedHeatmapResponse:
     """One part of the steps of the ranks whose traces are open."""
     (run, cycle), query = cycle_of(asked), asked.query
@@ -70,7 +70,12 @@ def distributed_heatmap(
     )
     cells = cells_response(
         DistributedHeatmapResponse,
-        *(run, series, [one.rank for one in shown], values, edges, num_rows),
+        run,
+        series,
+        [one.rank for one in shown],
+        values,
+        edges,
+        num_rows,
         farthest_ranks,
         x_low=low,
         x_high=high,

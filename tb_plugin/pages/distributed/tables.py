@@ -47,32 +47,43 @@ _LAST_UNKNOWN: Final = (
     "among the others"
 )
 _RANK: Final = Column(
-    *("rank", "Rank", "rank", "As the trace says it, or its file's name"),
-    "Neither the trace nor its file's name says the rank",
+    "rank",
+    "Rank",
+    unit="rank",
+    help="As the trace says it, or its file's name",
+    absent="Neither the trace nor its file's name says the rank",
 )
 _PARTS: Final = (
     Column(
-        *("computation_ms", "Computation", "ms"),
-        "Time in which kernels other than collectives ran, and no collective. Without a "
+        "computation_ms",
+        "Computation",
+        unit="ms",
+        help="Time in which kernels other than collectives ran, and no collective. Without a "
         "device: operators and annotations on the host, but not what only starts a "
         "collective or waits for it (c10d::, FSDP::), nor what a collective runs itself.",
         bar="kernel",
     ),
     Column(
-        *("overlap_ms", "Overlapped", "ms"),
-        "Time in which a collective and computation ran at once: communication that is "
+        "overlap_ms",
+        "Overlapped",
+        unit="ms",
+        help="Time in which a collective and computation ran at once: communication that is "
         "hidden",
         bar="hidden",
     ),
     Column(
-        *("communication_ms", "Exposed", "ms"),
-        "Communication that nothing hides: a collective ran, and no computation. Waiting "
+        "communication_ms",
+        "Exposed",
+        unit="ms",
+        help="Communication that nothing hides: a collective ran, and no computation. Waiting "
         "for other ranks is part of it.",
         bar="communication",
     ),
     Column(
-        *("other_ms", "Other", "ms"),
-        "Step less computation, exposed and overlapped: loading, the host's own time, "
+        "other_ms",
+        "Other",
+        unit="ms",
+        help="Step less computation, exposed and overlapped: loading, the host's own time, "
         "copies, waiting",
         bar="other",
     ),
@@ -80,65 +91,86 @@ _PARTS: Final = (
 _RANKS: Final = (
     _RANK,
     Column(
-        *("step_ms", "Step", "ms"),
-        "Time of the step, to the end of the device work it launched; of several steps "
+        "step_ms",
+        "Step",
+        unit="ms",
+        help="Time of the step, to the end of the device work it launched; of several steps "
         "the mean",
-        _NO_STEP,
+        absent=_NO_STEP,
     ),
     Column(
-        *("waiting_ms", "Waited", "ms"),
-        "Time in collectives minus the transfer of data: it waited for the last rank. "
+        "waiting_ms",
+        "Waited",
+        unit="ms",
+        help="Time in collectives minus the transfer of data: it waited for the last rank. "
         "A link that is slow for this rank alone counts as well.",
-        _NOT_COMPARED,
+        absent=_NOT_COMPARED,
     ),
     Column(
-        *("transfer_ms", "Data moved", "ms"),
-        "Of the collectives of the step chosen, else of all of the cycle: the shortest "
+        "transfer_ms",
+        "Data moved",
+        unit="ms",
+        help="Of the collectives of the step chosen, else of all of the cycle: the shortest "
         "duration any rank measured of each. Collectives at the end of the profiled "
         "window, which not all traces show, are left out.",
-        _NOT_COMPARED,
+        absent=_NOT_COMPARED,
     ),
     *_PARTS,
 )
 _KIND: Final = Column(
-    *("kind", "Collective", "text"),
-    "By the kernel's name, and the collective's own metadata where the trace has them",
+    "kind",
+    "Collective",
+    unit="text",
+    help="By the kernel's name, and the collective's own metadata where the trace has them",
 )
 _GROUP: Final = Column(
-    *("group", "Group", "text", "The process group, as the profiler names it"),
-    "The trace does not name it",
+    "group",
+    "Group",
+    unit="text",
+    help="The process group, as the profiler names it",
+    absent="The trace does not name it",
 )
 _GROUPS: Final = (
     _KIND,
     _GROUP,
     Column("num_ranks", "Ranks", help="Ranks whose traces show these collectives"),
     Column(
-        *("num_matched", "Collectives", "count"),
-        "Collectives that several of the ranks show, over the whole cycle: by the "
+        "num_matched",
+        "Collectives",
+        unit="count",
+        help="Collectives that several of the ranks show, over the whole cycle: by the "
         "profiler's sequence number, else by their order",
     ),
     Column(
-        *("mean_skew_ms", "Mean skew", "ms"),
-        "How long the first rank waits for the last one, on average: the longest "
+        "mean_skew_ms",
+        "Mean skew",
+        unit="ms",
+        help="How long the first rank waits for the last one, on average: the longest "
         "duration of a collective less its shortest. No clocks are compared.",
-        _LAST_UNKNOWN,
+        absent=_LAST_UNKNOWN,
         bar="other",
     ),
     Column(
-        *("max_skew_ms", "Largest skew", "ms"),
-        "Of the collective in which the first rank waited longest",
-        _LAST_UNKNOWN,
+        "max_skew_ms",
+        "Largest skew",
+        unit="ms",
+        help="Of the collective in which the first rank waited longest",
+        absent=_LAST_UNKNOWN,
     ),
     Column(
-        *("last_rank", "Straggler", "rank"),
-        "The rank that came last most often: it measured the shortest duration",
-        _LAST_UNKNOWN,
+        "last_rank",
+        "Straggler",
+        unit="rank",
+        help="The rank that came last most often: it measured the shortest duration",
+        absent=_LAST_UNKNOWN,
     ),
     Column(
-        *("last_share", "Last in", "share"),
-        "Collectives in which the straggler came last ÷ collectives. Of equal ranks each "
+        "last_share",
+        "Last in",
+        unit="share",
+        help="Collectives in which the straggler came last ÷ collectives. Of equal ranks each "
         "has about 1 ÷ their number.",
-        _LAST_UNKNOWN,
+        absent=_LAST_UNKNOWN,
     ),
 )
 _COLLECTIVES: Final = (
@@ -146,41 +178,55 @@ _COLLECTIVES: Final = (
     _KIND,
     _GROUP,
     Column(
-        *("num_calls", "Calls", "count"),
-        "Collectives of this kind and group, over the whole cycle",
+        "num_calls",
+        "Calls",
+        unit="count",
+        help="Collectives of this kind and group, over the whole cycle",
     ),
     Column(
-        *("num_bytes", "Bytes", "bytes"),
-        "Elements times bytes of an element, over all calls: of what goes into all_reduce, "
+        "num_bytes",
+        "Bytes",
+        unit="bytes",
+        help="Elements times bytes of an element, over all calls: of what goes into all_reduce, "
         "reduce, reduce_scatter, broadcast, scatter and send; of others what comes out",
-        "Not in the trace",
+        absent="Not in the trace",
     ),
     Column(
-        *("total_ms", "Total", "ms"),
-        "Sum of the calls' durations, waiting included; those at the same time count each",
+        "total_ms",
+        "Total",
+        unit="ms",
+        help="Sum of the calls' durations, waiting included; those at the same time count each",
     ),
     Column(
-        *("mean_ms", "Mean", "ms"),
-        "Total ÷ calls: the latency of one, waiting included",
+        "mean_ms",
+        "Mean",
+        unit="ms",
+        help="Total ÷ calls: the latency of one, waiting included",
     ),
     Column(
-        *("transfer_ms", "Data moved", "ms"),
-        "Without waiting for other ranks: the shortest duration any rank measured of each "
+        "transfer_ms",
+        "Data moved",
+        unit="ms",
+        help="Without waiting for other ranks: the shortest duration any rank measured of each "
         "call",
-        _NOT_COMPARED,
+        absent=_NOT_COMPARED,
     ),
     Column(
-        *("bus_bytes_per_second", "Bus bandwidth", "bytes_per_second"),
-        "nccl-tests' definition over data moved: bytes * 2(n-1)/n of all_reduce, (n-1)/n "
+        "bus_bytes_per_second",
+        "Bus bandwidth",
+        unit="bytes_per_second",
+        help="nccl-tests' definition over data moved: bytes * 2(n-1)/n of all_reduce, (n-1)/n "
         "of all_gather, reduce_scatter and all_to_all, else 1, ÷ time. To be compared "
         "with the link's speed.",
-        "Not known: the trace does not say the bytes, or a rank's trace is missing",
+        absent="Not known: the trace does not say the bytes, or a rank's trace is missing",
     ),
     Column(
-        *("num_last", "Last in", "count"),
-        "Calls in which the other ranks waited for this one: it measured the shortest "
+        "num_last",
+        "Last in",
+        unit="count",
+        help="Calls in which the other ranks waited for this one: it measured the shortest "
         "duration",
-        _NOT_COMPARED,
+        absent=_NOT_COMPARED,
     ),
 )
 
@@ -205,7 +251,9 @@ def ranks_table(
     more = {one.key: words for one in _PARTS}
     return titled(
         table_of(_RANKS, values, "-rank", more=more),
-        *("Ranks", "", "No trace of this cycle is open yet."),
+        "Ranks",
+        "",
+        "No trace of this cycle is open yet.",
     )
 
 
@@ -228,7 +276,10 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
         )
     }
     found = rows_of(
-        *(_COLLECTIVES, kept, "total_ms", len(rows)),
+        _COLLECTIVES,
+        kept,
+        "total_ms",
+        len(rows),
         group={
             "notes": tuple("" if one is None else counted(one, "rank") for one in sizes)
         },

@@ -8,14 +8,14 @@ from __future__ import annotations
 from memboard.tb_plugin.api.snapshot_files import (
     SnapshotFilesResponse,
 )
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.histories.file_peaks import _rows, _standing
 from memboard.tb_plugin.jobs.history_list import listed, of_rank
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
 
 
 @route("snapshot_files", HistoriesQuery)
-def snapshot_files(asked: Asked[HistoriesQuery]) -> SnapshotFilesResponse:
+def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse:
     """Those of a run that is made of other tools' files; of others there are none."""
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from memboard.tb_plugin.contract.parameters import Query, Rank
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of, why_absent
 from memboard.tb_plugin.jobs.history_list import default_of, listed, of_rank
 
@@ -26,7 +26,7 @@ class HistoriesQuery(Query, frozen=True):
 
 
 @route("histories", HistoriesQuery)
-def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
+def histories(asked: RouteRequest[HistoriesQuery]) -> HistoriesResponse:
     """Those that are asked for, by time."""
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:

@@ -8,7 +8,7 @@ from typing import Final
 from memboard.tb_plugin.api.histories import (
     HistoryResponse,
 )
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.histories.description import facts_of
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, begin_opening
 
@@ -17,7 +17,7 @@ OPEN_SECONDS: Final = 1.0
 
 
 @route("history", HistoryQuery)
-def history(asked: Asked[HistoryQuery]) -> HistoryResponse:
+def history(asked: RouteRequest[HistoryQuery]) -> HistoryResponse:
     """How far it is; where it is open, what it says."""
     state = asked.state
     found, opening = begin_opening(state, asked.query)

@@ -15,7 +15,7 @@ from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
@@ -47,42 +47,52 @@ _MAX_TEXT: Final = 500
 
 
 _COLUMNS: Final = (
-    Column("rank", "Rank", "rank", "Click a row to open its history at the peak"),
+    Column(
+        "rank", "Rank", unit="rank", help="Click a row to open its history at the peak"
+    ),
     Column(
         "peak_bytes",
         "Peak",
-        "bytes",
-        "Highest live bytes in the history, which shows a few steps of the run",
+        unit="bytes",
+        help="Highest live bytes in the history, which shows a few steps of the run",
     ),
     Column(
         "difference_from_median_bytes",
         "From the median",
-        "change_bytes",
-        "Of the histories that are read",
+        unit="change_bytes",
+        help="Of the histories that are read",
         bar="change",
     ),
-    Column("reserved_bytes", "Reserved", "bytes", "At the peak"),
+    Column("reserved_bytes", "Reserved", unit="bytes", help="At the peak"),
     Column(
         "fragmentation_bytes",
         "Fragmentation",
-        "bytes",
-        "Reserved less live bytes, at the peak",
+        unit="bytes",
+        help="Reserved less live bytes, at the peak",
     ),
     Column(
         "top_bytes",
         "Top allocation site",
-        "bytes",
-        "Live bytes of the top allocation site",
+        unit="bytes",
+        help="Live bytes of the top allocation site",
     ),
-    Column("top_site", "Site", "text", "The line with most live bytes, at the peak"),
     Column(
-        "num_ooms", "Out of memory", "errors", "Out-of-memory errors in the history"
+        "top_site",
+        "Site",
+        unit="text",
+        help="The line with most live bytes, at the peak",
+    ),
+    Column(
+        "num_ooms",
+        "Out of memory",
+        unit="errors",
+        help="Out-of-memory errors in the history",
     ),
 )
 
 
 @route("rank_histories", HistoryQuery)
-def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
+def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     """The histories that belong to the one asked for, as far as facts are known."""
     state = asked.state
     with state.reading(asked.query.run) as reading:

@@ -65,8 +65,7 @@ class WindowQuery(DeviceQuery, frozen=True):
     axis: Axis = "event"
     e0: Whole | None = None
     e1: Whole | None = None
-    t0: Number | None = None
-    """Milliseconds, likewise t1."""
+    t0: Number | None = None  # Milliseconds, likewise t1
     t1: Number | None = None
     px: Pixels = 1200
 
@@ -81,8 +80,6 @@ class PictureQuery(WindowQuery, frozen=True):
 
 
 class AllocationsQuery(PictureQuery, frozen=True):
-    """A picture of allocations."""
-
     colour: AllocationColour = "category"
 
 
@@ -101,7 +98,11 @@ def allocations(
     begins = _begins_of(picture)
     moment = int(found.at[np.argmax(known)])
     return _tile(
-        *(device, shown, query, found, picture),
+        device,
+        shown,
+        query,
+        found,
+        picture,
         lives=lives_of(
             device.lives, picture.life[begins], groups.of_life, bands.of_life
         ),
@@ -237,7 +238,6 @@ def _begins_of(picture: Stacking) -> Ints:
 
 
 def runs_of(picture: Stacking) -> AllocationRuns:
-    """A picture's runs."""
     begins = _begins_of(picture)
     counts = np.diff(begins, append=len(picture.life))
     return AllocationRuns(
@@ -284,8 +284,6 @@ def category_or_none(name: str) -> CategoryGroup | None:
 
 
 class SegmentTimelineQuery(PictureQuery, frozen=True):
-    """A picture of segments."""
-
     size_class: SizeClass | None = None
 
 
@@ -315,7 +313,11 @@ def segment_timeline(
     highest = int(found.at[np.argmax(picture.total)])
     groups = _kind_groups(names, _bytes_of(lives, kind, len(names), highest, passes))
     tile = _tile(
-        *(device, shown, query, found, picture),
+        device,
+        shown,
+        query,
+        found,
+        picture,
         lives=lives_of(lives, picture.life[begins], kind, band, order),
         groups=groups,
         bands=_kind_groups(("all",), [sum(of.bytes for of in groups)])

@@ -207,7 +207,9 @@ def allocation_holders(
         change=f64(held.delta),
         category=u8(
             heaviest_groups(
-                *(lives, np.arange(len(rows)), held.group - 1),
+                lives,
+                np.arange(len(rows)),
+                held.group - 1,
                 categories.of_life[rows],
                 len(categories.groups),
             )

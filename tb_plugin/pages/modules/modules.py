@@ -38,7 +38,7 @@ from memboard.tb_plugin.facts.modules.choice import (
 )
 from memboard.tb_plugin.facts.modules.columns import (
     BaselineQuery,
-    Held,
+    ModuleColumns,
     ShownRows,
     adds_up,
     baseline_of,
@@ -79,7 +79,7 @@ _SPAN_PX: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shown:
+class _ModuleValues:
     """The values of an answer, before they are columns."""
 
     rows: ShownRows
@@ -88,7 +88,7 @@ class _Shown:
     max_calls: int
     measure: ModuleMeasure
     table: StateTable
-    held: Held
+    held: ModuleColumns
     whole: Whole | None
     baseline: Baseline | None
 
@@ -102,7 +102,7 @@ class ModulesQuery(BaselineQuery, frozen=True):
 
 @of_run("modules", ModulesQuery, reads=readers, comes_again=False)
 def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
-    """Answer `/modules`."""
+    # Answer `/modules`
     run = view.run
     choice = choose(reader, view)
     if choice is None or choice.opened is None:
@@ -189,14 +189,14 @@ def _shown(
     view: View[ModulesQuery],
     choice: Choice,
     opened: RankModules,
-) -> _Shown:
+) -> _ModuleValues:
     memory, asked = opened.memory, view.query
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
     measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
     rows = _rows(reader, choice.ranks[choice.rank], opened)
-    held = Held.of(memory, table, choice.device, measure)
-    return _Shown(
+    held = ModuleColumns.of(memory, table, choice.device, measure)
+    return _ModuleValues(
         rows=rows,
         state=state,
         states=memory.states(choice.device),
@@ -253,7 +253,7 @@ def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> Sho
     return found
 
 
-def _categories(shown: _Shown) -> tuple[ModuleCategory, ...]:
+def _categories(shown: _ModuleValues) -> tuple[ModuleCategory, ...]:
     held = shown.held
     beside = None if shown.baseline is None else shown.baseline.held
     names = in_order([*held.columns, *(() if beside is None else beside.columns)])
@@ -283,7 +283,7 @@ class ModuleTimelineQuery(WindowQuery, frozen=True):
 def module_timeline(
     view: View[ModuleTimelineQuery], reader: ModulesReader
 ) -> ModuleTimelineResponse:
-    """Answer `/module_timeline`."""
+    # Answer `/module_timeline`
     query = view.query
     choice = choose(reader, view)
     memory = None if choice is None or choice.opened is None else choice.opened.memory

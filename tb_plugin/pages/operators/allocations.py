@@ -37,60 +37,84 @@ _MAX_TEXT: Final = 200
 _STEP: Final = "ProfilerStep#"
 _PLACES: Final = (
     Column(
-        *("category", "Category", "category"),
-        "What the memory is for: the rules of recorded histories, over what the trace says "
+        "category",
+        "Category",
+        unit="category",
+        help="What the memory is for: the rules of recorded histories, over what the trace says "
         "around each allocation. Other: unknown.",
     ),
     Column(
-        *("module", "Module", "text"),
-        "The innermost module that ran when it was allocated; needs with_stack or "
+        "module",
+        "Module",
+        unit="text",
+        help="The innermost module that ran when it was allocated; needs with_stack or "
         "with_modules of torch.profiler",
-        "No module is known to have run then",
+        absent="No module is known to have run then",
     ),
     Column(
-        *("phase", "Made in", "text"),
-        "What ran when it was allocated: a part of the step, or FSDP2's annotation",
-        "No part of the step is known then",
+        "phase",
+        "Made in",
+        unit="text",
+        help="What ran when it was allocated: a part of the step, or FSDP2's annotation",
+        absent="No part of the step is known then",
     ),
 )
 _ALLOCATIONS: Final = (
     Column(
-        *("operator", "Operator", "name"),
-        "The innermost operator that ran on the thread when it was allocated",
-        "No operator ran when it was allocated",
+        "operator",
+        "Operator",
+        unit="name",
+        help="The innermost operator that ran on the thread when it was allocated",
+        absent="No operator ran when it was allocated",
     ),
     *_PLACES,
     Column(
-        *("num_bytes", "Size", "bytes"),
-        "Bytes as the allocator reported them: on an accelerator rounded up to its blocks",
+        "num_bytes",
+        "Size",
+        unit="bytes",
+        help="Bytes as the allocator reported them: on an accelerator rounded up to its blocks",
         bar="row",
     ),
     Column(
-        *("allocated_ms", "Allocated", "ms", "Since the trace began"),
-        "Before the trace began",
+        "allocated_ms",
+        "Allocated",
+        unit="ms",
+        help="Since the trace began",
+        absent="Before the trace began",
     ),
     Column(
-        *("released_ms", "Released", "ms"),
-        "Since the trace began: the next release of the same address",
-        "It was still there when the trace ended",
+        "released_ms",
+        "Released",
+        unit="ms",
+        help="Since the trace began: the next release of the same address",
+        absent="It was still there when the trace ended",
     ),
     Column(
-        *("duration_ms", "Lived", "ms", "Released less allocated"),
-        "The trace does not hold both its beginning and its end",
+        "duration_ms",
+        "Lived",
+        unit="ms",
+        help="Released less allocated",
+        absent="The trace does not hold both its beginning and its end",
     ),
 )
 _HOLDERS: Final = (
     *_PLACES,
     Column(
-        *("num_bytes", "At the peak", "bytes"),
-        "Bytes that were allocated and not yet freed at the peak of the part shown",
+        "num_bytes",
+        "At the peak",
+        unit="bytes",
+        help="Bytes that were allocated and not yet freed at the peak of the part shown",
         bar="row",
     ),
     Column(
-        *("share", "Share", "share"),
-        "Of the allocator's total at the peak, or of what the trace shows where that is more",
+        "share",
+        "Share",
+        unit="share",
+        help="Of the allocator's total at the peak, or of what the trace shows where that is more",
     ),
-    Column("num_allocations", "Allocations", "count", "Live ones at the peak"),
+    Column(
+        "num_allocations", "Allocations", unit="count", help="Live ones at the peak"
+    ),
 )
 
 

@@ -22,65 +22,92 @@ _UNSAID: Final = "Not in the trace"
 _KERNELS: Final = Table(
     (
         Column(
-            *("name", "Kernel", "name"),
-            "The kernel as the profiler names it; pointed at, with its template arguments",
+            "name",
+            "Kernel",
+            unit="name",
+            help="The kernel as the profiler names it; pointed at, with its template arguments",
         ),
         Column(
-            *("operator", "Operator", "name"),
-            "The innermost operator around the launch, by the launch's correlation id",
+            "operator",
+            "Operator",
+            unit="name",
+            help="The innermost operator around the launch, by the launch's correlation id",
         ),
         Column(
-            *("grid", "Grid", "text", "Blocks of a launch, in x, y and z"),
+            "grid",
+            "Grid",
+            unit="text",
+            help="Blocks of a launch, in x, y and z",
             sorts=False,
         ),
         Column(
-            *("block", "Block", "text", "Threads of a block, in x, y and z"),
+            "block",
+            "Block",
+            unit="text",
+            help="Threads of a block, in x, y and z",
             sorts=False,
         ),
         Column(
-            *("num_calls", "Calls", "count"), "How often it ran while the profiler did"
+            "num_calls",
+            "Calls",
+            unit="count",
+            help="How often it ran while the profiler did",
         ),
         Column(
-            *("total_ms", "Total", "ms"),
-            "Sum of the durations of its runs. Kernels that run at the same time on "
+            "total_ms",
+            "Total",
+            unit="ms",
+            help="Sum of the durations of its runs. Kernels that run at the same time on "
             "several streams count each, so it may exceed the time that passed.",
             bar="row",
             share_of="of the kernels' time",
         ),
-        Column(*("mean_us", "Mean", "us"), "Total ÷ calls"),
-        Column(*("min_us", "Min", "us"), "The shortest run"),
+        Column("mean_us", "Mean", unit="us", help="Total ÷ calls"),
+        Column("min_us", "Min", unit="us", help="The shortest run"),
         Column(
-            *("max_us", "Max", "us"),
-            "The longest run; far above the mean, something delayed it at times",
+            "max_us",
+            "Max",
+            unit="us",
+            help="The longest run; far above the mean, something delayed it at times",
         ),
         Column(
-            *("blocks_per_sm", "Blocks/SM", "ratio"),
-            "Blocks of a launch ÷ the device's SMs, mean of the runs weighted by their "
+            "blocks_per_sm",
+            "Blocks/SM",
+            unit="ratio",
+            help="Blocks of a launch ÷ the device's SMs, mean of the runs weighted by their "
             "time. Below 1 some SMs have nothing to do: 64 blocks on 80 SMs are 0.8.",
-            _UNSAID,
+            absent=_UNSAID,
         ),
         Column(
-            *("occupancy", "Occupancy", "share"),
-            "Est. achieved occupancy: active warps of an SM ÷ those it could have, mean of "
+            "occupancy",
+            "Occupancy",
+            unit="share",
+            help="Est. achieved occupancy: active warps of an SM ÷ those it could have, mean of "
             "the runs weighted by their time. The profiler estimates it from the launch "
             "configuration, it is not measured; 15 to 30 % may be as good as it gets.",
-            _UNSAID,
+            absent=_UNSAID,
         ),
         Column(
-            *("uses_tensor_cores", "TC", "yes"),
-            "Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): "
+            "uses_tensor_cores",
+            "TC",
+            unit="yes",
+            help="Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): "
             "a kernel with another name counts as not using them",
         ),
         Column(
-            *("registers", "Registers", "count"),
-            "Registers of a thread. Many leave room for fewer warps on an SM.",
-            _UNSAID,
+            "registers",
+            "Registers",
+            unit="count",
+            help="Registers of a thread. Many leave room for fewer warps on an SM.",
+            absent=_UNSAID,
         ),
         Column(
-            *("shared_memory_bytes", "Shared B", "count"),
-            "Bytes of shared memory of a block, static and dynamic. Much leaves room for "
+            "shared_memory_bytes",
+            "Shared B",
+            unit="count",
+            help="Bytes of shared memory of a block, static and dynamic. Much leaves room for "
             "fewer blocks on an SM.",
-            _UNSAID,
+            absent=_UNSAID,
         ),
     ),
     searched=("name", "operator"),
@@ -113,7 +140,10 @@ def kernels(
     on_cores_ns = int(every.total_ns[every.uses_tensor_cores].sum())
     share = 100 * on_cores_ns / max(int(every.total_ns.sum()), 1)
     found = _KERNELS.sent(
-        *(table, strings, asked, "total_ms"),
+        table,
+        strings,
+        asked,
+        "total_ms",
         without=() if query.by == "properties" else _OF_LAUNCHES,
         colours=tuple(
             "communication" if role == Role.COMMUNICATION else "kernel"

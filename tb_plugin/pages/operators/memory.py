@@ -59,39 +59,52 @@ _KINDS: Final = {
     15: "HPU",
     19: "MTIA",
     20: "PrivateUse1",
-}
-"""torch's `DeviceType`."""
+}  # torch's `DeviceType`
 
 _OPERATORS: Final = Table(
     (
-        Column("name", "Operator", "name", "The operator as PyTorch names it"),
-        Column("num_calls", "Calls", "count", "How often it was called"),
         Column(
-            *("self_increase_bytes", "Self increase", "bytes"),
-            "Allocated minus freed memory of the operator, without the operators it calls",
+            "name", "Operator", unit="name", help="The operator as PyTorch names it"
+        ),
+        Column("num_calls", "Calls", unit="count", help="How often it was called"),
+        Column(
+            "self_increase_bytes",
+            "Self increase",
+            unit="bytes",
+            help="Allocated minus freed memory of the operator, without the operators it calls",
             bar="forward",
         ),
         Column(
-            *("increase_bytes", "Increase", "bytes"),
-            "Allocated minus freed memory of the operator and the operators it calls",
+            "increase_bytes",
+            "Increase",
+            unit="bytes",
+            help="Allocated minus freed memory of the operator and the operators it calls",
             bar="forward",
         ),
         Column(
-            *("self_num_allocations", "Self allocs", "count"),
-            "Allocations, without those of the operators it calls",
+            "self_num_allocations",
+            "Self allocs",
+            unit="count",
+            help="Allocations, without those of the operators it calls",
         ),
         Column(
-            *("num_allocations", "Allocs", "count"),
-            "Allocations, with those of the operators it calls",
+            "num_allocations",
+            "Allocs",
+            unit="count",
+            help="Allocations, with those of the operators it calls",
         ),
         Column(
-            *("self_allocated_bytes", "Self allocated", "bytes"),
-            "Sum of its allocations, whatever was freed later",
+            "self_allocated_bytes",
+            "Self allocated",
+            unit="bytes",
+            help="Sum of its allocations, whatever was freed later",
             bar="forward",
         ),
         Column(
-            *("allocated_bytes", "Allocated", "bytes"),
-            "Sum of its allocations and those of the operators it calls",
+            "allocated_bytes",
+            "Allocated",
+            unit="bytes",
+            help="Sum of its allocations and those of the operators it calls",
             bar="forward",
         ),
     ),

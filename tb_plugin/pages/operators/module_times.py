@@ -46,7 +46,7 @@ _CALLS: Final = (
     ),
 )
 _TIMES: Final = tuple(
-    Column(key, title, "ms", words, bar=_part_of(key), share_of=_OF_ALL)
+    Column(key, title, unit="ms", help=words, bar=_part_of(key), share_of=_OF_ALL)
     for key, title, words in (
         (
             "host_ms",

@@ -53,64 +53,84 @@ _MAX_NAME: Final = 200
 _OPERATORS: Final = Table(
     (
         Column(
-            *("name", "Operator", "name"),
-            "The operator as PyTorch names it; of autograd, what evaluates it. What was "
+            "name",
+            "Operator",
+            unit="name",
+            help="The operator as PyTorch names it; of autograd, what evaluates it. What was "
             "launched outside operators has the name of the call, as cudaGraphLaunch.",
-            "Kernels and copies whose launch was not recorded",
+            absent="Kernels and copies whose launch was not recorded",
         ),
         Column(
-            *("shapes", "Input shapes", "text"),
-            "Shapes of its inputs as the profiler wrote them; none where it wrote none",
+            "shapes",
+            "Input shapes",
+            unit="text",
+            help="Shapes of its inputs as the profiler wrote them; none where it wrote none",
             absent="The profiler wrote no shapes",
         ),
         Column(
-            *("num_calls", "Calls", "count"),
-            "How often it was called while the profiler ran. An operator that only calls "
+            "num_calls",
+            "Calls",
+            unit="count",
+            help="How often it was called while the profiler ran. An operator that only calls "
             "one of its own name counts once.",
         ),
         Column(
-            *("host_self_ms", "Host self", "ms"),
-            "Time on the host in the operator itself: its duration less that of the "
+            "host_self_ms",
+            "Host self",
+            unit="ms",
+            help="Time on the host in the operator itself: its duration less that of the "
             "operators and runtime calls in it. The profiler's own cost is part of it: "
             "above all of operators of a few µs.",
             bar="forward",
             share_of="of the host's time",
         ),
         Column(
-            *("host_total_ms", "Host total", "ms"),
-            "Sum of its calls' durations on the host, the operators in it included. Calls "
+            "host_total_ms",
+            "Host total",
+            unit="ms",
+            help="Sum of its calls' durations on the host, the operators in it included. Calls "
             "on several threads count each, and waiting for the device counts as time of "
             "the host.",
             bar="forward",
         ),
         Column(
-            *("device_self_ms", "Device self", "ms"),
-            "Sum of the durations of the kernels, copies and fills that it launched "
+            "device_self_ms",
+            "Device self",
+            unit="ms",
+            help="Sum of the durations of the kernels, copies and fills that it launched "
             "itself. Those that ran at the same time count each.",
             bar="kernel",
             share_of="of the device's time",
         ),
         Column(
-            *("device_total_ms", "Device total", "ms"),
-            "Device self, and that of the operators in it. Launches belong to the "
+            "device_total_ms",
+            "Device total",
+            unit="ms",
+            help="Device self, and that of the operators in it. Launches belong to the "
             "innermost operator around them.",
             bar="kernel",
         ),
         Column(
-            *("is_tensor_core_eligible", "TC eligible", "yes"),
-            "Whether its kernels could use tensor cores, with fitting data types and "
+            "is_tensor_core_eligible",
+            "TC eligible",
+            unit="yes",
+            help="Whether its kernels could use tensor cores, with fitting data types and "
             "shapes; judged by its name alone",
             sorts=False,
         ),
         Column(
-            *("tensor_core_self_share", "TC self", "share"),
-            "Time of its own kernels that use tensor cores ÷ time of its own kernels. "
+            "tensor_core_self_share",
+            "TC self",
+            unit="share",
+            help="Time of its own kernels that use tensor cores ÷ time of its own kernels. "
             "Kernels are judged by their names alone.",
             absent="No kernel of it ran",
         ),
         Column(
-            *("tensor_core_total_share", "TC total", "share"),
-            "The same over its kernels and those of the operators in it",
+            "tensor_core_total_share",
+            "TC total",
+            unit="share",
+            help="The same over its kernels and those of the operators in it",
             absent="No kernel of it ran",
         ),
     )
@@ -118,17 +138,15 @@ _OPERATORS: Final = Table(
 _OF_DEVICES: Final = (
     "device_self_ms",
     "device_total_ms",
-    *(
-        "is_tensor_core_eligible",
-        "tensor_core_self_share",
-        "tensor_core_total_share",
-    ),
+    "is_tensor_core_eligible",
+    "tensor_core_self_share",
+    "tensor_core_total_share",
 )
 _PLACES: Final = (
-    Column("place", "Called from", "text"),
+    Column("place", "Called from", unit="text"),
     Column("num_calls", "Calls"),
-    Column("host_ms", "Host", "ms", bar="forward"),
-    Column("device_ms", "Device", "ms", bar="kernel"),
+    Column("host_ms", "Host", unit="ms", bar="forward"),
+    Column("device_ms", "Device", unit="ms", bar="kernel"),
 )
 _FRAME: Final = re.compile(r"(.+)\((\d{1,9})\): (.*)", re.DOTALL)
 _LIBRARY: Final = re.compile(
@@ -168,7 +186,10 @@ def operators(
     if query.by == "name":
         without = (*without, "shapes")
     found = _OPERATORS.sent(
-        *(table, strings, asked, usual),
+        table,
+        strings,
+        asked,
+        usual,
         without=without,
         given={"is_tensor_core_eligible": is_apt},
     )
@@ -243,7 +264,8 @@ def _places(
         summary += f", of the {num_read:,} longest"
     return titled(
         table_of(columns, values, "host_ms", more={"place": {"hints": hints}}),
-        *("Places it is called from", summary),
+        "Places it is called from",
+        summary,
         "The trace holds no call of this operator.",
     )
 

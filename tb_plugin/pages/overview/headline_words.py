@@ -69,7 +69,6 @@ WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
         "The physical memory of one rank's dataloader workers together.",
     ),
 }
-"""Title and meaning."""
 LINES: Final = {"growth": "allocated memory", "rss_growth": "RSS"}
 """Contents of sparklines, where they are not the number itself."""
 CAVEATS: Final = {

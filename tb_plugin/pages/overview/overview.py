@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.prediction import Prediction
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import Problem
-    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
@@ -68,7 +68,7 @@ def overview(
     num_runs: int,
     logdir_problems: tuple[Problem, ...],
 ) -> OverviewResponse:
-    """Answer `/overview`."""
+    # Answer `/overview`
     reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(None)
@@ -120,7 +120,7 @@ def overview(
 
 
 def _by_source(
-    said: Sequence[Recorded], whole: Sequence[Recorded]
+    said: Sequence[SourceStatus], whole: Sequence[SourceStatus]
 ) -> tuple[tuple[RecordedSource, ...], tuple[MissingSources, ...]]:
     """What was recorded, and what was not: equal reasons once.
 

@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from memboard.tb_plugin.api.base import RunsResponse
 from memboard.tb_plugin.contract.parameters import Query
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 
 
 @route("runs", Query)
-def runs(asked: Asked[Query]) -> RunsResponse:
+def runs(asked: RouteRequest[Query]) -> RunsResponse:
     """All runs, and what else lies in the logdirs."""
     state = asked.state
     summaries, standings = state.glance_at_all()

@@ -52,7 +52,6 @@ class Sparklines:
         return capacity_bytes - highest
 
     def fragmentation(self, rank: int) -> Floats:
-        """Reserved less allocated."""
         reserved, allocated = self._lines(
             [self._pieces(rank, column) for column in (RESERVED, ALLOCATED)]
         )

@@ -16,7 +16,7 @@ from memboard.tb_plugin.api.profile import (
     ProfileResponse,
 )
 from memboard.tb_plugin.contract.parameters import Count
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
@@ -52,16 +52,22 @@ ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
     ("memcpy", "copies", "memory", "A copy ran on a device, and no kernel."),
     ("memset", "fills", "fill", "A device filled memory, and did nothing else."),
     (
-        *("communication", "communication", "communication"),
+        "communication",
+        "communication",
+        "communication",
         "A collective ran and nothing hid it: exposed communication.",
     ),
     (
-        *("runtime", "runtime calls", "runtime"),
+        "runtime",
+        "runtime calls",
+        "runtime",
         "The host called the device's runtime; the device did nothing.",
     ),
     ("dataloader", "dataloader", "dataloader", "The step waited for a batch."),
     (
-        *("cpu_exec", "host operators", "operator"),
+        "cpu_exec",
+        "host operators",
+        "operator",
         "Operators and annotations ran on the host; no device did anything.",
     ),
     ("other", "other", "other", "None of the others: code outside operators."),
@@ -76,7 +82,7 @@ class ProfileQuery(SourceQuery, frozen=True):
 
 
 @route("profile", ProfileQuery)
-def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
+def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
     """The profile of a trace, with who of its cycle's ranks comes last.
 
     It is empty while the trace is being opened. Devices tell of `query.step` alone where
@@ -138,16 +144,16 @@ def _parts(
 
 
 _ROLE_COLUMNS: Final = (
-    Column("role", "Role", "text", bar="row"),
+    Column("role", "Role", unit="text", bar="row"),
     Column(
         "ms",
         "Time",
-        "ms",
-        "Per step. Each moment counts once, for the first role that is under way, in the"
+        unit="ms",
+        help="Per step. Each moment counts once, for the first role that is under way, in the"
         " order kernels, copies, fills, communication, runtime calls, dataloader, host"
         " operators: so they add up to the step.",
     ),
-    Column("share", "Share", "share", "Of the step", bar="row"),
+    Column("share", "Share", unit="share", help="Of the step", bar="row"),
 )
 
 
@@ -179,13 +185,13 @@ _NOT_THERE: Final = "Not in the trace"
 
 
 _DEVICES: Final = (
-    Column("device", "Device", "text"),
+    Column("device", "Device", unit="text"),
     Column(
         "total_bytes",
         "Memory",
-        "bytes",
-        "All of the device's memory, as the profiler wrote it; not what was used.",
-        _NOT_THERE,
+        unit="bytes",
+        help="All of the device's memory, as the profiler wrote it; not what was used.",
+        absent=_NOT_THERE,
     ),
     Column(
         "num_kernels",
@@ -196,38 +202,38 @@ _DEVICES: Final = (
     Column(
         "utilization",
         "Utilization",
-        "share",
-        "Time in which at least one kernel ran ÷ time from the first profiled step's"
+        unit="share",
+        help="Time in which at least one kernel ran ÷ time from the first profiled step's"
         " start to the last one's end, or the length of the chosen step. A kernel of one"
         " thread counts as much as one that fills the device: 100 % may be a device that"
         " is nearly idle.",
-        _NOT_THERE,
+        absent=_NOT_THERE,
     ),
     Column(
         "sm_efficiency",
         "Est. SM\nefficiency",
-        "share",
-        "Mean over the same time of min(1, blocks per SM of the kernels that run): 64"
+        unit="share",
+        help="Mean over the same time of min(1, blocks per SM of the kernels that run): 64"
         " blocks on 80 SMs are 0.8. A block of one thread counts as much as a full one.",
-        _NOT_THERE,
+        absent=_NOT_THERE,
     ),
     Column(
         "occupancy",
         "Est.\noccupancy",
-        "share",
-        "Est. achieved occupancy, mean of the kernels weighted by their time: active"
+        unit="share",
+        help="Est. achieved occupancy, mean of the kernels weighted by their time: active"
         " warps of an SM ÷ those it could have, estimated from the launch configuration"
         " and not measured. 15 to 30 % may be as good as it gets.",
-        _NOT_THERE,
+        absent=_NOT_THERE,
     ),
     Column(
         "tensor_core_share",
         "Tensor\ncores",
-        "share",
-        "Time of kernels that use tensor cores ÷ time of all kernels; of one step, of"
+        unit="share",
+        help="Time of kernels that use tensor cores ÷ time of all kernels; of one step, of"
         " what lies in it. Judged by names alone (Volta to Blackwell): a kernel of"
         " another name counts as not using them.",
-        _NOT_THERE,
+        absent=_NOT_THERE,
     ),
 )
 

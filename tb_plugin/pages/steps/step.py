@@ -61,9 +61,9 @@ MAX_RANKS: Final = 1024
 MOST_PCT: Final = 1000.0
 """Cells are cut there, or one wild step would take all the shades."""
 _RANKS: Final = (
-    Column("rank", "Rank", "rank"),
-    Column("host", "Host", "text"),
-    Column("seconds", "Step time", "seconds", bar="row"),
+    Column("rank", "Rank", unit="rank"),
+    Column("host", "Host", unit="text"),
+    Column("seconds", "Step time", unit="seconds", bar="row"),
 )
 _TIMES: Final = (
     Column("start_ms", help="When the step began, since the epoch"),
@@ -73,8 +73,6 @@ _COMPARED: Final = (STEP, *PARTS, OTHER)
 
 
 class StepQuery(RanksQuery, frozen=True):
-    """One step."""
-
     step: Count | None = None
 
 
@@ -125,7 +123,7 @@ def step(view: View[StepQuery]) -> StepResponse:
     series = memory_series(run, phase)
     if series is not None:
         title = "Allocated peak" if "allocated" in series else "RSS"
-        columns.append(Column(series.rpartition("/")[2], title, "bytes"))
+        columns.append(Column(series.rpartition("/")[2], title, unit="bytes"))
         values[columns[-1].key] = _memory(view, series, phase, listed, number)
     longest = {"longest": float(np.nan_to_num(seconds).max(initial=0.0))}
     return StepResponse(
@@ -135,10 +133,15 @@ def step(view: View[StepQuery]) -> StepResponse:
         num_unread=num_unread,
         ranks=titled(
             table_of(
-                *([*columns, *_TIMES], values, "seconds", len(rows)),
+                [*columns, *_TIMES],
+                values,
+                "seconds",
+                len(rows),
                 more={one.key: longest for one in columns if one.bar},
             ),
-            *(f"Step {number:,} on every rank", "", "No rank has this step."),
+            f"Step {number:,} on every rank",
+            "",
+            "No rank has this step.",
         ),
     )
 
@@ -146,7 +149,7 @@ def step(view: View[StepQuery]) -> StepResponse:
 def _part_column(name: str) -> Column:
     title, _ = part_words(name)
     words = f"{title}; the bar is its share of the longest step"
-    return Column(f"{name}_seconds", title, "seconds", words, bar=name)
+    return Column(f"{name}_seconds", title, unit="seconds", help=words, bar=name)
 
 
 def _rows_at(
@@ -214,7 +217,7 @@ class StepHeatmapQuery(MatrixQuery, frozen=True):
 
 @of_run("step_heatmap", StepHeatmapQuery, prefetches="series", seconds=None)
 def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
-    """Answer `/step_heatmap`."""
+    # Answer `/step_heatmap`
     reader, run, query = view.series, view.run, view.query
     asked = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
@@ -237,7 +240,13 @@ def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
     widest = max([1, *(row.width for row in rows if row is not None)])
     series = _series(query.part, len(ranks))
     cells = cells_response(
-        *(StepHeatmapResponse, view.summary, series, ranks, pct, edges, num_rows),
+        StepHeatmapResponse,
+        view.summary,
+        series,
+        ranks,
+        pct,
+        edges,
+        num_rows,
         x_low=low,
         x_high=high,
         exact=widest <= per_column and not run.unfinished,

@@ -74,7 +74,6 @@ class _Columns:
     rank: npt.NDArray[np.int64]
     seconds: Floats
     parts: Floats
-    """(parts, columns)."""
     exact: bool
 
 
@@ -86,7 +85,7 @@ class StepsQuery(DrawnQuery, frozen=True):
 
 @of_run("steps", StepsQuery, prefetches="series", seconds=None)
 def steps(view: View[StepsQuery]) -> StepsResponse:
-    """Answer `/steps`."""
+    # Answer `/steps`
     reader, run, query, budget = view.series, view.run, view.query, view.budget
     wanted = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)

@@ -39,7 +39,7 @@ class HeatmapQuery(MatrixQuery, frozen=True):
 
 @of_run("heatmap", HeatmapQuery, prefetches="series", seconds=None)
 def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
-    """Answer `/heatmap`."""
+    # Answer `/heatmap`
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     is_excess = query.of == "excess"
@@ -66,7 +66,13 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
         values = beyond_median(values)[np.isin(ranks, wanted)]
     group = info.group if info.unit == "bytes" else ""
     return cells_response(
-        *(HeatmapResponse, view.summary, info, wanted, values, edges, query.rows),
+        HeatmapResponse,
+        view.summary,
+        info,
+        wanted,
+        values,
+        edges,
+        query.rows,
         farthest_ranks if is_excess else pooled_ranks,
         x_low=low,
         x_high=high,

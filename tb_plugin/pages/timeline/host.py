@@ -151,7 +151,7 @@ _TRACKS: Final = (
 
 @of_run("host", DrawnQuery, seconds=None)
 def host(view: View[DrawnQuery]) -> HostResponse:
-    """Answer `/host`."""
+    # Answer `/host`
     reader, run, query = view.series, view.run, view.query
     known = sorted({rank for attempt in run.attempts for rank in attempt.files})
     rank = query.rank if query.rank is not None else next(iter(known), 0)
@@ -205,7 +205,7 @@ def _host_of(run: Run, rank: int) -> str:
 
 
 def _speakers(run: Run, ranks: Sequence[int]) -> dict[str, list[int]]:
-    """Ranks by host, ascending."""
+    # Ranks by host, ascending
     found: dict[str, list[int]] = {}
     for rank in ranks:
         found.setdefault(_host_of(run, rank), []).append(rank)

@@ -91,7 +91,7 @@ class TimelineQuery(DrawnQuery, frozen=True):
 
 @of_run("timeline", TimelineQuery, prefetches="series", seconds=None)
 def timeline(view: View[TimelineQuery]) -> TimelineResponse:
-    """Answer `/timeline`."""
+    # Answer `/timeline`
     reader, run, query, budget = view.series, view.run, view.query, view.budget
     ranks = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)

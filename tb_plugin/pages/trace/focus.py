@@ -11,7 +11,7 @@ from memboard.tb_plugin.api.trace import TraceFocus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.facts.traces.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import PlacedSource
     from memboard.tb_plugin.pages.trace.interest import Interest
 
 SLOW_RATIO: Final = 1.1
@@ -19,7 +19,7 @@ SLOW_RATIO: Final = 1.1
 
 
 class _Step(NamedTuple):
-    place: Placed
+    place: PlacedSource
     number: int
     start_ns: int
     """In the trace's own time, as `end_ns`."""
@@ -35,7 +35,10 @@ class _Step(NamedTuple):
 
 
 def focus_of(
-    places: Sequence[Placed], base_ns: int, step: int | None, first: Sequence[Interest]
+    places: Sequence[PlacedSource],
+    base_ns: int,
+    step: int | None,
+    first: Sequence[Interest],
 ) -> TraceFocus | None:
     """The step asked for, else the slowest that was traced, else the first one.
 
@@ -68,7 +71,7 @@ def focus_of(
     return TraceFocus("", float(min(low) - base_ns), float(max(high) - base_ns))
 
 
-def _steps_of(places: Sequence[Placed]) -> list[_Step]:
+def _steps_of(places: Sequence[PlacedSource]) -> list[_Step]:
     return [found for one in places for found in _steps(one)]
 
 
@@ -83,7 +86,7 @@ def _slowest(steps: Sequence[_Step]) -> _Step | None:
     return slowest if slowest.length_ns > SLOW_RATIO * usual else None
 
 
-def _steps(place: Placed) -> list[_Step]:
+def _steps(place: PlacedSource) -> list[_Step]:
     found = place.source.steps
     columns = (found.number.tolist(), found.start_ns.tolist(), found.end_ns.tolist())
     # A recorder's first step has no begin: it takes no time.
@@ -98,7 +101,7 @@ def _shown(step: _Step, base_ns: int, why: str) -> TraceFocus:
 
 
 def _work_in(
-    place: Placed, start_ns: int | None = None, end_ns: int | None = None
+    place: PlacedSource, start_ns: int | None = None, end_ns: int | None = None
 ) -> tuple[int, int]:
     """First and last time of work within a stretch of its own time, on the common clock."""
     trace, work = place.trace, place.source.work

@@ -29,41 +29,58 @@ _MUCH: Final = 0.1
 _UNKNOWN: Final = "No launch is known"
 _COLUMNS: Final = (
     Column(
-        "span_ms", "Span", "ms", "From the first work's start to the last one's end"
+        "span_ms",
+        "Span",
+        unit="ms",
+        help="From the first work's start to the last one's end",
     ),
-    Column("idle_ms", "Idle", "ms", "Nothing ran"),
+    Column("idle_ms", "Idle", unit="ms", help="Nothing ran"),
     Column(
-        *("host_ms", "Host late", "ms"),
-        "Until the next work was launched, after the device had run dry",
+        "host_ms",
+        "Host late",
+        unit="ms",
+        help="Until the next work was launched, after the device had run dry",
     ),
     Column(
-        *("kernel_ms", "Between kernels", "ms"),
-        "Launched in time: the time that the device needs between two kernels",
+        "kernel_ms",
+        "Between kernels",
+        unit="ms",
+        help="Launched in time: the time that the device needs between two kernels",
     ),
     Column(
-        *("other_ms", "Other", "ms"),
-        "Launched, and not started yet (it waits for another stream, say); or the call is"
+        "other_ms",
+        "Other",
+        unit="ms",
+        help="Launched, and not started yet (it waits for another stream, say); or the call is"
         " not known",
     ),
     Column(
-        *("delay_p50_us", "Launch delay", "us"),
-        "Median from the end of the call to the start of the work",
-        _UNKNOWN,
+        "delay_p50_us",
+        "Launch delay",
+        unit="us",
+        help="Median from the end of the call to the start of the work",
+        absent=_UNKNOWN,
     ),
     Column(
-        *("delay_p95_us", "95 %", "us"),
-        "95 of 100 launches have a shorter delay",
-        _UNKNOWN,
+        "delay_p95_us",
+        "95 %",
+        unit="us",
+        help="95 of 100 launches have a shorter delay",
+        absent=_UNKNOWN,
     ),
     Column(
-        *("queue_mean", "Queued", "ratio"),
-        "Kernels and copies launched but not started: mean over time",
-        _UNKNOWN,
+        "queue_mean",
+        "Queued",
+        unit="ratio",
+        help="Kernels and copies launched but not started: mean over time",
+        absent=_UNKNOWN,
     ),
     Column(
-        *("queue_max", "Most", "count"),
-        "The longest queue; from 1,024 on the host has to wait",
-        _UNKNOWN,
+        "queue_max",
+        "Most",
+        unit="count",
+        help="The longest queue; from 1,024 on the host has to wait",
+        absent=_UNKNOWN,
     ),
 )
 
@@ -72,7 +89,6 @@ _COLUMNS: Final = (
 def trace_idle(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: SourceQuery
 ) -> TraceIdleResponse:
-    """Devices, and their streams."""
     del run, query
     found = idle_times(profile.trace)[:MAX_ROWS]
     return TraceIdleResponse(
@@ -83,7 +99,7 @@ def trace_idle(
 
 
 def _table(found: Sequence[Idle]) -> TableRows:
-    where = Column("where", "Where", "text").sent(
+    where = Column("where", "Where", unit="text").sent(
         f"GPU {one.device}" if one.stream == NOTHING else f"stream {one.stream}"
         for one in found
     )

@@ -14,7 +14,7 @@ from memboard.tb_plugin.facts.view import View
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.facts.traces.run_traces import Listed
+    from memboard.tb_plugin.facts.traces.run_traces import TraceListing
     from memboard.tb_plugin.server.state import State
 
 _SECONDS: Final = 0.3
@@ -25,14 +25,13 @@ class Interest(NamedTuple):
     """A rank, and why it is looked at first."""
 
     rank: int
-    why: str
-    """`the straggler`."""
+    why: str  # `the straggler`
     step: int | None = None
     """The step that it is about; None: none by itself."""
 
 
 def of_interest(
-    state: State, run_id: str, listed: Listed, pinned: Sequence[int]
+    state: State, run_id: str, listed: TraceListing, pinned: Sequence[int]
 ) -> tuple[list[Interest], bool]:
     """The rank that others wait for, those pinned and out of memory; whether all is known.
 

@@ -24,13 +24,24 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 200
 _COLUMNS: Final = (
-    Column("name", "Name", "name", "Of the innermost slice, or of the call or kernel"),
-    Column("cause", "Part", "text", "Why the step could not go on without it"),
     Column(
-        *("path_ms", "On the path", "ms"),
-        "Making it shorter makes the step shorter, until another path is the longest",
+        "name",
+        "Name",
+        unit="name",
+        help="Of the innermost slice, or of the call or kernel",
     ),
-    Column("pieces", "Pieces", "count", "How often the path passes through it"),
+    Column(
+        "cause", "Part", unit="text", help="Why the step could not go on without it"
+    ),
+    Column(
+        "path_ms",
+        "On the path",
+        unit="ms",
+        help="Making it shorter makes the step shorter, until another path is the longest",
+    ),
+    Column(
+        "pieces", "Pieces", unit="count", help="How often the path passes through it"
+    ),
 )
 
 

@@ -23,7 +23,7 @@ from memboard.tb_plugin.api.trace import (
 )
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
-    from memboard.tb_plugin.facts.traces.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import PlacedSource
 
 MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500
@@ -47,7 +47,7 @@ _MAX_NAME: Final = 500
 
 
 @route("trace_slice", RowQuery)
-def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
+def trace_slice(asked: RouteRequest[RowQuery]) -> TraceSliceResponse:
     """The slice of a row, or its instant."""
     place, row = row_of(asked)
     trace = place.trace
@@ -92,7 +92,7 @@ def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
     )
 
 
-def _instant(place: Placed, row: int) -> TraceSliceResponse:
+def _instant(place: PlacedSource, row: int) -> TraceSliceResponse:
     trace, at = place.trace, ~row
     instants = trace.instants
     args, problem = _told_args(trace, int(instants.args[at]))
@@ -134,7 +134,7 @@ def _args(args: Mapping[str, Any]) -> Iterator[TraceArg]:
         yield TraceArg(str(name)[:_MAX_TEXT], text[:MAX_VALUE])
 
 
-def _stack(place: Placed, row: int) -> Iterator[TracePartner]:
+def _stack(place: PlacedSource, row: int) -> Iterator[TracePartner]:
     above, asked = int(place.trace.slices.parent[row]), row
     for _ in range(MAX_PARTNERS):
         if above < 0 or above == row:
@@ -158,7 +158,7 @@ def _when(start_ns: int, took_ns: int) -> str:
 
 
 def _partner(
-    place: Placed,
+    place: PlacedSource,
     since_ns: int,
     row: int,
     relation: str,
@@ -193,7 +193,7 @@ class SearchQuery(TracksQuery, frozen=True):
 
 
 @route("trace_search", SearchQuery)
-def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
+def trace_search(asked: RouteRequest[SearchQuery]) -> TraceSearchResponse:
     """Where a text stands in names.
 
     Raises:
@@ -242,7 +242,7 @@ def trace_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
     )
 
 
-def _hits_of_slices(place: Placed, rows: Ints) -> Ints:
+def _hits_of_slices(place: PlacedSource, rows: Ints) -> Ints:
     """start_ns, duration_ns, track, level, row."""
     slices = place.trace.slices
     return np.stack(
@@ -256,8 +256,7 @@ def _hits_of_slices(place: Placed, rows: Ints) -> Ints:
     )
 
 
-def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
-    """The same."""
+def _hits_of_instants(place: PlacedSource, rows: Ints) -> Ints:
     instants, none = place.trace.instants, np.zeros(len(rows), np.int64)
     time_ns = instants.time_ns[rows].astype(np.int64) + place.zero_ns
     track = instants.track[rows].astype(np.int64)
@@ -266,21 +265,25 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
 
 
 _SUMS: Final = (
-    Column("name", "Name", "name"),
-    Column("total_us", "Total", "us", "Their time within the range", bar="row"),
-    Column("count", "Count", "count", "Slices that touch the range"),
-    Column("self_us", "Self", "us", "Total without the slices inside them"),
-    Column("mean_us", "Mean", "us", "Total by count"),
+    Column("name", "Name", unit="name"),
     Column(
-        *("max_us", "Longest", "us"),
-        "The whole duration of the longest; click a row to see it",
+        "total_us", "Total", unit="us", help="Their time within the range", bar="row"
     ),
-    Column("category", "Category", "text"),
+    Column("count", "Count", unit="count", help="Slices that touch the range"),
+    Column("self_us", "Self", unit="us", help="Total without the slices inside them"),
+    Column("mean_us", "Mean", unit="us", help="Total by count"),
+    Column(
+        "max_us",
+        "Longest",
+        unit="us",
+        help="The whole duration of the longest; click a row to see it",
+    ),
+    Column("category", "Category", unit="text"),
 )
 
 
 @route("trace_range", TracksQuery)
-def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
+def trace_range(asked: RouteRequest[TracksQuery]) -> TraceRangeResponse:
     """Sums of a window by name.
 
     Raises:
@@ -297,8 +300,13 @@ def trace_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
         found = totals(trace, tracks, place.own_ns(start), place.own_ns(end))
         number += int(found.count.sum())
         columns = (
-            *(found.name, found.category, found.count, found.total_ns),
-            *(found.self_ns, found.max_ns, found.longest),
+            found.name,
+            found.category,
+            found.count,
+            found.total_ns,
+            found.self_ns,
+            found.max_ns,
+            found.longest,
         )
         values = (column.tolist() for column in columns)
         for name, category, *sums, most, longest in zip(*values, strict=True):

@@ -17,7 +17,7 @@ from memboard.tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesR
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Pixels
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32, u8, u16
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Instants, Slices
     from memboard.tb_plugin.api.trace import TraceLine
-    from memboard.tb_plugin.facts.traces.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import PlacedSource
 
 NO_NAME: Final = 0xFFFF
 MAX_NAME: Final = 160
 
 MAX_INSTANTS: Final = 4_000
-"""Of one tile."""
 
 _COUNTER_SECONDS: Final = 2.0
 """Time for the run's own numbers in a tile."""
@@ -55,7 +54,7 @@ class SlicesQuery(TracksQuery, frozen=True):
     px: Pixels = 1600
 
 
-def _own_lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
+def _own_lines(asked: RouteRequest[SlicesQuery]) -> list[TraceLine]:
     """The run's own numbers, read with its lock held."""
     query = asked.query
     wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
@@ -83,7 +82,7 @@ def _own_lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
 
 
 @route("trace_slices", SlicesQuery)
-def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
+def trace_slices(asked: RouteRequest[SlicesQuery]) -> TraceSlicesResponse:
     """One tile of the sources that the request names.
 
     Raises:
@@ -173,7 +172,7 @@ def trace_slices(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
 class _Part(NamedTuple):
     """Pieces of a source, in its own time: of lanes of slices, or of one of instants."""
 
-    place: Placed
+    place: PlacedSource
     table: Slices | Instants
     row: Ints
     """Of the table: what a piece is named after."""
@@ -182,7 +181,6 @@ class _Part(NamedTuple):
     num: Ints
     busy_ns: Ints
     sizes: Ints
-    """Pieces of each lane."""
 
     @property
     def is_instants(self) -> bool:

@@ -23,7 +23,7 @@ from memboard.tb_plugin.api.trace import (
     TraceTrack,
 )
 from memboard.tb_plugin.contract.parameters import SourceId, Whole
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import f64, finite, i32
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
 from memboard.tb_plugin.facts.traces.axis import COUNTERS, run_clocks
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.analysis.trace.trace import Trace, Track
     from memboard.tb_plugin.api.base import Unit
-    from memboard.tb_plugin.facts.traces.axis import Placed
+    from memboard.tb_plugin.facts.traces.axis import PlacedSource
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from memboard.tb_plugin.pages.trace.interest import Interest
 
@@ -130,7 +130,7 @@ def _rank_of(found: FoundSource) -> int:
 
 
 @route("trace", TraceQuery)
-def trace(asked: Asked[TraceQuery]) -> TraceResponse:
+def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
     """Sources and tracks; what is shown begins to be opened."""
     state, query, traces = asked.state, asked.query, asked.state.traces
     listed = traces.listed(query.run, fresh=True)
@@ -219,7 +219,7 @@ def _amounts(tracks: Sequence[TraceTrack]) -> Iterator[str]:
 
 def _shown(
     openings: Sequence[TraceJob],
-    places: Sequence[Placed],
+    places: Sequence[PlacedSource],
     counters: Counters,
     base: int,
 ) -> tuple[list[TraceSource], list[TraceTrack]]:
@@ -241,7 +241,7 @@ def _shown(
     return sources, tracks
 
 
-def _extent(places: Sequence[Placed], counters: Counters) -> tuple[int, int]:
+def _extent(places: Sequence[PlacedSource], counters: Counters) -> tuple[int, int]:
     """First and last time of what is shown; numbers count where nothing else is."""
     if places:
         return (
@@ -257,7 +257,7 @@ def _extent(places: Sequence[Placed], counters: Counters) -> tuple[int, int]:
     )
 
 
-def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
+def _source(opening: TraceJob, place: PlacedSource | None, base: int) -> TraceSource:
     found = opening.found
     of_trace: dict[str, Any] = {"state": opening.state}
     if place is not None:
@@ -312,7 +312,7 @@ def _notes(trace: Trace) -> tuple[str, ...]:
     )
 
 
-def _track(source: int, index: int, track: Track, place: Placed) -> TraceTrack:
+def _track(source: int, index: int, track: Track, place: PlacedSource) -> TraceTrack:
     trace = place.trace
     values = _values(trace, index) if track.kind == "counter" else np.empty(0)
     known = values[np.isfinite(values)]
@@ -383,7 +383,7 @@ def _counter_source(
     )
 
 
-def _steps(places: Sequence[Placed], base: int) -> TraceSteps:
+def _steps(places: Sequence[PlacedSource], base: int) -> TraceSteps:
     """Of the first rank that names any: its profiler's, which are few, else its spans'."""
     with_steps = [one for one in places if len(one.source.steps.number)]
     if not with_steps:

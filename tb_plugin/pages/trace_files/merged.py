@@ -25,7 +25,7 @@ from memboard.tb_plugin.contract.errors import (
     RequestError,
 )
 from memboard.tb_plugin.contract.parameters import Query
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.index.run import Run
 from memboard.tb_plugin.merging.finding import (
     inputs_of_files,
@@ -60,7 +60,7 @@ class MergedQuery(Query, frozen=True):
 
 
 @route("trace_merged", MergedQuery)
-def trace_merged(asked: Asked[MergedQuery]) -> Response:
+def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
     """The download, unless others are being made."""
     query = asked.query
     run = asked.state.store.run(query.run)

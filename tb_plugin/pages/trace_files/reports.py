@@ -26,7 +26,7 @@ from memboard.tb_plugin.contract.errors import (
     UnreadableError,
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Text
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
@@ -40,7 +40,7 @@ from memboard.tb_plugin.formats.recording.trace_reports import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memboard.tb_plugin.api.overview import Recorded
+    from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.formats.recording.trace_reports import (
         FoundReport,
@@ -58,31 +58,42 @@ _TIMELINE: Final = "torch_profiler.memory_timeline"
 """Its name among recorders' sources."""
 
 _OPERATORS: Final = (
-    Column("name", "Operator", "name", "The operator as PyTorch names it"),
-    Column("calls", "Calls", "count", "How often it ran"),
-    Column("self_cpu_ms", "Self CPU", "ms", "Self time on the host"),
-    Column("cpu_ms", "CPU", "ms", "Its time on the host"),
+    Column("name", "Operator", unit="name", help="The operator as PyTorch names it"),
+    Column("calls", "Calls", unit="count", help="How often it ran"),
+    Column("self_cpu_ms", "Self CPU", unit="ms", help="Self time on the host"),
+    Column("cpu_ms", "CPU", unit="ms", help="Its time on the host"),
     Column(
-        *("self_device_ms", "Self device", "ms"),
-        "Time of the kernels that it launched itself",
+        "self_device_ms",
+        "Self device",
+        unit="ms",
+        help="Time of the kernels that it launched itself",
     ),
-    Column("device_ms", "Device", "ms", "Time of the kernels launched in it"),
+    Column("device_ms", "Device", unit="ms", help="Time of the kernels launched in it"),
     Column(
-        *("self_cpu_memory_bytes", "Self CPU memory", "bytes"),
-        "Allocated less freed on the host, without the operators inside",
-    ),
-    Column(
-        *("cpu_memory_bytes", "CPU memory", "bytes"), "Allocated less freed on the host"
-    ),
-    Column(
-        *("self_device_memory_bytes", "Self device memory", "bytes"),
-        "Allocated less freed on devices, without the operators inside",
+        "self_cpu_memory_bytes",
+        "Self CPU memory",
+        unit="bytes",
+        help="Allocated less freed on the host, without the operators inside",
     ),
     Column(
-        *("device_memory_bytes", "Device memory", "bytes"),
-        "Allocated less freed on devices",
+        "cpu_memory_bytes",
+        "CPU memory",
+        unit="bytes",
+        help="Allocated less freed on the host",
     ),
-    Column("flops", "FLOP", "flops", "As torch counts them"),
+    Column(
+        "self_device_memory_bytes",
+        "Self device memory",
+        unit="bytes",
+        help="Allocated less freed on devices, without the operators inside",
+    ),
+    Column(
+        "device_memory_bytes",
+        "Device memory",
+        unit="bytes",
+        help="Allocated less freed on devices",
+    ),
+    Column("flops", "FLOP", unit="flops", help="As torch counts them"),
 )
 
 
@@ -110,7 +121,7 @@ def _reports(state: State) -> TraceReports:
 
 
 @route("trace_reports", OfRanksQuery)
-def trace_reports(asked: Asked[OfRanksQuery]) -> TraceReportsResponse:
+def trace_reports(asked: RouteRequest[OfRanksQuery]) -> TraceReportsResponse:
     """What the recordings of a run say of their traces."""
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:
@@ -133,8 +144,7 @@ def trace_reports(asked: Asked[OfRanksQuery]) -> TraceReportsResponse:
 
 
 @route("trace_report", ReportQuery)
-def trace_report(asked: Asked[ReportQuery]) -> TraceReportResponse:
-    """One report in full."""
+def trace_report(asked: RouteRequest[ReportQuery]) -> TraceReportResponse:
     state, query = asked.state, asked.query
     with state.reading(query.run) as (run, budget):
         found = _named(state, run, query, budget)
@@ -243,7 +253,7 @@ def _operators(tables: ReportTables) -> TableRows:
     return titled(rows, "Operators of the trace", "", "No operators ran.")
 
 
-def _missing(found: FoundReport, absent: tuple[Recorded, ...]) -> str:
+def _missing(found: FoundReport, absent: tuple[SourceStatus, ...]) -> str:
     options = found.meta.flags_set("options")
     lacks = [one for one in NEEDED_BY_MEMORY if one not in options]
     if lacks:

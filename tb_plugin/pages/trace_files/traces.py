@@ -16,7 +16,7 @@ from memboard.tb_plugin.api.traces import (
 )
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Query, SourceId
-from memboard.tb_plugin.contract.routes import Asked, route
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:
@@ -33,13 +33,11 @@ _TYPES: Final = {".gz": "application/gzip", ".html": "application/octet-stream"}
 
 
 class FileQuery(Query, frozen=True):
-    """One file."""
-
     source: SourceId | None = None
 
 
 @route("traces", Query)
-def traces(asked: Asked[Query]) -> TracesResponse:
+def traces(asked: RouteRequest[Query]) -> TracesResponse:
     """All files, and how far each is."""
     state, sources = asked.state, asked.state.traces.sources
     with state.reading(asked.query.run) as reading:
@@ -75,7 +73,7 @@ def _file(found: FoundTrace, opening: TraceJob | None) -> TraceFile:
 
 
 @route("trace_file", FileQuery)
-def trace_file(asked: Asked[FileQuery]) -> Response:
+def trace_file(asked: RouteRequest[FileQuery]) -> Response:
     """The file of a source; answers `Range`."""
     for found in asked.state.traces.listed(asked.query.run).sources:
         if found.id == asked.query.source and found.path is not None:

@@ -20,7 +20,7 @@ from memboard.collector.cli import tensorboard
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.open import first_place
 from memboard.tb_plugin.formats.found_files import file_id
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import command
@@ -34,7 +34,7 @@ def words_of(place: str) -> dict[str, str]:
     return {k: v[0] for k, v in parse_qs(place).items()}
 
 
-def place_of(given: Given) -> str:
+def place_of(given: OpenedPaths) -> str:
     return first_place(given, lambda: MemBoardPlugin(None, given).state().store)
 
 
@@ -43,7 +43,7 @@ def test_the_url_shows_the_allocations_of_the_first_file(tmp_path):
         str(write(tmp_path / "b" / "memory_snapshot_rank1.pickle")),
         str(write(tmp_path / "a" / "memory_snapshot_rank0.pickle")),
     ]
-    words = words_of(place_of(Given(tuple(paths))))
+    words = words_of(place_of(OpenedPaths(tuple(paths))))
     assert words["view"] == "blocks"
     assert words["history"] == file_id("f", paths[0])
     assert re.fullmatch("[0-9a-f]{16}", words["run"])
@@ -51,14 +51,14 @@ def test_the_url_shows_the_allocations_of_the_first_file(tmp_path):
 
 def test_of_a_directory_it_is_the_first_snapshot_or_the_recording(tmp_path):
     RunBuilder(tmp_path / "exp").simple(1, 3)
-    words = words_of(place_of(Given(folders=(str(tmp_path),))))
+    words = words_of(place_of(OpenedPaths(folders=(str(tmp_path),))))
     assert list(words) == ["run"]
     write(tmp_path / "exp" / "step_3" / "rank0_memory_snapshot.pickle")
-    words = words_of(place_of(Given(folders=(str(tmp_path),))))
+    words = words_of(place_of(OpenedPaths(folders=(str(tmp_path),))))
     assert words["view"] == "blocks"
     assert words["history"] == file_id("f", "exp/step_3/rank0_memory_snapshot.pickle")
     (tmp_path / "empty").mkdir()
-    assert place_of(Given(folders=(str(tmp_path / "empty"),))) == ""
+    assert place_of(OpenedPaths(folders=(str(tmp_path / "empty"),))) == ""
 
 
 def test_of_a_directory_it_is_the_first_that_is_not_plainly_broken(tmp_path):
@@ -66,11 +66,11 @@ def test_of_a_directory_it_is_the_first_that_is_not_plainly_broken(tmp_path):
     write(tmp_path / "a" / "rank1_memory_snapshot.pickle", b"")
     write(tmp_path / "b" / "rank0_memory_snapshot.pickle", b"\x80\x04no snapshot.")
     write(tmp_path / "b" / "rank2_memory_snapshot.pickle")
-    words = words_of(place_of(Given(folders=(str(tmp_path),))))
+    words = words_of(place_of(OpenedPaths(folders=(str(tmp_path),))))
     assert words["history"] == file_id("f", "b/rank2_memory_snapshot.pickle")
     # Where all are, the first one's page says why.
     (tmp_path / "b" / "rank2_memory_snapshot.pickle").unlink()
-    words = words_of(place_of(Given(folders=(str(tmp_path),))))
+    words = words_of(place_of(OpenedPaths(folders=(str(tmp_path),))))
     assert words["history"] == file_id("f", "a/rank0_memory_snapshot.pickle")
 
 

@@ -13,8 +13,8 @@ import pytest
 from memboard.collector.format.prediction import (
     DeviceFigures,
     Ended,
-    Judged,
     Prediction,
+    PredictionAnswer,
     prediction_of,
     worst,
 )
@@ -59,7 +59,7 @@ def prediction_for(reserved: float, **made) -> Prediction:
     return outcome_of(reserved, **made).prediction(DEVICE.memory_bytes, None)
 
 
-def judged(reserved: float, **made) -> Judged:
+def judged(reserved: float, **made) -> PredictionAnswer:
     return prediction_for(reserved, **made).judged()
 
 
@@ -100,7 +100,7 @@ def test_the_worst_of_several_ranks_counts():
     fails = judged(1, ended="out_of_memory")
     broken = judged(1, ended="raised")
 
-    def of(*answers: Judged) -> str:
+    def of(*answers: PredictionAnswer) -> str:
         return worst(one.fit for one in answers)
 
     assert of(fits, close) == "too close to call"

@@ -11,7 +11,7 @@ import pytest
 
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.open import first_place
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.torch_profiler.training import train
@@ -85,7 +85,10 @@ def test_a_file_of_any_name_is_known_by_what_it_holds(tmp_path, capsys):
 
 def test_the_url_of_a_trace_shows_the_trace_page(tmp_path):
     path = write(tmp_path / "a" / "rank0.1.pt.trace.json", event())
-    for given in (Given((str(path),)), Given(folders=(str(tmp_path / "a"),))):
+    for given in (
+        OpenedPaths((str(path),)),
+        OpenedPaths(folders=(str(tmp_path / "a"),)),
+    ):
         place = first_place(
             given,
             lambda given=given: MemBoardPlugin(None, given).state().store,

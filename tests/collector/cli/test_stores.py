@@ -141,7 +141,9 @@ def test_without_a_place_an_export_is_written_where_one_is(address, tmp_path, ca
     assert main(["export", f"{address}/exp", "--rank", "1", "--yaml"]) == 0
     folder = tmp_path / "here" / "memprofiler"
     assert {path.name for path in folder.iterdir()} == {
-        *("rank_1_memory_stats.yaml", "rank_1_fsdp_memory_stats.yaml", EXPORT_MARK)
+        "rank_1_memory_stats.yaml",
+        "rank_1_fsdp_memory_stats.yaml",
+        EXPORT_MARK,
     }
     # Nothing is replaced unasked.
     assert main(["export", f"{address}/exp", "--rank", "1", "--yaml"]) == 2

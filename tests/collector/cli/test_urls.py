@@ -11,7 +11,7 @@ import pytest
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli import open as open_verb
 from memboard.tb_plugin.cli.opening import open_files, path_or_url
-from memboard.tb_plugin.index.logdirs import Given
+from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.cli.conftest import MEMORY, stored
@@ -137,7 +137,7 @@ def test_a_recording_is_opened_by_its_run(address, capsys, verb, remedy):
 def test_what_is_opened_is_shown_first(address, below, files, folders):
     (found,), bad = open_files([path_or_url(address + below)], folders=True)
     assert bad == []
-    given = Given((str(found),) * files, (str(found),) * folders)
+    given = OpenedPaths((str(found),) * files, (str(found),) * folders)
     plugin = MemBoardPlugin(None, given)
     place = open_verb.first_place(given, lambda: plugin.state().store)
     assert place.startswith("view=" if below else ("view=", "run="))

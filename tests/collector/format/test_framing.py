@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 from memboard.collector.format.encoding.framing import (
     Damage,
-    Framed,
+    FramedRecord,
     find_frame,
     find_last_frame,
     frame_record,
@@ -30,7 +30,7 @@ def file_of(payloads: list[bytes]) -> bytes:
 
 
 def intact(frames) -> list[bytes]:
-    return [f.payload for f in frames if isinstance(f, Framed) and f.kind]
+    return [f.payload for f in frames if isinstance(f, FramedRecord) and f.kind]
 
 
 @given(PAYLOADS)
@@ -58,7 +58,7 @@ def test_any_prefix_yields_a_prefix_of_the_records_and_resumes(payloads, data):
     whole = file_of(payloads)
     cut = data.draw(st.integers(0, len(whole)))
     frames = list(read_frames(whole[:cut]))
-    assert all(isinstance(frame, Framed) for frame in frames)
+    assert all(isinstance(frame, FramedRecord) for frame in frames)
     resume = frames[-1].end if frames else 0
     rest = list(read_frames(whole[resume:], resume))
     assert intact(frames) + intact(rest) == payloads
@@ -98,5 +98,5 @@ def test_frames_are_found_behind_a_stretch_of_garbage(payloads, garbage):
         last = find_last_frame(whole)
         assert last is not None
         frame = next(iter(read_frames(whole[last:], last)))
-        assert isinstance(frame, Framed)
+        assert isinstance(frame, FramedRecord)
         assert frame.payload == payloads[-1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memboard as mb
 from memboard.collector.config import load
 from memboard.collector.errors import ConfigError
-from memboard.collector.torch_profiler.kept import Kept
+from memboard.collector.torch_profiler.kept import TraceRetention
 from tests.collector.mirror.conftest import Bench, files_in, who
 from tests.collector.mirror.faulty_store import FAULTS, FaultyStore
 from tests.collector.torch_profiler.training import needs_python_calls, steps, traces
@@ -41,7 +41,7 @@ def _no_pauses(monkeypatch):
 def trained(bench, remote, keep, names, num_traces, *, beside):
     """What one rank's training leaves to be uploaded: content by path and url."""
     mirror = bench.mirror("faulty://bucket", close_seconds=0.3, **remote)
-    kept = Kept(keep, lambda: mirror)
+    kept = TraceRetention(keep, lambda: mirror)
     folder = f"plugins/memboard/rank{bench.who.rank}"
     wanted = {}
 

@@ -11,8 +11,12 @@ from memboard.collector.running.lone.calls import Absences, Files
 from memboard.collector.running.lone.objects import Objects
 
 NAMES = (
-    *("all_gather_object", "gather_object", "broadcast_object_list"),
-    *("scatter_object_list", "send_object_list", "recv_object_list"),
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+    "send_object_list",
+    "recv_object_list",
 )
 WORLD = object()
 

@@ -175,7 +175,9 @@ def test_every_block_of_a_step_is_freed_as_what_it_was(simulated):
     for size, (category, _) in alive.values():
         left[CATEGORIES[category]] += size
     assert {name for name, size in left.items() if size} == {
-        *("sharded_param", "optimizer", "other")
+        "sharded_param",
+        "optimizer",
+        "other",
     }
     assert left["optimizer"] == 2 * left["sharded_param"]
 

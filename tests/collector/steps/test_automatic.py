@@ -79,8 +79,14 @@ def test_every_part_has_its_time_and_all_are_at_most_the_step(tmp_path):
     kept = {row["name"]: row["category"] for row in spans_of(found)}
     assert kept["val"] == "eval"
     assert {*kept.values()} == {
-        *("step", "dataloader", "forward", "backward", "optimizer", "zero_grad"),
-        *("checkpoint", "eval"),
+        "step",
+        "dataloader",
+        "forward",
+        "backward",
+        "optimizer",
+        "zero_grad",
+        "checkpoint",
+        "eval",
     }
     totals = {note["name"] for note in found.notes_of("span")}
     assert not totals  # those are of what training names

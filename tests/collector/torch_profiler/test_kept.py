@@ -14,8 +14,8 @@ from memboard.collector.core.rank import Identity
 from memboard.collector.steps.progress import Progress
 from memboard.collector.torch_profiler import saving
 from memboard.collector.torch_profiler.files import free_name, place_of, write_trace
-from memboard.collector.torch_profiler.kept import Kept
-from memboard.collector.torch_profiler.moments import Moments, identity_values
+from memboard.collector.torch_profiler.kept import TraceRetention
+from memboard.collector.torch_profiler.moments import TemplateVariables, identity_values
 from tests.collector.recordings import wait_until
 from tests.collector.torch_profiler.training import (
     artifacts,
@@ -68,7 +68,7 @@ def names(kept):
 
 
 def test_the_newest_stay_and_older_ones_go_with_what_lies_beside(tmp_path):
-    kept = Kept(2, lambda: None)
+    kept = TraceRetention(2, lambda: None)
     for number in range(5):
         beside = tmp_path / f"t{number}.html"
         beside.touch()
@@ -79,7 +79,7 @@ def test_the_newest_stay_and_older_ones_go_with_what_lies_beside(tmp_path):
 
 
 def test_without_a_bound_all_stay(tmp_path):
-    kept = Kept(-1, lambda: None)
+    kept = TraceRetention(-1, lambda: None)
     for number in range(5):
         add(kept, made(tmp_path, number))
     assert len(kept.saved) == 5
@@ -88,7 +88,7 @@ def test_without_a_bound_all_stay(tmp_path):
 
 def test_none_stays_here_but_the_mirror_deletes_after_its_copy(tmp_path):
     mirror = Mirror()
-    kept = Kept(0, lambda: mirror)
+    kept = TraceRetention(0, lambda: mirror)
     path = made(tmp_path, 0)
     assert add(kept, path, step=4) == (False, "memory://t0.json")
     assert mirror.put_files == [("t0.json", True, {"batch": 4})]
@@ -97,7 +97,7 @@ def test_none_stays_here_but_the_mirror_deletes_after_its_copy(tmp_path):
 
 
 def test_what_the_mirror_does_not_take_goes_at_once_where_none_is_to_stay(tmp_path):
-    kept = Kept(0, lambda: Mirror(takes=False))
+    kept = TraceRetention(0, lambda: Mirror(takes=False))
     path = made(tmp_path, 0)
     assert add(kept, path) == (False, None)
     assert not path.exists()
@@ -105,7 +105,7 @@ def test_what_the_mirror_does_not_take_goes_at_once_where_none_is_to_stay(tmp_pa
 
 def test_an_old_trace_waits_for_its_copy(tmp_path):
     mirror = Mirror()
-    kept = Kept(1, lambda: mirror)
+    kept = TraceRetention(1, lambda: mirror)
     first, second = made(tmp_path, 0), made(tmp_path, 1)
     add(kept, first)
     add(kept, second)
@@ -121,17 +121,17 @@ def test_an_old_trace_waits_for_its_copy(tmp_path):
 
 
 def test_room_is_counted_beside_those_that_stay(tmp_path):
-    kept = Kept(2, lambda: None)
+    kept = TraceRetention(2, lambda: None)
     for number in range(3):
         add(kept, made(tmp_path, number))
     assert kept.num_bytes == 20
     assert kept.num_bytes_beside == 10
-    assert Kept(0, lambda: None).num_bytes_beside == 0
-    assert Kept(1, lambda: None).num_bytes_beside == 0
+    assert TraceRetention(0, lambda: None).num_bytes_beside == 0
+    assert TraceRetention(1, lambda: None).num_bytes_beside == 0
 
 
 def test_a_name_stays_taken_when_its_file_is_gone(tmp_path):
-    kept = Kept(0, lambda: None)
+    kept = TraceRetention(0, lambda: None)
     path = made(tmp_path, 0)
     assert kept.is_taken(path)
     add(kept, path)
@@ -140,7 +140,7 @@ def test_a_name_stays_taken_when_its_file_is_gone(tmp_path):
 
 
 def test_a_file_that_somebody_deleted_is_no_trouble(tmp_path):
-    kept = Kept(1, lambda: None)
+    kept = TraceRetention(1, lambda: None)
     first = made(tmp_path, 0)
     add(kept, first)
     first.unlink()
@@ -218,7 +218,7 @@ def test_a_file_that_is_there_stays_where_another_fails(tmp_path, part):
 def test_counts_start_anew_with_each_epoch():
     progress = Progress()
     progress.epoch = 0
-    moments = Moments(progress)
+    moments = TemplateVariables(progress)
 
     def step():
         moments.begin()
@@ -245,7 +245,7 @@ def test_counts_start_anew_with_each_epoch():
 
 def test_what_training_counts_itself_goes_first():
     progress = Progress()
-    moments = Moments(progress)
+    moments = TemplateVariables(progress)
     progress.moment = lambda: {
         "batch": 7,
         "epoch": True,
@@ -262,12 +262,12 @@ def test_what_training_counts_itself_goes_first():
 def test_training_that_fails_to_say_its_moment_is_counted():
     progress = Progress()
     progress.moment = lambda: {}["batch"]
-    assert Moments(progress).values(3)["batch"] == 3
+    assert TemplateVariables(progress).values(3)["batch"] == 3
 
 
 def test_numbers_that_begin_with_one_are_as_many_steps():
     progress = Progress()
-    moments = Moments(progress)
+    moments = TemplateVariables(progress)
     for number in (1, 2):
         moments.begin()
         progress.advance(number)

@@ -175,8 +175,10 @@ def by_memory_monitor(stats):
             (f"{stat}_bytes.all.{metric}", f"{metric}_{word}_mem")
             for metric in ("current", "peak")
             for stat, word in (
-                *(("allocated", "allocated"), ("active", "active")),
-                *(("inactive_split", "inactive"), ("reserved", "reserved")),
+                ("allocated", "allocated"),
+                ("active", "active"),
+                ("inactive_split", "inactive"),
+                ("reserved", "reserved"),
             )
         ),
         ("num_alloc_retries", "alloc_retries"),
@@ -362,9 +364,17 @@ def tensorboard_url(request, tmp_path):
     user.close()
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "tensorboard.main"),
-            *("--logdir", str(tmp_path / "logs"), "--port", "0"),
-            *("--load_fast", request.param, "--reload_interval", "1"),
+            sys.executable,
+            "-m",
+            "tensorboard.main",
+            "--logdir",
+            str(tmp_path / "logs"),
+            "--port",
+            "0",
+            "--load_fast",
+            request.param,
+            "--reload_interval",
+            "1",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from memboard.collector.format.encoding.framing import Framed, read_frames
+from memboard.collector.format.encoding.framing import FramedRecord, read_frames
 from memboard.collector.format.names import rank_file_name
 from memboard.collector.format.records import (
     SEGMENT,
@@ -35,7 +35,7 @@ def payloads(paths) -> list[tuple[str, bytes]]:
     found = []
     for path in paths:
         for item in read_frames(path.read_bytes(), last=True):
-            assert isinstance(item, Framed)
+            assert isinstance(item, FramedRecord)
             if item.kind not in ("", "header", "schema", SEGMENT):
                 found.append((item.kind, item.payload))
     return found

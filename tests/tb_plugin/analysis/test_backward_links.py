@@ -153,7 +153,8 @@ def test_numbers_give_what_the_profilers_own_arrows_say(folder, name):
     by_arrows = backward_links(trace)
     by_numbers = backward_links(replace(trace, flows=no_rows(Flows)))
     assert (by_arrows.linked_by, by_numbers.linked_by) == (
-        *("arrows", "sequence_numbers"),
+        "arrows",
+        "sequence_numbers",
     )
     # Of what has arrows nothing else is said by numbers, nor is any of it missing there.
     assert by_numbers.backward.tolist() == by_arrows.backward.tolist()

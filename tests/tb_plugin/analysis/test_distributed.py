@@ -123,9 +123,19 @@ def test_kinds_are_known_by_every_spelling(name, kind):
 @pytest.mark.parametrize(
     ("dtype", "size"),
     [
-        *(("Double", 8), ("double", 8), ("Float", 4), ("float", 4), ("c10::Half", 2)),
-        *(("BFloat16", 2), ("c10::BFloat16", 2), ("long int", 8), ("Byte", 1)),
-        *(("Float8_e4m3fn", 1), ("c10::Float8_e5m2", 1), ("", 0), ("Thing", 0)),
+        ("Double", 8),
+        ("double", 8),
+        ("Float", 4),
+        ("float", 4),
+        ("c10::Half", 2),
+        ("BFloat16", 2),
+        ("c10::BFloat16", 2),
+        ("long int", 8),
+        ("Byte", 1),
+        ("Float8_e4m3fn", 1),
+        ("c10::Float8_e5m2", 1),
+        ("", 0),
+        ("Thing", 0),
     ],
 )
 def test_sizes_of_types(dtype, size):
@@ -212,7 +222,8 @@ def test_ranks_that_are_all_there_are_compared_whatever_their_group_says():
     ranks = ranks_of((100, 300), (40, 500), group_size=-1)
     rows = compared(ranks, 2).rows
     assert sorted((row.transfer_ns, row.waiting_ns) for row in rows) == [
-        *((340, 60), (340, 200)),
+        (340, 60),
+        (340, 200),
     ]
 
 

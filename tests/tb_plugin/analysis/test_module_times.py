@@ -144,7 +144,9 @@ def test_lightnings_actions_are_around_its_modules():
     found = modules_of(made)
     training = "run_training_batch/[Strategy]SingleDeviceStrategy.training_step"
     assert set(found) == {
-        *("run_training_batch", training, f"{training}/layer_1"),
+        "run_training_batch",
+        training,
+        f"{training}/layer_1",
         "run_training_batch/[Strategy]SingleDeviceStrategy.backward",
     }
     assert found[training]["host_self_ns"] == 400

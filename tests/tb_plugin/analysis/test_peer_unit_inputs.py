@@ -219,7 +219,10 @@ def test_kernels_are_the_peers(folder, name):
             # Of none: the peer's root.
             "" if row[1] == "CallTreeRoot" else row[1],
             row[6],
-            *(row[8], row[9], row[11], row[12]),
+            row[8],
+            row[9],
+            row[11],
+            row[12],
         )
         for row in by_operator["data"]["rows"]
     )

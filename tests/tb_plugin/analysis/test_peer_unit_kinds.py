@@ -44,11 +44,15 @@ def programs(*of: Any) -> Any:
     inner = st.one_of(*of, _SPEND)
     call = st.recursive(
         st.tuples(
-            *(st.just("call"), st.integers(0, 2), st.booleans()),
+            st.just("call"),
+            st.integers(0, 2),
+            st.booleans(),
             st.lists(inner, max_size=4),
         ),
         lambda deeper: st.tuples(
-            *(st.just("call"), st.integers(0, 2), st.booleans()),
+            st.just("call"),
+            st.integers(0, 2),
+            st.booleans(),
             st.lists(st.one_of(inner, deeper), max_size=4),
         ),
         max_leaves=12,
@@ -87,9 +91,13 @@ def profile_of(made: KinetoFile) -> TraceProfile:
 def operators_of(profile: TraceProfile) -> dict[str, tuple[float, ...]]:
     table, strings = profile.operators, profile.trace.strings
     columns = (
-        *(table.num_calls * US, table.host_self_ns, table.host_total_ns),
-        *(table.device_self_ns, table.device_total_ns),
-        *(table.tensor_core_self_ns, table.tensor_core_total_ns),
+        table.num_calls * US,
+        table.host_self_ns,
+        table.host_total_ns,
+        table.device_self_ns,
+        table.device_total_ns,
+        table.tensor_core_self_ns,
+        table.tensor_core_total_ns,
     )
     return {
         strings[int(name)]: tuple(float(column[at]) / US for column in columns)
@@ -104,8 +112,13 @@ def test_any_tree_of_operators_has_its_times_and_its_kernels(program):
     profile = profile_of(planted)
     assert operators_of(profile) == {
         name: (
-            *(one.num_calls, one.host_self, one.host_total),
-            *(one.device_self, one.device_total, one.cores_self, one.cores_total),
+            one.num_calls,
+            one.host_self,
+            one.host_total,
+            one.device_self,
+            one.device_total,
+            one.cores_self,
+            one.cores_total,
         )
         for name, one in planted.times.items()
     }
@@ -130,8 +143,11 @@ def test_six_metrics_of_memory_by_operator_and_the_curve_of_both_devices(program
     strings = profile.trace.strings
     table = profile.operator_memory("freeing")
     columns = (
-        *(table.increase_bytes, table.self_increase_bytes, table.num_allocations),
-        *(table.self_num_allocations, table.allocated_bytes),
+        table.increase_bytes,
+        table.self_increase_bytes,
+        table.num_allocations,
+        table.self_num_allocations,
+        table.allocated_bytes,
         table.self_allocated_bytes,
     )
     found = {
@@ -142,8 +158,12 @@ def test_six_metrics_of_memory_by_operator_and_the_curve_of_both_devices(program
     }
     wanted = {
         key: (
-            *(one.increase, one.self_increase, one.num_allocations),
-            *(one.self_num_allocations, one.allocated, one.self_allocated),
+            one.increase,
+            one.self_increase,
+            one.num_allocations,
+            one.self_num_allocations,
+            one.allocated,
+            one.self_allocated,
         )
         for key, one in planted.memory_of.items()
     }
@@ -316,7 +336,13 @@ def test_gloo_without_a_device_is_the_communication_of_its_threads(plan):
             begin, end = at + late[rank], at + max(late) + takes
             args = {"Input Dims": [[[elements]]], "Input type": ["TensorList[float]"]}
             made._put(
-                *("X", "gloo:all_reduce", begin, "user_annotation", 100, 300, args),
+                "X",
+                "gloo:all_reduce",
+                begin,
+                "user_annotation",
+                100,
+                300,
+                args,
                 dur=end - begin,
             )
             made.slice("aten::mm", begin, 10)

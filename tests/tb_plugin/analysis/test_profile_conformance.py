@@ -270,9 +270,15 @@ RIGHT_OPERATORS = {
     "hta_amd_rocm62": set(),
     # The peer drops slices that touch their neighbour's end, and all below them.
     "torch213_cpu_transformer": {
-        *("aten::fill_", "aten::view", "aten::reshape", "aten::zero_"),
-        *("ViewBackward0", "autograd::engine::evaluate_function: ViewBackward0"),
-        *("aten::_reshape_alias", "aten::as_strided", "aten::new_zeros"),
+        "aten::fill_",
+        "aten::view",
+        "aten::reshape",
+        "aten::zero_",
+        "ViewBackward0",
+        "autograd::engine::evaluate_function: ViewBackward0",
+        "aten::_reshape_alias",
+        "aten::as_strided",
+        "aten::new_zeros",
     },
 }
 
@@ -426,8 +432,14 @@ def test_memory_is_what_the_models_need():
 
 
 TORCH_CATEGORIES = (
-    *("parameter", "optimizer_state", "input", "temporary"),
-    *("activation", "gradient", "autograd_detail", "unknown"),
+    "parameter",
+    "optimizer_state",
+    "input",
+    "temporary",
+    "activation",
+    "gradient",
+    "autograd_detail",
+    "unknown",
 )
 CREATED = 2
 
@@ -460,8 +472,10 @@ def test_memory_is_for_what_torchs_own_memory_timeline_says():
         # torch calls activation what depends on a parameter, be it gone at once, and
         # input what depends on none: the optimizer's numbers. Neither outlives its phase.
         assert own == "temp" or (own, theirs) in {
-            *(("grad", "gradient"), ("optimizer", "optimizer_state")),
-            *(("input", "input"), ("activation", "activation")),
+            ("grad", "gradient"),
+            ("optimizer", "optimizer_state"),
+            ("input", "input"),
+            ("activation", "activation"),
             ("activation_grad", "autograd_detail"),
         }
         assert (own == "grad") == (theirs == "gradient")

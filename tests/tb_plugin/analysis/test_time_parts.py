@@ -29,7 +29,13 @@ def test_steps_are_their_annotations_in_order():
     assert steps.start_ns.tolist() == [0, 100, 200]
     assert steps.end_ns.tolist() == [90, 195, 290]
     assert steps.of(np.array([-1, 0, 89, 90, 100, 289, 290])).tolist() == [
-        *(-1, 0, 0, -1, 1, 2, -1)
+        -1,
+        0,
+        0,
+        -1,
+        1,
+        2,
+        -1,
     ]
 
 
@@ -194,8 +200,10 @@ def with_blocks(made: MadeTrace, blocks: list[float], occupancy: list[float]):
     [
         ("aten::linear", 100),
         ("DistributedDataParallel.forward", 100),
-        *(("FSDP::post_backward_reduce (0)", 20), ("c10d::allreduce_", 20)),
-        *(("_c10d_functional::wait_tensor", 20), ("record_param_comms", 20)),
+        ("FSDP::post_backward_reduce (0)", 20),
+        ("c10d::allreduce_", 20),
+        ("_c10d_functional::wait_tensor", 20),
+        ("record_param_comms", 20),
     ],
 )
 def test_on_the_host_what_waits_for_a_collective_hides_nothing_of_it(around, overlap):

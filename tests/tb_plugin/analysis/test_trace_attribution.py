@@ -198,16 +198,25 @@ def test_an_empty_trace_has_no_lives():
 
 
 NAMES = (
-    *("aten::linear", "nn.Module: Net_0", "[pl][module]a: b", "Optimizer.step#A.step"),
-    *("Optimizer.zero_grad#A.zero_grad", "autograd::engine::evaluate_function: X0"),
-    *("FSDP::pre_forward (a)", "FSDP::post_forward (a)", "FSDP::pre_backward (a)"),
-    *(
-        "FSDP::post_backward_reduce (a)",
-        "FSDP::all_gather",
-        "FSDP::all_gather (((",
-    ),
-    *("torch/optim/adam.py(1): zero_grad", "torch/optim/adam.py(9): step", "c10d::x"),
-    *("x.py(3): backward", "enumerate(DataLoader)#I.__next__", "ProfilerStep#1", ""),
+    "aten::linear",
+    "nn.Module: Net_0",
+    "[pl][module]a: b",
+    "Optimizer.step#A.step",
+    "Optimizer.zero_grad#A.zero_grad",
+    "autograd::engine::evaluate_function: X0",
+    "FSDP::pre_forward (a)",
+    "FSDP::post_forward (a)",
+    "FSDP::pre_backward (a)",
+    "FSDP::post_backward_reduce (a)",
+    "FSDP::all_gather",
+    "FSDP::all_gather (((",
+    "torch/optim/adam.py(1): zero_grad",
+    "torch/optim/adam.py(9): step",
+    "c10d::x",
+    "x.py(3): backward",
+    "enumerate(DataLoader)#I.__next__",
+    "ProfilerStep#1",
+    "",
 )
 
 

@@ -87,11 +87,13 @@ TOGETHER = {
         # Each cause.
         (
             {"active_bytes": 60 * GIB, "free": FreeBlocks(18 * GIB, GIB, 412)},
-            *("fragmented", ()),
+            "fragmented",
+            (),
         ),
         (
             {"active_bytes": 60 * GIB, "elsewhere": Elsewhere(17 * GIB, "stream")},
-            *("fitting_block_free", ()),
+            "fitting_block_free",
+            (),
         ),
         ({"growth": grown(20 * GIB)}, "growth", ()),
         (
@@ -103,7 +105,8 @@ TOGETHER = {
                 "largest_before_bytes": GIB,
                 "free": FreeBlocks(GIB, GIB, 1),
             },
-            *("single_giant", ()),
+            "single_giant",
+            (),
         ),
         ({"peers_peak_bytes": (50 * GIB, 51 * GIB, 52 * GIB)}, "imbalance", ()),
         ({"reserved_bytes": 50 * GIB, "active_bytes": 49 * GIB}, "non_torch", ()),
@@ -133,7 +136,8 @@ TOGETHER = {
                 "largest_before_bytes": None,
                 "most_reserved_bytes": 20 * GIB,
             },
-            *("unsure", ("growth",)),
+            "unsure",
+            ("growth",),
         ),
         # Of two causes the heaviest.
         (
@@ -142,17 +146,20 @@ TOGETHER = {
                 "free": FreeBlocks(30 * GIB, GIB, 90),
                 "growth": grown(12 * GIB),
             },
-            *("fragmented", ("growth",)),
+            "fragmented",
+            ("growth",),
         ),
         # Growth explains why a rank is above its peers.
         (
             {"growth": grown(20 * GIB), "peers_peak_bytes": (45 * GIB, 45 * GIB)},
-            *("growth", ()),
+            "growth",
+            (),
         ),
         # Nothing fits.
         (
             {"active_bytes": 20 * GIB, "free": FreeBlocks(58 * GIB, 50 * GIB, 3)},
-            *("unsure", ()),
+            "unsure",
+            (),
         ),
         # Other usage is judged by the peers where they tell.
         (BESIDE, "non_torch", ()),
@@ -173,13 +180,15 @@ TOGETHER = {
         ({**LIMITED, "limit_bytes": 16 * GIB}, "process_limit", ()),
         (
             {**LIMITED, "limit_bytes": 16 * GIB, "growth": grown(8 * GIB)},
-            *("growth", ("process_limit",)),
+            "growth",
+            ("process_limit",),
         ),
         # It fits where it belongs: so it became free during the attempt, whatever else.
         ({"elsewhere": Elsewhere(2 * GIB, "here")}, "fitting_block_free", ()),
         (
             {"elsewhere": Elsewhere(2 * GIB, "here"), "growth": grown(20 * GIB)},
-            *("fitting_block_free", ("growth",)),
+            "fitting_block_free",
+            ("growth",),
         ),
         # 68 GiB were freed, and a side stream had not passed the events of the frees.
         ({"allocated_bytes": 9 * GIB, "free": None}, "pending_free", ()),
@@ -197,7 +206,8 @@ TOGETHER = {
                 "active_bytes": 62 * GIB,
                 "free": FreeBlocks(16 * GIB, GIB, 300),
             },
-            *("fragmented", ()),
+            "fragmented",
+            (),
         ),
         # Live memory and the request together fill it.
         (TOGETHER, "really_full", ()),

@@ -48,8 +48,13 @@ def results(history: OpenHistory) -> list[Any]:
     return [
         (
             number,
-            *(device.lives, device.active, device.allocated, device.reserved),
-            *(device.replay.reserved, device.marks, dict(device.oddities)),
+            device.lives,
+            device.active,
+            device.allocated,
+            device.reserved,
+            device.replay.reserved,
+            device.marks,
+            dict(device.oddities),
             device.attribution if number == default else None,
         )
         for number, device in history.devices.items()

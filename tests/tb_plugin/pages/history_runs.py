@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from tests.simulate import SimulatedRank
 
 PICTURES = (
-    *("stacks", "allocations", "allocation_holders", "allocation_live"),
-    *("allocation_block", "allocation_range"),
-    *("segments", "segment_timeline", "allocator_events"),
+    "stacks",
+    "allocations",
+    "allocation_holders",
+    "allocation_live",
+    "allocation_block",
+    "allocation_range",
+    "segments",
+    "segment_timeline",
+    "allocator_events",
 )
 """Routes of what is made of an open history and a query."""
 

@@ -214,8 +214,10 @@ def test_a_device_that_waits_for_the_host_is_told_what_is_not_in_use():
     assert "fused or foreach optimizer" in reads["host_bound"]
     assert "fused or foreach optimizer" in reads["small_kernels"]
     used = found(
-        *("Torch-Compiled Region: 0/0", "cudaGraphLaunch"),
-        *("Optimizer.step#AdamW.step", "aten::_fused_adamw_"),
+        "Torch-Compiled Region: 0/0",
+        "cudaGraphLaunch",
+        "Optimizer.step#AdamW.step",
+        "aten::_fused_adamw_",
     )
     for text in (used["host_bound"], used["small_kernels"]):
         assert "torch.compile" not in text

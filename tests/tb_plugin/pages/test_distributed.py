@@ -34,9 +34,14 @@ def test_where_ranks_have_no_trace_waiting_is_not_known(tmp_path, ranks, missing
         columns_of(answer[name]) for name in ("ranks", "collectives", "groups")
     )
     for unknown in (
-        *(own["transfer_ms"], own["waiting_ms"]),
-        *(table["transfer_ms"], table["bus_bytes_per_second"], table["num_last"]),
-        *(groups["mean_skew_ms"], groups["max_skew_ms"], groups["last_share"]),
+        own["transfer_ms"],
+        own["waiting_ms"],
+        table["transfer_ms"],
+        table["bus_bytes_per_second"],
+        table["num_last"],
+        groups["mean_skew_ms"],
+        groups["max_skew_ms"],
+        groups["last_share"],
         groups["last_rank"],
     ):
         assert np.isnan(unknown).all()

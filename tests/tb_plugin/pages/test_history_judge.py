@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memboard.tb_plugin.facts.findings import judge as module
-from memboard.tb_plugin.facts.findings.judge import HistoryJudge, Judged
+from memboard.tb_plugin.facts.findings.judge import HistoryJudge, HistoryVerdict
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from memboard.tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from memboard.tb_plugin.jobs.job import Job
@@ -42,9 +42,9 @@ class Opened:
 def go_on(monkeypatch):
     event = threading.Event()
 
-    def judge(_: object, *, with_end: bool) -> Judged:
+    def judge(_: object, *, with_end: bool) -> HistoryVerdict:
         event.wait(300)
-        return Judged(None, None, has_end=with_end)
+        return HistoryVerdict(None, None, has_end=with_end)
 
     monkeypatch.setattr(module, "judge", judge)
     yield event

@@ -20,8 +20,22 @@ from tests.tb_plugin.client import answered
 from tests.tb_plugin.pages.history_runs import PICTURES, Asked, trained
 
 EDGES = (
-    *(0, 1, -1, 511, 2**31 - 1, 2**31, 2**47, 2**48, 2**48 + 1, 2**53, 2**62),
-    *(2**63 - 1, 2**63 - 512, -(2**63), -(2**62), 0x7F0000000000),
+    0,
+    1,
+    -1,
+    511,
+    2**31 - 1,
+    2**31,
+    2**47,
+    2**48,
+    2**48 + 1,
+    2**53,
+    2**62,
+    2**63 - 1,
+    2**63 - 512,
+    -(2**63),
+    -(2**62),
+    0x7F0000000000,
 )
 TABLES = ("events", "segments", "blocks", "frames", "stacks", "stack_frames", "traces")
 WORDS = ("", "oom", "segment_map", "ProfilerStep#7", "x\ud800", '{"step": 1e999}', "[1")

@@ -10,8 +10,14 @@ from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, columns_of, run_of
 
 ROUTES = (
-    *("profile", "operators", "operator", "kernels", "module_times"),
-    *("operator_memory", "distributed", "distributed_heatmap"),
+    "profile",
+    "operators",
+    "operator",
+    "kernels",
+    "module_times",
+    "operator_memory",
+    "distributed",
+    "distributed_heatmap",
 )
 
 
@@ -378,14 +384,18 @@ def test_what_allocations_are_for_and_who_holds_most(tmp_path):
         "reduced by FSDP, and kept",
     ]
     assert columns_of(table)["operator"] == [
-        *("aten::linear", evaluate, "FSDP::post_backward_reduce (layers.0)")
+        "aten::linear",
+        evaluate,
+        "FSDP::post_backward_reduce (layers.0)",
     ]
     assert table["colours"] == ["activation", "grad", "sharded_grad"]
     peak = answer["peak"]
     assert (peak["time_ms"], peak["whole_bytes"]) == (0.41, 1_004_608)
     assert peak["unknown_bytes"] == 1_000_000
     assert [(one["name"], one["num_bytes"]) for one in peak["parts"]] == [
-        *(("activation", 4096), ("grad", 512), ("", 1_000_000))
+        ("activation", 4096),
+        ("grad", 512),
+        ("", 1_000_000),
     ]
     every = ask(Page(tmp_path), "operator_memory", by="all")["peak"]["holders"]
     assert columns_of(every)["num_bytes"].tolist() == [4096, 512]

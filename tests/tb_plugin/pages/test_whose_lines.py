@@ -81,7 +81,8 @@ def ran_out(folder: Path, *, with_history: bool) -> None:
                 2 * GIB, [at(f"forward{number}", 40, file_of(number))], device_free=GIB
             )
             rank.capture(
-                *("history", ""),
+                "history",
+                "",
                 iteration=0,
                 label="oom",
                 context="oom",
@@ -105,7 +106,8 @@ def grew(folder: Path) -> None:
         )
         for label, rounds in (("a", 10), ("b", 20)):
             rank.capture(
-                *("history", ""),
+                "history",
+                "",
                 iteration=0,
                 label=label,
                 context="",

@@ -52,7 +52,6 @@ class Faults:
     def add(
         self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
     ) -> None:
-        """Keep one."""
         fault = Fault(severity, what, where, remedy)
         if len(self.found) < _MAX_FAULTS and fault not in self.found:
             self.found.append(fault)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from memboard.collector.format.encoding.framing import Framed
+    from memboard.collector.format.encoding.framing import FramedRecord
     from memboard.tb_plugin.formats.recording.frames.parts import Layout, Part
 
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
@@ -41,7 +41,7 @@ _MAX_SHARED: Final = 256
 _shared: dict[tuple[int, ...], dict[int, Schema]] = {}
 
 
-def first_record(reader: PartsReader) -> tuple[int, bytes, Framed | None]:
+def first_record(reader: PartsReader) -> tuple[int, bytes, FramedRecord | None]:
     """Where the file begins, its first bytes, and its first record, if that is whole.
 
     Raises:

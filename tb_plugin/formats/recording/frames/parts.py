@@ -53,8 +53,6 @@ class Part(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Bytes of one part."""
-
     part: Part
     start: int
     """Logical offset of its first byte."""
@@ -80,8 +78,7 @@ class Layout:
             for at, extent in zip(before, extents, strict=False)
             if extent.start > at
         )
-        self.size_bytes = extents[-1].end if extents else 0
-        """Logical: gaps count."""
+        self.size_bytes = extents[-1].end if extents else 0  # Logical: gaps count
 
     def at(self, offset: int) -> Extent | None:
         """The extent that holds `offset`; None in a gap or behind the end."""
@@ -199,12 +196,11 @@ class PartsReader:
         return self._open[path]
 
 
-class Compared:
+class ContentSample:
     """A little of what was read: the first bytes, and the last before where it went on."""
 
     def __init__(self) -> None:
         self._held: dict[int, bytes] = {}
-        """By offset."""
 
     def keep_first(self, start: int, head: bytes) -> None:
         """Keep the beginning of what begins at `start`."""

@@ -9,7 +9,7 @@ from memboard.collector.format.capture import CAPTURE, decode_part
 from memboard.collector.format.digest import DIGEST
 from memboard.collector.format.encoding.framing import (
     Damage,
-    Framed,
+    FramedRecord,
     find_last_frame,
     is_cut_off,
     read_frames,
@@ -46,7 +46,7 @@ _FRAME_BYTES: Final = 16
 
 def scan(
     reader: PartsReader, start: int, stop: int, budget: Budget, *, open_end: bool
-) -> Iterator[Framed | Damage]:
+) -> Iterator[FramedRecord | Damage]:
     """Intact records and damage between two offsets, in order.
 
     A gap, where segments are missing, is damage; what precedes it is cut off for good.
@@ -129,7 +129,7 @@ def latest_digest_offset(reader: PartsReader) -> int:
             if at is None:
                 break
             frame = next(read_frames(memoryview(tail)[at:], base + at))
-            if isinstance(frame, Framed):
+            if isinstance(frame, FramedRecord):
                 offset = _digest_offset_in(frame)
                 if offset is not None:
                     return offset if offset < size else 0
@@ -139,7 +139,7 @@ def latest_digest_offset(reader: PartsReader) -> int:
     return 0
 
 
-def _digest_offset_in(frame: Framed) -> int | None:
+def _digest_offset_in(frame: FramedRecord) -> int | None:
     try:
         if frame.kind == DIGEST:
             return frame.offset

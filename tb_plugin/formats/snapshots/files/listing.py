@@ -20,8 +20,14 @@ PICKLES: Final = (b"\x80", b"(", b"]", b"}")
 """First bytes of pickles: a protocol, or in old ones the mark of a list or dict."""
 
 _WORDS: Final = (
-    *(b"device_traces", b"allocated_size", b"segment_type", b"segment_pool_id"),
-    *(b"allocator_settings", b"free_requested", b"free_completed", b"segment_alloc"),
+    b"device_traces",
+    b"allocated_size",
+    b"segment_type",
+    b"segment_pool_id",
+    b"allocator_settings",
+    b"free_requested",
+    b"free_completed",
+    b"segment_alloc",
 )
 """Any of these, and two words in all: `segments` alone is in many a file."""
 _MORE_WORDS: Final = (b"segments", b"total_size", b"active_size", b"blocks", b"frames")
@@ -37,7 +43,6 @@ class FoundSnapshot(FoundFile):
     """
 
     said: SnapshotName = _UNNAMED
-    """What the names say."""
 
 
 class FoundSnapshots(FoundFiles[FoundSnapshot]):

@@ -44,8 +44,6 @@ class Shape(NamedTuple):
 
 
 class Shapes:
-    """All that were learned."""
-
     def __init__(self, memo: Memo, columns: Mapping[str, Column]) -> None:
         self.known: list[Shape] = []
         self._memo = memo
@@ -86,7 +84,6 @@ class Extent:
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
         self._sizes: dict[int, int] = {}
-        """By id."""
         self._flat: dict[int, bool] = {}
         """By id of frames and of lists of them: whether there are but scalars in them."""
 

@@ -31,7 +31,6 @@ class FrameReader:
         self._frames = frames
         self._pattern: re.Pattern[bytes] | None = None
         self._texts: dict[bytes, str] = {}
-        """By reference."""
 
     def learn(self, keys: tuple[str, ...]) -> None:
         """Recognise such frames from now on, if these are their keys."""

@@ -45,7 +45,6 @@ _STOP: Final = ord(".")
 _DICT: Final = 64
 _DICT_ENTRY: Final = 40
 _ENTRY: Final = 80
-"""In the memo."""
 _UNDER_WAY: Final = 100
 """Of a dict or list that is in the memo and is not filled yet."""
 _FREE_NUMBERS: Final = 1 << 16
@@ -59,8 +58,6 @@ _NOT_SCALARS: Final = _MAY_BE_FRAMES | {dict, tuple}
 
 
 class Machine(ValueMachine):
-    """Carries out one pickle."""
-
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self.memo = Memo()
@@ -104,7 +101,6 @@ class Machine(ValueMachine):
             step(self)
 
     def _fill(self) -> None:
-        """Move the window on."""
         if len(self._stack) > MAX_STACK:
             raise RefusedError("a list or dict is too long", self._at)
         self._reader.leave()
@@ -369,7 +365,6 @@ def _bytes_of(taken: dict[str, Any]) -> int:
 
 
 def _are_numbers(keys: list[Any]) -> bool:
-    """Or texts."""
     return {int, str}.issuperset(map(type, keys))
 
 

@@ -33,7 +33,7 @@ class _Chunk(NamedTuple):
     """Differences; None where there are none."""
 
 
-class Packed:
+class PackedNumbers:
     """Numbers of 64 bits, integers or floats, that only grow."""
 
     def __init__(self, *, is_float: bool = False) -> None:
@@ -48,7 +48,6 @@ class Packed:
 
     @property
     def is_float(self) -> bool:
-        """Whether they are floats."""
         return self._is_float
 
     def append(self, numbers: Numbers) -> None:

@@ -101,8 +101,7 @@ NOTHING: Final = -1
 """The code of an entry that nothing may refer to: an event's own dict."""
 FIRST_TEXT: Final = -2
 """The code of the first of `texts`; that of the next is two less."""
-FIRST_PAIR: Final = -3
-"""The same of `pairs`."""
+FIRST_PAIR: Final = -3  # The same of `pairs`
 _MAX_ENTRIES: Final = 1 << 31
 _MAX_NAMES: Final = 1 << 16
 """Texts whose entries are known by name; a snapshot's keys come early."""
@@ -262,5 +261,4 @@ class Memo:
         self._objects[number] = value
 
 
-def _nothing(_number: int, _at: int) -> None:
-    """No entry is pending."""
+def _nothing(_number: int, _at: int) -> None: ...

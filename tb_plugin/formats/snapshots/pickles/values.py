@@ -139,4 +139,3 @@ class ValueMachine(StackMachine):
         0x87: _tuple3,
         ord("t"): _tuple,
     }
-    """By opcode."""

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.bytes.inflated import Inflated
-    from memboard.tb_plugin.formats.traces.bytes.pieces import Fault, Walked
+    from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
+    from memboard.tb_plugin.formats.traces.bytes.pieces import Fault, WalkResult
 
     AnyShape: TypeAlias = Event | ExactEvent | AnyEvent
 
@@ -69,8 +69,6 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(slots=True)
 class Chunk:
-    """Some whole events."""
-
     offset: int
     """Of its first byte in the inflated file."""
     num_bytes: int
@@ -79,7 +77,6 @@ class Chunk:
     events: Sequence[AnyShape | None]
     """None: one that could not be read."""
     times_ns: npt.NDArray[np.int64]
-    """Of all events."""
 
 
 @dataclass(slots=True)
@@ -89,16 +86,14 @@ class BadEvents:
     number: int
     """Of the first one in the file."""
     offset: int
-    """Of its first byte."""
     count: int = 0
 
 
 @dataclass(slots=True)
-class Around:
+class TraceEnvelope:
     """What stands around the events, and how they ended."""
 
-    head: bytes = b""
-    """Everything before `[`."""
+    head: bytes = b""  # Everything before `[`
     tail: bytes = b""
     """Everything after `]`, at most some megabytes."""
     is_list: bool = False
@@ -120,8 +115,8 @@ class Around:
 class Chunks:
     """The events of one file, a chunk at a time; `around` is whole at the end."""
 
-    def __init__(self, stream: Inflated) -> None:
-        self.around = Around()
+    def __init__(self, stream: InflatedFile) -> None:
+        self.around = TraceEnvelope()
         self.num_events = 0
         self._stream = stream
         self._exact = False
@@ -301,7 +296,7 @@ class Chunks:
         self._drop(found.consumed)
         return chunk
 
-    def _note(self, found: Walked, events: Sequence[object | None]) -> None:
+    def _note(self, found: WalkResult, events: Sequence[object | None]) -> None:
         """How walked bytes ended, and which of their events could not be read."""
         around = self.around
         around.ended |= found.ended

@@ -21,7 +21,7 @@ _MAX_RATIO: Final = 250
 _MAX_BYTES: Final = 64 << 30
 
 
-class Inflated:
+class InflatedFile:
     """A file's content from start to end; `problem` says how it ended, if not well."""
 
     def __init__(

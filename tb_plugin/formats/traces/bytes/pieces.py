@@ -45,7 +45,7 @@ Fault: TypeAlias = Literal["unreadable", "deep", "list", "text", "number"]
 """Why an entry of the list is no event; `number` is also what `null` and `true` are."""
 
 
-class _Taken(NamedTuple):
+class _Piece(NamedTuple):
     event: AnyEvent | None
     stop: int
     """Where it ends; -1: not in these bytes."""
@@ -54,7 +54,7 @@ class _Taken(NamedTuple):
 
 
 @dataclass(slots=True)
-class Walked:
+class WalkResult:
     """What a walk over some bytes found."""
 
     events: list[AnyEvent | None] = field(default_factory=list)
@@ -71,9 +71,9 @@ class Walked:
     """Whether the bytes end inside an event."""
 
 
-def walk(data: bytes, *, at_end: bool) -> Walked:
+def walk(data: bytes, *, at_end: bool) -> WalkResult:
     """Take events from the start of `data` until they or the bytes end."""
-    found = Walked()
+    found = WalkResult()
     at = 0
     while True:
         at = _NEXT.match(data, at).end()  # type: ignore[union-attr]  # matches nothing too
@@ -98,7 +98,7 @@ def walk(data: bytes, *, at_end: bool) -> Walked:
     return found
 
 
-def _take(data: bytes, at: int, *, at_end: bool) -> _Taken:
+def _take(data: bytes, at: int, *, at_end: bool) -> _Piece:
     """The event that begins here, and where it ends."""
     if data[at : at + 1] != b"{":
         other = _other_than_event(data, at)
@@ -109,33 +109,33 @@ def _take(data: bytes, at: int, *, at_end: bool) -> _Taken:
         piece = data[at : boundary.start() + 1]
         event = _decoded(piece) or _decoded_repaired(piece)
         if event is not None:
-            return _Taken(event, boundary.start() + 1)
+            return _Piece(event, boundary.start() + 1)
     stop, levels = _end_of_value(data, at)
     if levels > MAX_LEVELS:
-        return _Taken(None, stop or -1, "deep")
+        return _Piece(None, stop or -1, "deep")
     if stop > 0:
         piece = data[at:stop]
-        return _Taken(_decoded(piece) or _decoded_repaired(piece), stop)
+        return _Piece(_decoded(piece) or _decoded_repaired(piece), stop)
     sure = _SURE.search(data, at)
     if sure is None:
-        return _Taken(None, -1)
+        return _Piece(None, -1)
     if stop == 0 and not at_end and len(data) - at < _SCAN:
-        return _Taken(None, -1)  # it may go on where more bytes are
+        return _Piece(None, -1)  # it may go on where more bytes are
     piece = data[at : sure.start() + 1]
-    return _Taken(_decoded_repaired(piece), sure.start() + 1)
+    return _Piece(_decoded_repaired(piece), sure.start() + 1)
 
 
-def _other_than_event(data: bytes, at: int) -> _Taken | None:
+def _other_than_event(data: bytes, at: int) -> _Piece | None:
     """What stands in an event's place: whole, and no object; None: nothing of the kind."""
     if data[at : at + 1] == b"[":
         stop, levels = _end_of_value(data, at)
         if levels > MAX_LEVELS:
-            return _Taken(None, stop or -1, "deep")
-        return _Taken(None, stop, "list") if stop > 0 else None
+            return _Piece(None, stop or -1, "deep")
+        return _Piece(None, stop, "list") if stop > 0 else None
     scalar = _SCALAR.match(data, at)
     if scalar is None:
         return None
-    return _Taken(None, scalar.end(), "text" if data[at : at + 1] == b'"' else "number")
+    return _Piece(None, scalar.end(), "text" if data[at : at + 1] == b'"' else "number")
 
 
 def _end_of_value(data: bytes, at: int) -> tuple[int, int]:

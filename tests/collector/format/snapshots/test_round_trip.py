@@ -79,9 +79,21 @@ def test_types_survive_not_only_values():
 def test_tables_have_the_names_that_views_are_built_on():
     tables = tables_of(everything())
     assert set(tables) == {
-        *("strings", "frames", "stacks", "stack_frames", "root", "layout"),
-        *("segments", "blocks", "traces", "events", "annotations"),
-        *("host_segments", "host_blocks", "host_traces", "host_events"),
+        "strings",
+        "frames",
+        "stacks",
+        "stack_frames",
+        "root",
+        "layout",
+        "segments",
+        "blocks",
+        "traces",
+        "events",
+        "annotations",
+        "host_segments",
+        "host_blocks",
+        "host_traces",
+        "host_events",
     }
     events, strings = tables["events"], tables["strings"]["text"]
     assert [strings[at] for at in events["action"][:2]] == ["segment_alloc", "alloc"]

@@ -16,8 +16,17 @@ def test_a_tag_says_step_phase_and_function():
 @pytest.mark.parametrize(
     "metadata",
     [
-        *("", None, 7, {}, "step=1", "memboard", "memboard {", "memboard 5"),
-        *("memboard []", 'memboard {"step":"x"}', "memboard " + "[" * 100_000),
+        "",
+        None,
+        7,
+        {},
+        "step=1",
+        "memboard",
+        "memboard {",
+        "memboard 5",
+        "memboard []",
+        'memboard {"step":"x"}',
+        "memboard " + "[" * 100_000,
     ],
 )
 def test_anything_else_is_the_programs_own_or_no_tag(metadata):

@@ -28,8 +28,17 @@ if TYPE_CHECKING:
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
 ENUMS = (
-    *("SHARDED_PARAM", "UNSHARDED_PARAM", "BUFFER", "SHARDED_GRAD", "UNSHARDED_GRAD"),
-    *("ACT", "TEMP", "ALL_GATHER", "REDUCE_SCATTER", "OPT", "INP"),
+    "SHARDED_PARAM",
+    "UNSHARDED_PARAM",
+    "BUFFER",
+    "SHARDED_GRAD",
+    "UNSHARDED_GRAD",
+    "ACT",
+    "TEMP",
+    "ALL_GATHER",
+    "REDUCE_SCATTER",
+    "OPT",
+    "INP",
 )
 CPU = {"Sharded Param": 60039168, "Sharded Grad": 32768000, "Buffer": 16, "OptState": 65536008}  # fmt: skip
 

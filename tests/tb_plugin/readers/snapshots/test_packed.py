@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.formats.snapshots.pickles import packed as packed_module
-from memboard.tb_plugin.formats.snapshots.pickles.packed import Packed
+from memboard.tb_plugin.formats.snapshots.pickles.packed import PackedNumbers
 
 wide = st.integers(-(2**63), 2**63 - 1)
 runs = st.one_of(
@@ -26,7 +26,7 @@ runs = st.one_of(
 def test_numbers_come_back(pieces, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed_module, "_CHUNK", size)
-        packed = Packed()
+        packed = PackedNumbers()
         for piece in pieces:
             packed.append(np.array(piece, np.int64))
         held = [number for piece in pieces for number in piece]
@@ -36,7 +36,7 @@ def test_numbers_come_back(pieces, size):
 
 @given(st.lists(st.lists(st.floats()), max_size=5))
 def test_floats_come_back(pieces):
-    packed = Packed(is_float=True)
+    packed = PackedNumbers(is_float=True)
     for piece in pieces:
         packed.append(np.array(piece, np.float64))
     found = np.concatenate([np.empty(0), *packed.chunks()])
@@ -49,7 +49,7 @@ def test_floats_come_back(pieces):
 def test_spans_are_picked(numbers, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed_module, "_CHUNK", 4)
-        packed = Packed()
+        packed = PackedNumbers()
         packed.pad(-1, 3)
         packed.append(np.array(numbers, np.int64))
         packed.pad(7, 9)
@@ -61,7 +61,7 @@ def test_spans_are_picked(numbers, data):
 
 
 def test_padding_of_floats_is_no_number():
-    packed = Packed(is_float=True)
+    packed = PackedNumbers(is_float=True)
     packed.pad(math.nan, 5)
     packed.append(np.array([1.5]))
     found = np.concatenate(list(packed.chunks()))
@@ -70,7 +70,7 @@ def test_padding_of_floats_is_no_number():
 
 
 def test_what_is_alike_takes_little_room():
-    packed = Packed()
+    packed = PackedNumbers()
     number = 100_000
     packed.append(1_700_000_000_000_000 + np.arange(number) * 40)  # times
     packed.pad(-(2**63), number)
