@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from memboard.collector.start import active, record
     from memboard.collector.steps.spans.calls import instant, log, span
 
+if __name__ == "collector":
+    # In a checkout's root, its folder: no module is loaded under a second name.
+    __path__ = []
+
 __all__ = [
     "Action",
     "ActivationsConfig",
@@ -136,7 +140,7 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'collector' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

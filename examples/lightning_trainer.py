@@ -16,10 +16,11 @@ from pathlib import Path
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.loggers import CSVLogger
-from memboard.integrations.lightning import MemBoardCallback
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
+
+from memboard.integrations.lightning import MemBoardCallback
 
 WIDTH = 256
 

@@ -14,9 +14,10 @@ import argparse
 from pathlib import Path
 
 import torch
-from memboard.integrations.transformers import MemBoardCallback
 from torch.utils.data import Dataset
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+
+from memboard.integrations.transformers import MemBoardCallback
 
 VOCABULARY = 128
 LENGTH = 64

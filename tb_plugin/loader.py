@@ -103,15 +103,11 @@ class Loader(TBLoader):  # type: ignore[misc]
             "MemBoard could not be loaded; TensorBoard goes on without it. Please"
             " check the installation: pip install --force-reinstall memboard"
         ):
-            try:
-                from memboard.tb_plugin.plugin import MemBoardPlugin
+            from memboard.tb_plugin.plugin import MemBoardPlugin
 
-                plugin = MemBoardPlugin(context)
-                if getattr(context.flags, "memboard_read_ahead", "false") == "true":
-                    plugin.read_ahead()
-            except Exception:
-                if (plugin := _hidden()) is None:
-                    raise
+            plugin = MemBoardPlugin(context)
+            if getattr(context.flags, "memboard_read_ahead", "false") == "true":
+                plugin.read_ahead()
         return plugin
 
 
@@ -122,18 +118,6 @@ def _harmless(failed: str) -> Iterator[None]:
         yield
     except Exception:
         _logger.exception(failed)
-
-
-def _hidden() -> Any:
-    """The tab that says what hides our package; None: nothing does."""
-    from memboard.tb_plugin.command import hidden_by
-    from memboard.tb_plugin.hidden import HiddenPlugin
-
-    sentence = hidden_by()
-    if not sentence:
-        return None
-    _logger.error("MemBoard could not be loaded. %s", sentence)
-    return HiddenPlugin(sentence)
 
 
 def _keep_all_samples(flags: argparse.Namespace) -> None:

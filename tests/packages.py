@@ -32,6 +32,13 @@ MISUSED = PROGRAM.replace("history=True", "history='a little'").replace(
 )
 
 
+LINKS = {
+    ".package/memboard/collector": "collector/",
+    ".package/memboard/tb_plugin": "tb_plugin/",
+}
+"""What the package has of the repository's folders: no archive has links."""
+
+
 def run(*command: object, cwd: Path = ROOT) -> str:
     words = list(map(str, command))
     return subprocess.run(words, check=True, stdout=-1, text=True, cwd=cwd).stdout
@@ -49,17 +56,20 @@ def compared(what: str, found: set[str], wanted: set[str]) -> bool:
 def is_whole_sdist(path: Path, tracked: set[str]) -> bool:
     with tarfile.open(path) as archive:
         names = {one.name.partition("/")[2] for one in archive if one.isfile()}
-    return compared("sdist", names, tracked | {"PKG-INFO"})
+    return compared("sdist", names, tracked - set(LINKS) | {"PKG-INFO"})
 
 
 def is_whole_wheel(path: Path, tracked: set[str]) -> bool:
     info = "-".join(path.name.split("-")[:2]) + ".dist-info"
-    named = "tb_plugin/named/"
-    ours = {one for one in tracked if one.startswith(("collector/", "tb_plugin/"))}
+    package = ".package/"
+    ours = {one.removeprefix(package) for one in tracked if one.startswith(package)}
+    ours -= {one.removeprefix(package) for one in LINKS}
+    ours |= {
+        f"memboard/{one}" for one in tracked if one.startswith(tuple(LINKS.values()))
+    }
     about = ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
     licences = ("LICENSE", "tb_plugin/static/NOTICES.txt")
-    wanted = {one.removeprefix(named) for one in ours}
-    wanted |= {f"{info}/{one}" for one in about}
+    wanted = ours | {f"{info}/{one}" for one in about}
     wanted |= {f"{info}/licenses/{one}" for one in licences}
     return compared("wheel", set(zipfile.ZipFile(path).namelist()), wanted)
 
@@ -102,6 +112,8 @@ def main() -> int:
     run(python, "-m", "pip", "install", "--quiet", f"{wheel}[viewer]", "mypy", "twine")
     print(run(python, "-m", "twine", "check", sdist, wheel))
     good.append(has_types(python, folder))
+    for link, folder in LINKS.items():
+        (source / link).symlink_to(source / folder)
     tests = [sys.executable, "-m", "pytest", *(options.pytest or ["-q"])]
     good.append(subprocess.run(tests, check=False, cwd=source).returncode == 0)
     return 0 if all(good) else 1

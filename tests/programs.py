@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 _SECONDS = 300.0
@@ -180,6 +180,12 @@ class Program:
         self.send_signal(signal.SIGKILL)
 
 
+def _package(variables: dict[str, str]) -> Iterator[str]:
+    """Where a Python finds ours in which it is not installed."""
+    yield str(ROOT / ".package")
+    yield from filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+
+
 def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -> str:
     """The address of a server that is started now."""
     folder = tempfile.TemporaryDirectory(prefix="memboard-programs-")
@@ -187,7 +193,7 @@ def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -
     server = subprocess.Popen(
         [python, "-m", "tests.programs", address, *preloaded],
         cwd=ROOT,
-        env=variables,
+        env={**variables, "PYTHONPATH": os.pathsep.join([*_package(variables)])},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import house
+from tests.house import module_name
 
 ROOT = Path(__file__).parent.parent
 OURS = ("collector", "tb_plugin")
@@ -31,10 +32,16 @@ ALLOWED: dict[str, frozenset[str]] = {
             "memboard.collector.config",
         }
     ),
-    "memboard.integrations": frozenset(
-        {"lightning", "pytorch_lightning", "transformers", "composer", "collector"}
+    "memboard.collector.integrations": frozenset(
+        {
+            "lightning",
+            "pytorch_lightning",
+            "transformers",
+            "composer",
+            "memboard.collector",
+        }
     ),
-    "memboard.collector.simulate": frozenset({"numpy", "collector"}),
+    "memboard.collector.simulate": frozenset({"numpy", "memboard.collector"}),
     # It works beside any program, before torch is imported: torch's files are read.
     "memboard.collector.virtual": frozenset(
         {
@@ -44,7 +51,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "memboard.collector.cli": ANYTHING,
-    "collector": frozenset(
+    "memboard.collector": frozenset(
         {
             "torch",
             "psutil",
@@ -53,7 +60,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "fsspec",
             "google_crc32c",
             "numpy",
-            "collector",
+            "memboard.collector",
         }
     ),
     "memboard.tb_plugin.api": frozenset({"msgspec", "numpy"}),
@@ -73,26 +80,22 @@ ALLOWED: dict[str, frozenset[str]] = {
             "memboard.collector.format.snapshots.tags",
         }
     ),
-    # The console command: it says why, where the package below cannot be imported.
-    "memboard.tb_plugin.command": frozenset({"tb_plugin"}),
     # What reads, and what prints what recorded programs need.
     "memboard.tb_plugin.cli": ANYTHING,
-    # The package `memboard` of the wheel: the collector by another name.
-    "tb_plugin.named": frozenset({"collector", "tb_plugin"}),
     "memboard.tb_plugin.loader": frozenset(
-        {"tensorboard.plugins.base_plugin", "tb_plugin"}
+        {"tensorboard.plugins.base_plugin", "memboard.tb_plugin"}
     ),
     # Errors of file systems are sorted alike where files are written and read.
     "memboard.tb_plugin.storage": frozenset(
         {
             "fsspec",
             "google_crc32c",
-            "tb_plugin",
+            "memboard.tb_plugin",
             "memboard.collector.format",
             "memboard.collector.mirror.refusals",
         }
     ),
-    "tb_plugin": frozenset(
+    "memboard.tb_plugin": frozenset(
         {
             "numpy",
             "markdown",
@@ -107,12 +110,12 @@ ALLOWED: dict[str, frozenset[str]] = {
             "memboard.collector.core.private_folder",
             # What a machine, or a container, lets its processes have.
             "memboard.collector.core.control_group",
-            "tb_plugin",
+            "memboard.tb_plugin",
         }
     ),
     "examples": frozenset({"torch", "memboard"}),
-    "examples.lightning_trainer": frozenset({"torch", "collector", "lightning"}),
-    "examples.transformers_trainer": frozenset({"torch", "collector", "transformers"}),
+    "examples.lightning_trainer": frozenset({"torch", "memboard", "lightning"}),
+    "examples.transformers_trainer": frozenset({"torch", "memboard", "transformers"}),
 }
 
 # frontend/src folder -> folders it may import from, besides itself.
@@ -135,11 +138,6 @@ def python_files() -> list[Path]:
         for folder in (*OURS, "examples")
         for path in sorted((ROOT / folder).rglob("*.py"))
     ]
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
 
 
 def imports_of(path: Path) -> set[str]:
@@ -191,11 +189,13 @@ def test_a_module_imports_only_what_its_layer_may(path):
 def test_the_collector_does_not_know_its_command_line_or_the_plugin():
     for path in python_files():
         module = module_name(path)
-        if is_below(module, "collector") and not is_below(
+        if is_below(module, "memboard.collector") and not is_below(
             module, "memboard.collector.cli"
         ):
             for imported in imports_of(path):
-                assert not is_below(imported, "tb_plugin"), f"{module} -> {imported}"
+                assert not is_below(imported, "memboard.tb_plugin"), (
+                    f"{module} -> {imported}"
+                )
                 assert not is_below(imported, "memboard.collector.cli"), (
                     f"{module}: cli"
                 )
@@ -211,6 +211,26 @@ def test_no_module_is_a_drawer_for_everything():
     sources = [*python_files(), *(ROOT / "frontend" / "src").rglob("*.ts*")]
     assert sources
     bad = [str(p.relative_to(ROOT)) for p in sources if FORBIDDEN_NAMES.search(p.name)]
+    assert bad == []
+
+
+NO_THINGS = re.compile(
+    r"_?(Around|Asked|Became|Begun|Called|Came|Compared|Counted|Derived|Dropped|Encoded"
+    r"|Folded|Forked|Found|Framed|Given|Held|Imported|Indexed|Inflated|Joined|Judged|Kept"
+    r"|Known|Later|Listed|Looks|Lost|Made|Matched|Merged|Nested|Opened|Others|Packed|Passed"
+    r"|Placed|Planned|Recorded|Refused|Rendered|Replayed|Reserved|Retained|Said|Saved|Seen"
+    r"|Shared|Shown|Stopped|Taken|Told|Walked|Wanted|Wish)"
+)
+"""Participles and pronouns: a class is a thing of the field, and says which."""
+
+
+def test_a_class_is_named_as_a_thing():
+    bad = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in python_files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and NO_THINGS.fullmatch(node.name)
+    ]
     assert bad == []
 
 
@@ -289,7 +309,7 @@ def test_importing_the_collector_loads_nothing_heavy():
     loaded = modules_after("import memboard as mb")
     heavy = {"torch", "numpy", "tensorboard", "psutil", "yaml", "google.protobuf"}
     assert loaded & heavy == set()
-    assert "collector" in loaded
+    assert "memboard.collector" in loaded
 
 
 def test_the_plugins_entry_point_loads_only_tensorboards_base_plugin():
@@ -301,9 +321,11 @@ def test_the_plugins_entry_point_loads_only_tensorboards_base_plugin():
 
 def test_loading_the_plugin_leaves_what_reads_data_for_later():
     loaded = modules_after("import memboard.tb_plugin.plugin")
-    ours = {m for m in loaded if m.startswith(("tb_plugin", "collector"))}
+    ours = {m for m in loaded if m.startswith("memboard")}
     assert ours == {
-        "tb_plugin",
+        "memboard",
+        "memboard.collector",
+        "memboard.tb_plugin",
         "memboard.tb_plugin.index",
         "memboard.tb_plugin.index.logdirs",
         "memboard.tb_plugin.plugin",

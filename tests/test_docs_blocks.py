@@ -163,9 +163,7 @@ def run_block(tmp_path_factory):
         environment = {
             **os.environ,
             "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": with_patience(
-                f"{ROOT}{os.pathsep}{ROOT / 'tb_plugin/named'}"
-            ),
+            "PYTHONPATH": with_patience(f"{ROOT}{os.pathsep}{ROOT / '.package'}"),
             "BROWSER": "true",
             "OMP_NUM_THREADS": "1",
             "MEMBOARD_CACHE_DIR": str(folder / "cache"),

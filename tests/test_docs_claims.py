@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 from tensorboard.plugins.core.core_plugin import CorePluginLoader
 
+import memboard as mb
 from memboard.collector.config import RecordConfig, settings, variable
 from memboard.collector.config.schedule import Action, schedule_of
 from memboard.collector.core.rank import identify
@@ -246,9 +247,8 @@ def test_identifiers_in_the_text_stand_in_the_code():
 
 
 def test_names_of_the_package_exist():
-
     for name in {"active", *re.findall(r"\bmb\.(\w+)", EVERYTHING)}:
-        assert getattr(collector, name), name
+        assert getattr(mb, name), name
 
 
 def test_modules_that_are_named_can_be_found():
@@ -348,7 +348,7 @@ print(*sorted(new - set(sys.stdlib_module_names)), os.path.exists(sys.argv[2]))
 
 def test_a_recorder_that_is_off_imports_msgspec_alone(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", OFF, ROOT / "tb_plugin/named", tmp_path / "run"],
+        [sys.executable, "-c", OFF, ROOT / ".package", tmp_path / "run"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,
@@ -356,7 +356,7 @@ def test_a_recorder_that_is_off_imports_msgspec_alone(tmp_path):
         check=True,
     )
     *imported, is_written = done.stdout.split()
-    assert set(imported) <= {"collector", "memboard", "msgspec", "typing_extensions"}
+    assert set(imported) <= {"memboard", "msgspec", "typing_extensions"}
     assert is_written == "False"
 
 

@@ -240,7 +240,7 @@ def test_type_checkers_refuse_a_wrong_setting(tmp_path):
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", right, wrong],
         cwd=ROOT,
-        env={**os.environ, "MYPYPATH": str(ROOT / "tb_plugin/named")},
+        env={**os.environ, "MYPYPATH": str(ROOT / ".package")},
         capture_output=True,
         text=True,
         check=False,

@@ -35,7 +35,8 @@ class Walk:
     def __init__(self, package: str) -> None:
         self.files: set[str] = set()
         self._is_on = False
-        self._below = f"{ROOT / package}/"
+        self._below = f"{ROOT / '.package' / 'memboard' / package}/"
+        self._package = package
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -65,7 +66,7 @@ class Walk:
         if self._is_on and event == "call" and is_function:
             name = code.co_filename
             if name.startswith(self._below):
-                self.files.add(name[len(str(ROOT)) + 1 :])
+                self.files.add(f"{self._package}/{name.removeprefix(self._below)}")
 
 
 def step_to_disk(logdir: Path) -> set[str]:
@@ -133,16 +134,16 @@ def walks() -> Iterator[tuple[str, str, set[str]]]:
         places = {name: Path(folder) / name for name in ("run", "snapshot", "trace")}
         for place in places.values():
             place.mkdir()
-        yield "rec.step() to the disk", "12", step_to_disk(places["run"] / "one")
-        yield "disk to /timeline", "15", asked(places["run"], "timeline")
-        yield "the Timeline's page", "40", page("timeline/timeline.tsx")
+        yield "rec.step() to the disk", "49", step_to_disk(places["run"] / "one")
+        yield "disk to /timeline", "28", asked(places["run"], "timeline")
+        yield "the Timeline's page", "97", page("timeline/timeline.tsx")
         shutil.copy(recorded, places["snapshot"])
         routes = ("histories", "history", "allocations", "allocation_block", "stacks")
-        yield "snapshot to a block's stack", "25", asked(places["snapshot"], *routes)
+        yield "snapshot to a block's stack", "60", asked(places["snapshot"], *routes)
         trained().write(places["trace"] / "host_1.1700000000000000000.pt.trace.json")
         yield (
             "trace to /operators",
-            "30",
+            "55",
             asked(places["trace"], "profile", "operators"),
         )
 

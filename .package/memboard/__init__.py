@@ -1,4 +1,4 @@
-"""MemBoard by its own name: `import memboard as mb`. All of it is the package `collector`.
+"""MemBoard: see what filled your GPUs, on every rank, after the crash too.
 
     import memboard as mb
     with mb.record("runs/exp1", model=model, optimizer=optimizer) as rec:
@@ -6,26 +6,21 @@
             ...
             rec.step()
 
-The wheel installs this folder as `memboard`, beside `collector` and `tb_plugin`.
+`memboard.collector` records inside training, `memboard.tb_plugin` reads in TensorBoard and
+on the command line, `memboard.integrations` has callbacks for trainers. The recording part
+is this module's: names are loaded when first used (PEP 562).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import memboard as mb
+from memboard import collector
 
 if TYPE_CHECKING:
     from memboard.collector import *  # noqa: F403  # at run time each name is loaded when used
 
-try:
-    __all__ = list(collector.__all__)
-except AttributeError:  # some other `collector` comes first
-    from memboard.tb_plugin.command import hidden_by
-
-    raise ImportError(
-        hidden_by() or "MemBoard's package 'collector' is damaged"
-    ) from None
+__all__ = list(collector.__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 
-from memboard.tb_plugin.command import main
+from memboard.tb_plugin.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class FunctionsOptions(TypedDict, total=False):
-    # `functions`, as a mapping
-
     enabled: bool
     default: str | Sequence[str]
     device: str | Sequence[str]
@@ -39,8 +37,6 @@ class FunctionsOptions(TypedDict, total=False):
 
 
 class ScheduleOptions(TypedDict, total=False):
-    # `schedule`, as a mapping
-
     skip_first: int
     wait: int
     warmup: int
@@ -53,8 +49,6 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 class SpansOptions(TypedDict, total=False):
-    # `spans`, as a mapping
-
     enabled: bool
     automatic: bool
     states: (
@@ -64,8 +58,6 @@ class SpansOptions(TypedDict, total=False):
 
 
 class FlopsOptions(TypedDict, total=False):
-    # `flops`, as a mapping
-
     per_step: float | None
     per_sample: float | None
     per_token: float | None
@@ -73,8 +65,6 @@ class FlopsOptions(TypedDict, total=False):
 
 
 class HooksOptions(TypedDict, total=False):
-    # `hooks`, as a mapping
-
     enabled: bool
     pre_forward: Code | Sequence[Code]
     post_forward: Code | Sequence[Code]
@@ -83,15 +73,11 @@ class HooksOptions(TypedDict, total=False):
 
 
 class ActivationsOptions(TypedDict, total=False):
-    # `activations`, as a mapping
-
     enabled: bool
     functions: Code | Sequence[Code]
 
 
 class ModulesOptions(TypedDict, total=False):
-    # `modules`, as a mapping
-
     enabled: bool
     root: str | os.PathLike[str]
     table_depth: int
@@ -99,24 +85,18 @@ class ModulesOptions(TypedDict, total=False):
 
 
 class HistoryOptions(TypedDict, total=False):
-    # `history`, as a mapping
-
     enabled: bool
     max_entries: int
     stacks: Literal["python", "all"]
 
 
 class OomOptions(TypedDict, total=False):
-    # `oom`, as a mapping
-
     enabled: bool
     history: bool
     on_sigterm: bool
 
 
 class TorchProfilerOptions(TypedDict, total=False):
-    # `torch_profiler`, as a mapping
-
     enabled: bool
     activities: (
         Literal["cpu", "cuda", "xpu", "mtia", "hpu", "privateuse1"]
@@ -136,8 +116,6 @@ class TorchProfilerOptions(TypedDict, total=False):
 
 
 class RemoteOptions(TypedDict, total=False):
-    # `remote`, as a mapping
-
     url: str | os.PathLike[str]
     files: str | os.PathLike[str] | None
     traces: str | os.PathLike[str] | None
@@ -149,8 +127,6 @@ class RemoteOptions(TypedDict, total=False):
 
 
 class RecordOptions(TypedDict, total=False):
-    # The keywords of `mb.record`
-
     enabled: bool
     rank: int | None
     local_rank: int | None

@@ -215,14 +215,13 @@ def typed() -> str:
         options = kind.replace("Config", "Options")
         fields = fields_of(type(sections()[name]))
         text += ["", f"class {options}(TypedDict, total=False):"]
-        text.append(f'    """`{name}`, as a mapping."""\n')
         text += [_typed_line(leaf, settings()[f"{name}.{leaf}"]) for leaf in fields]
         text.append("")
         short = " | bool" * ("enabled" in fields)
         short += " | str | Literal[False]" * ("url" in fields)
         keywords.append(f"    {name}: {kind} | {options}{short} | None")
     text += ["", "class RecordOptions(TypedDict, total=False):"]
-    text += ['    """The keywords of `mb.record`."""\n', *keywords, ""]
+    text += [*keywords, ""]
     return "\n".join(text)
 
 

@@ -139,7 +139,7 @@ class _Version(argparse.Action):
         )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from memboard.tb_plugin.pages.overview.runs import plugin_version
+        from memboard.tb_plugin import plugin_version
 
         print(f"memboard {plugin_version()}")
         parser.exit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.tables import ColumnUnit
-    from memboard.tb_plugin.facts.traces.profiled import TableQuery
 
 MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""
@@ -33,6 +32,22 @@ _NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
 def text_of(strings: Sequence[str], row: int) -> str:
     """A text as it is sent; empty where there is none."""
     return strings[row][:MAX_TEXT] if row >= 0 else ""
+
+
+class RowsQuery(Protocol):
+    """Which rows of a table are asked for, in which order."""
+
+    @property
+    def sort(self) -> str | None:
+        """A column, `-` before it for ascending order; None: the table's own order."""
+
+    @property
+    def text(self) -> str | None:
+        """What one of the searched columns must contain, in any case."""
+
+    @property
+    def top(self) -> int:
+        """How many rows at most."""
 
 
 class Column(NamedTuple):
@@ -144,7 +159,7 @@ class Table:
         self,
         table: object,
         strings: Sequence[str],
-        query: TableQuery,
+        query: RowsQuery,
         default: str,
         among: Ints,
     ) -> tuple[Ints, int]:

@@ -88,7 +88,8 @@ def interface(struct: type[Struct], aliases: dict[Any, str]) -> str:
         for name, hint in get_type_hints(struct).items()
     ]
     doc = (struct.__doc__ or "").partition("\n")[0].replace("*/", "* /")
-    head = f"/** {doc} */\nexport interface {struct.__name__} {{"
+    comment = f"/** {doc} */\n" if doc else ""
+    head = f"{comment}export interface {struct.__name__} {{"
     return "\n".join([head, *members, "}"])
 
 

@@ -64,3 +64,19 @@ def setup_of(run: Run, rank: int | None = None) -> Setup:
         return Setup()
     header = files[-1].header
     return recorded_setup(header.device_type, header.versions, header.config)
+
+
+def loader_workers(run: Run, rank: int) -> int | None:
+    """Worker processes of the DataLoader that a rank's last training waited for.
+
+    None: not recorded, or of several DataLoaders, each with another number.
+    """
+    files = run.rank_files(rank)
+    attempt = files[-1][1].attempt if files else ""
+    noted = {
+        num
+        for event in run.notes.events("loading")
+        if (event.rank, event.attempt) == (rank, attempt)
+        and type(num := event.data.get("num_workers")) is int
+    }
+    return noted.pop() if len(noted) == 1 else None

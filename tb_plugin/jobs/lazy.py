@@ -117,7 +117,7 @@ def _parts(value: Any) -> Iterable[Any]:
     names = _field_names(kind)
     if names is not None:
         return [getattr(value, name) for name in names]
-    if kind.__module__.startswith("tb_plugin."):
+    if kind.__module__.startswith("memboard."):
         return list(getattr(value, "__dict__", {}).values())
     return ()
 

@@ -7,34 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.routes import Q, RouteRequest, route
 from memboard.tb_plugin.facts.series.selection import RanksQuery, prefetcher
+from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memboard.tb_plugin.contract.parameters import Query
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
-    from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.server.state import State
 
     V = TypeVar("V", bound=Callable[..., object])
-from memboard.tb_plugin.facts.view import View
-
-
-def loader_workers(run: Run, rank: int) -> int | None:
-    """Worker processes of the DataLoader that a rank's last training waited for.
-
-    None: not recorded, or of several DataLoaders, each with another number.
-    """
-    files = run.rank_files(rank)
-    attempt = files[-1][1].attempt if files else ""
-    noted = {
-        num
-        for event in run.notes.events("loading")
-        if (event.rank, event.attempt) == (rank, attempt)
-        and type(num := event.data.get("num_workers")) is int
-    }
-    return noted.pop() if len(noted) == 1 else None
 
 
 def whole() -> float:
@@ -46,11 +29,11 @@ def of_run(
     name: str,
     query: type[Q],
     *,
-    reads: Callable[[State], tuple[Any, ...]] = lambda _: (),
+    reads: Callable[[RunReaders], tuple[Any, ...]] = lambda _: (),
     prefetches: Literal["series", "facts"] | None = None,
     seconds: Callable[[], float] | None = whole,
     comes_again: bool = True,
-    version: Callable[[State], object] = lambda _: None,
+    version: Callable[[RunReaders], object] = lambda _: None,
 ) -> Callable[[V], V]:
     """Declare a view as the route `name`.
 
@@ -98,10 +81,10 @@ def of_run(
 
 
 def _prefetch(
-    state: State, what: str | None, query: Query
+    readers: RunReaders, what: str | None, query: Query
 ) -> Callable[[RankFile], object] | None:
     if what == "facts":
-        return state.facts.of_file
+        return readers.facts.of_file
     if what == "series" and isinstance(query, RanksQuery):
-        return prefetcher(state.store.series, query)
+        return prefetcher(readers.store.series, query)
     return None

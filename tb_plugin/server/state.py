@@ -1,65 +1,42 @@
-"""State that all requests share: runs, and readers that cache what they have read.
+"""State that all requests share: runs and their readers, and what the server adds.
 
-Heavy, and imported at the first question. What only some routes need they make
-themselves when they are first asked, and keep it here (`State.kept`).
+Heavy, and imported at the first question.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import envelope
-from memboard.tb_plugin.facts.ranks.losses import LossReader
-from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
-from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.ranks.standings import SECONDS as STANDING_SECONDS
 from memboard.tb_plugin.facts.ranks.standings import (
     by_need,
     standing_of,
     while_reading,
 )
+from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, prefetcher
 from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
-from memboard.tb_plugin.jobs.lazy import LazyCache
 from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from werkzeug.wrappers import Request, Response
 
     from memboard.tb_plugin.api.base import RunStanding, RunSummary
-    from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.jobs.histories import Histories
-    from memboard.tb_plugin.worker.importer import Importer
 
 PICKER_SECONDS: Final = 0.5
 """Time of the run picker for reading."""
-FIND_SECONDS: Final = 2.0
-"""Time of one search for a run's histories, traces or reports."""
 
 
-class Reading(NamedTuple):
-    """A run whose lock is held, read as far as the budget allowed."""
-
-    run: Run
-    budget: Budget
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether something is left to be read."""
-        return self.budget.exhausted or self.run.unfinished
-
-
-class State:
+class State(RunReaders):
     """One for each plugin. Safe for threads."""
 
     def __init__(
@@ -74,22 +51,11 @@ class State:
         `has_perfetto`: whether a build of Perfetto's page is served beside ours.
         """
         self.drops: Final = Drops(allowed=False) if drops is None else drops
-        self.store: Final = Store(logdirs, lambda: (*given, *self.drops.runs()))
-        self.facts: Final = FactsReader(self.store.series)
-        self.losses: Final[LossReader] = LossReader(self.store.series, self.facts)
-        self.capacity_bytes: int | None = None
-        """Size of the devices, for verdicts about files that do not record it."""
+        super().__init__(Store(logdirs, lambda: (*given, *self.drops.runs())))
         self.has_perfetto: Final = has_perfetto
-        self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
-        """Of runs of which all is known, with the version it was known of."""
-        self.kept: Final = LazyCache()
-        """What only some routes need, by a name."""
         self._first_series = prefetcher(self.store.series, DrawnQuery())
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
-        self._summaries: WeakKeyDictionary[Run, tuple[tuple[int, int], RunSummary]] = (
-            WeakKeyDictionary()
-        )
 
     def answer(self, name: str, request: Request) -> Response:
         """The answer of `/<name>`.
@@ -111,38 +77,6 @@ class State:
     def is_asked(self) -> bool:
         """Whether a request is being answered now."""
         return bool(self._asked)
-
-    def importer(self) -> Importer:
-        """The one importer of other tools' files, so that few are read at a time."""
-
-        def make() -> Importer:
-            from memboard.tb_plugin.worker.importer import Importer
-
-            return Importer()
-
-        return self.kept.get("importer", make)
-
-    @property
-    def histories(self) -> Histories:
-        """The histories that are open, or being opened."""
-
-        def make() -> Histories:
-            from memboard.tb_plugin.jobs.histories import Histories
-
-            return Histories(self.importer)
-
-        return self.kept.get("histories", make)
-
-    @property
-    def traces(self) -> RunTraces:
-        """The traces of runs, and what is open of them."""
-
-        def make() -> RunTraces:
-            from memboard.tb_plugin.facts.traces.run_traces import RunTraces
-
-            return RunTraces(self)
-
-        return self.kept.get("traces", make)
 
     def drop(self, request: Request) -> Response:
         """Take the body of a request as a file that was dropped onto the page.
@@ -185,24 +119,6 @@ class State:
 
         return worst_title(self, run, summary, budget)
 
-    @contextmanager
-    def reading(
-        self,
-        run_id: str,
-        seconds: float = FIND_SECONDS,
-        prefetch: Callable[[RankFile], object] | None = None,
-    ) -> Iterator[Reading]:
-        """Hold a run's lock, and bring it up to date first; `prefetch`: see `Run.update`.
-
-        Raises:
-            NotFoundError: there is no such run.
-        """
-        run = self.store.run(run_id)
-        with run.lock:
-            budget = Budget(seconds)
-            run.update(budget, prefetch)
-            yield Reading(run, budget)
-
     def read_first(self, file: RankFile) -> None:
         """Decode what the page shows first of a file, while its bytes are at hand."""
         self._first_series(file)
@@ -225,11 +141,3 @@ class State:
         from memboard.tb_plugin.facts.histories.file_peaks import judge_ahead
 
         return judge_ahead(self, run_id)
-
-    def summary(self, run: Run) -> RunSummary:
-        """Made anew only where the run changed; hold its lock."""
-        stamp = (run.version, run.found.version)
-        known = self._summaries.get(run)
-        if known is None or known[0] != stamp:
-            known = self._summaries[run] = (stamp, summary_of(self.store.series, run))
-        return known[1]

@@ -264,13 +264,13 @@ def test_recording_that_cannot_start_is_told_and_training_goes_on(
 
 def test_the_public_names_are_the_listed_ones_and_load_lazily():
     code = (
-        "import sys, collector\n"
+        "import sys, memboard as mb\n"
         "assert not {'memboard.collector.recorder', 'msgspec'} & set(sys.modules)\n"
-        "for name in collector.__all__: getattr(collector, name)\n"
-        "assert set(collector.__all__) <= set(dir(collector))\n"
+        "for name in mb.__all__: getattr(mb, name)\n"
+        "assert set(mb.__all__) <= set(dir(mb))\n"
         "heavy = {'torch', 'numpy', 'tensorboard', 'psutil', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
-        "try: collector.nonsense\n"
+        "try: mb.nonsense\n"
         "except AttributeError as error: assert 'nonsense' in str(error)\n"
         "else: raise SystemExit('no AttributeError')\n"
     )

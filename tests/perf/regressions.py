@@ -140,7 +140,7 @@ def run(tree: Path, benchmark: Benchmark) -> Figures:
     Raises:
         RuntimeError: the script failed.
     """
-    paths = [str(tree), str(tree / "tb_plugin" / "named")]
+    paths = [str(tree), str(tree / ".package")]
     paths += filter(None, [os.environ.get("PYTHONPATH")])
     done = subprocess.run(
         [sys.executable, "-m", f"tests.perf.{benchmark.module}", *benchmark.arguments],

@@ -121,8 +121,8 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
         with mb.record(Path(folder) / "b", schedule=never, **quiet) as rec:
             rec.step()
             add("summed up alone", inside(rec))
-    add("no recorder: mb.span", inside(collector))
-    add("no recorder: the same, category, args", with_args(collector))
+    add("no recorder: mb.span", inside(mb))
+    add("no recorder: the same, category, args", with_args(mb))
     off = mb.record("unused", enabled=False)
     add("switched off: rec.span", inside(off))
     add("switched off: the same, category, args", with_args(off))

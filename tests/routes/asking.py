@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from memboard.tb_plugin.command import main
+from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.tb_plugin.client import decode
 

@@ -58,7 +58,7 @@ def _patient():
             "storage.blocks.WAIT_SECONDS",
             "facts.traces.run_traces.PICTURE_SECONDS",
         ):
-            patch.setattr(f"tb_plugin.{name}", PATIENCE_SECONDS)
+            patch.setattr(f"memboard.tb_plugin.{name}", PATIENCE_SECONDS)
         yield
 
 

@@ -37,14 +37,14 @@ _PASSES: Final = re.compile(
     r"|functions/(?:saved_tensors|user_hooks)\.py|core/guard\.py"
     r"|sources/device/peaks\.py|steps/spans/span\.py"
 )
-_OURS: Final = re.compile(r"(?:^|[/\\])collector[/\\](\w[\w/\\]*\.py)$")
+_OURS: Final = re.compile(r"(?:^|[/\\])memboard[/\\]collector[/\\](\w[\w/\\]*\.py)$")
 
 
 def role_of(filename: str) -> Role:
     """What a frame of this file does there.
 
-    The file is known by its whole path inside the package: a program may have a folder
-    `collector` of its own.
+    The file is known by its whole path inside the package: a program may have a package
+    `memboard` of its own.
     """
     found = _OURS.search(filename)
     if found is None:

@@ -121,7 +121,7 @@ def has_own(names: Sequence[str], metadata: Mapping[str, Any]) -> bool:
     if tracks_modules(metadata) and DISPATCH_MODE in names:
         return True
     return any(
-        "collector" in name and _frame_kind(name) > Kind.CALLS_MODE for name in names
+        "memboard" in name and _frame_kind(name) > Kind.CALLS_MODE for name in names
     )
 
 

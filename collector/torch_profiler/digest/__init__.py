@@ -1,1 +1,1 @@
-"""Reads a stopped profiler."""
+"""The digest of a trace, made beside training: operators and memory by category."""

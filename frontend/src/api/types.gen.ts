@@ -427,7 +427,7 @@ export interface FunctionsResponse {
   readonly numOwnHistories: number;
   readonly exportCommand: string;
   readonly moduleWindow: string | null;
-  readonly absent: readonly Recorded[];
+  readonly absent: readonly SourceStatus[];
   readonly problems: readonly Problem[];
 }
 
@@ -448,7 +448,6 @@ export interface CompareRunsResponse {
   readonly stillReading: boolean;
 }
 
-/** One of the two. */
 export interface CompareSide {
   readonly run: RunSummary;
   readonly reference: HistoryReference;
@@ -694,7 +693,7 @@ export interface HistoriesResponse {
   readonly ranks: readonly number[];
   readonly default: string | null;
   readonly stillReading: boolean;
-  readonly absent: readonly Recorded[];
+  readonly absent: readonly SourceStatus[];
   readonly problems: readonly Problem[];
 }
 
@@ -953,7 +952,7 @@ export interface ModulesResponse {
   readonly baselineHeldBytes: Float64Array | null;
   readonly baselineOwnBytes: Float64Array | null;
   readonly categories: readonly ModuleCategory[];
-  readonly absent: readonly Recorded[];
+  readonly absent: readonly SourceStatus[];
   readonly problems: readonly Problem[];
 }
 
@@ -1088,7 +1087,6 @@ export interface TraceMemoryCurve {
   readonly reservedBytes: Float64Array;
 }
 
-/** What memory is for. */
 export interface TraceMemoryCategory {
   readonly name: string;
   readonly group: CategoryGroup;
@@ -1171,7 +1169,7 @@ export interface RankStrip {
 }
 
 /** One source: was it recorded, and if not, why and what to do. */
-export interface Recorded {
+export interface SourceStatus {
   readonly source: string;
   readonly status: "recorded" | "absent" | "off" | "failed";
   readonly numRanks: number;
@@ -1261,7 +1259,6 @@ export interface EmptyTab {
   readonly how: string;
 }
 
-/** Route `/overview` (run, rank). */
 export interface OverviewResponse {
   readonly run: RunSummary;
   readonly rank: number | null;
@@ -1996,7 +1993,7 @@ export interface TraceReport {
 export interface TraceReportsResponse {
   readonly run: RunSummary;
   readonly reports: readonly TraceReport[];
-  readonly absent: readonly Recorded[];
+  readonly absent: readonly SourceStatus[];
   readonly stillReading: boolean;
 }
 

@@ -20,6 +20,7 @@ from msgspec import Struct, to_builtins
 
 from memboard.collector.cli.failure import Failure, printable
 from memboard.collector.cli.terminal import say, width_of
+from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cli.dumps import finish_all
 from memboard.tb_plugin.cli.opening import (
@@ -40,7 +41,6 @@ from memboard.tb_plugin.formats.registry import WHAT_IS_READ
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.index.store import Store
 from memboard.tb_plugin.jobs.job import failed_problem
-from memboard.tb_plugin.pages.overview.runs import plugin_version
 
 if TYPE_CHECKING:
     import argparse

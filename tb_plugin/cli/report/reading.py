@@ -15,32 +15,26 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.cli.opening import no_deadline, read_whole
 from memboard.tb_plugin.cli.report.memory_sections import SHOWN_STATS
 from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
-from memboard.tb_plugin.facts.findings.errors import ErrorsReader
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
+from memboard.tb_plugin.facts.findings.run_findings import findings_of
 from memboard.tb_plugin.facts.histories.description import settings_of
 from memboard.tb_plugin.facts.histories.figures import (
     DeviceFigures,
     figures_of,
     pinned_figures_of,
 )
-from memboard.tb_plugin.facts.ranks.losses import LossReader
-from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
 from memboard.tb_plugin.facts.ranks.run_summary import summary_of
+from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import View
-from memboard.tb_plugin.formats.recording.functions import FunctionsReader
-from memboard.tb_plugin.formats.recording.modules import ModulesReader
-from memboard.tb_plugin.jobs.histories import Histories
 from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.calls.shown import FunctionsQuery
-from memboard.tb_plugin.pages.findings.findings import findings
 from memboard.tb_plugin.pages.modules.modules import ModulesQuery, modules
 from memboard.tb_plugin.pages.overview.overview import overview
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
@@ -68,7 +62,6 @@ MAX_CAPTURES: Final = 20
 
 _RECORDED: Final = ("recording", "memprofiler")
 """Formats of runs that hold more than files which are opened one by one."""
-_CACHE_BYTES: Final = 256 << 20
 _MAX_PASSED_OVER: Final = 20
 """Windows that ended early, before the very last one is reported as it is."""
 _JUDGING_SECONDS: Final = 600.0
@@ -132,17 +125,8 @@ class Reader:
 
     def __init__(self, store: Store, capacity_bytes: int | None = None) -> None:
         """`capacity_bytes`: of devices of unknown size."""
-        self._store = store
-        self._series = store.series
-        self._facts = FactsReader(store.series)
-        self._losses = LossReader(store.series, self._facts)
-        self._modules = ModulesReader(Cache(_CACHE_BYTES))
-        self._functions = FunctionsReader(Cache(_CACHE_BYTES))
-        self._histories = Histories()
+        self._readers = RunReaders(store, capacity_bytes)
         self._large = threading.Semaphore(1)
-        self._errors = ErrorsReader(
-            self._facts, self._histories, store.cache, capacity_bytes
-        )
 
     def run(self, run: Run, rank: int | None) -> RunReport:
         """One run, or one rank of it."""
@@ -150,7 +134,8 @@ class Reader:
         # Files first: what is wrong with them is said by every answer about the run.
         snapshots = tuple(self._snapshots(run, rank))
         traces = tuple(trace_rows(run, rank))
-        series = self._series
+        readers = self._readers
+        series = readers.store.series
         summary = summary_of(series, run)
         ranks = RanksQuery(rank=rank)
 
@@ -159,18 +144,18 @@ class Reader:
 
         first = overview(
             view(ranks),
-            self._facts,
-            self._losses,
-            self._functions,
+            readers.facts,
+            readers.losses,
+            readers.functions,
             1,
-            self._store.problems(),
+            readers.store.problems(),
         )
         first = replace(first, empty=())  # tabs are the page's
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
-        self._errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
+        readers.errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         with run.lock:
-            found = findings(view(ranks), self._errors, self._losses)
+            found = findings_of(view(ranks), readers.errors, readers.losses)
         course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None
         problems = [one for one in run.problems if rank in (None, one.rank)]
@@ -180,7 +165,7 @@ class Reader:
             overview=first,
             findings=found,
             steps=course if has_steps else None,
-            stragglers=stragglers_view(view(ranks)) if has_steps else None,
+            stragglers=stragglers_of(view(ranks)) if has_steps else None,
             modules=None if by_module.window is None else by_module,
             passed_over=tuple(passed_over),
             functions=tuple(by_function),
@@ -199,8 +184,8 @@ class Reader:
 
         def ask(window: str | None = None) -> ModulesResponse:
             query = ModulesQuery(rank=rank, window=window)
-            view = View(self._series, run, summary, query, no_deadline())
-            return modules(view, self._modules)
+            view = View(self._readers.store.series, run, summary, query, no_deadline())
+            return modules(view, self._readers.modules)
 
         def is_cut_short(answer: ModulesResponse) -> bool:
             return answer.facts is not None and answer.facts.incomplete
@@ -224,8 +209,8 @@ class Reader:
             query = FunctionsQuery(
                 rank=rank, function=function, phase=phase, stats=",".join(SHOWN_STATS)
             )
-            view = View(self._series, run, summary, query, no_deadline())
-            return functions(view, self._functions)
+            view = View(self._readers.store.series, run, summary, query, no_deadline())
+            return functions(view, self._readers.functions)
 
         first = ask()
         return [ask(one.function, one.phase) for one in first.functions] or [first]
@@ -253,7 +238,7 @@ class Reader:
         is_large = size_of(one) > _LARGE_BYTES
         with self._large if is_large else nullcontext():
             opening = self._opened(run, one)
-            self._errors.judge.judge(run, opening)
+            self._readers.errors.judge.judge(run, opening)
             return opening.derived(partial(_snapshot, one)) or Snapshot(
                 history=one.reference, origin=one.origin, problem=opening.problem
             )
@@ -262,7 +247,7 @@ class Reader:
         """Wait until it is open, or failed."""
         while True:
             try:
-                opening = self._histories.open(run, found)
+                opening = self._readers.histories.open(run, found)
                 break
             except NotReadyError:
                 time.sleep(_POLL_SECONDS)
@@ -278,7 +263,7 @@ class Reader:
                 snapshot = told.result(_POLL_SECONDS if shown else None)
                 break
             except FutureTimeoutError:
-                opening = self._histories.known(found.key)
+                opening = self._readers.histories.known(found.key)
                 name = found.reference.path or found.reference.id
                 far = (
                     ""

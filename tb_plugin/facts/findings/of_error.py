@@ -200,7 +200,7 @@ def _not_recorded(
     if history is None:
         why = f" ({why_no_history})" if why_no_history else ""
         how = (
-            " Switch it on: RecordConfig(oom=OomConfig(history=True))."
+            ' Switch it on: mb.record(oom={"history": True}).'
             if case.setup.can_keep_stacks
             else ""
         )

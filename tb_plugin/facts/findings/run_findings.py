@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
+from memboard.tb_plugin.api.findings import FindingsResponse
 from memboard.tb_plugin.facts.findings.ends import ending_findings
 from memboard.tb_plugin.facts.findings.missing import simulating
 from memboard.tb_plugin.facts.findings.of_ranks import cycle_findings, rank_findings
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import View
 
 if TYPE_CHECKING:
@@ -25,27 +26,53 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.of_ranks import ReadRetained
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.server.state import State
 
 
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
 
-def _errors(state: State) -> ErrorsReader:
-    """Imported when it is first asked for: the list of runs needs none of it."""
+def findings_of(
+    view: View[RanksQuery],
+    reader: ErrorsReader,
+    losses: LossReader,
+    worst_titles: WorstTitles | None = None,
+) -> FindingsResponse:
+    """All findings of a run; hold its lock.
 
-    def make() -> ErrorsReader:
-        from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-
-        return ErrorsReader(
-            state.facts, state.histories, state.store.cache, state.capacity_bytes
+    `worst_titles`: where the list of runs looks; None: nobody lists them.
+    """
+    run = view.run
+    errors = reader.errors(run, view.query.rank, view.budget)
+    others: Iterable[Finding] = ()
+    is_reading = errors.is_reading
+    if run.made_of == "recording":
+        oom_steps: dict[int, int] = {}
+        for error in errors.found:
+            if error.rank is not None and error.state and error.state.is_out_of_memory:
+                step = -1 if error.step is None else error.step
+                oom_steps[error.rank] = max(step, oom_steps.get(error.rank, -1))
+        others, reads_growth = _beside_errors(
+            view,
+            reader.facts,
+            losses,
+            oom_steps,
+            lambda rank: reader.retained(run, rank, view.budget),
         )
+        if worst_titles is not None:
+            worst_titles.note(view, others)
+        is_reading |= reads_growth
+    return FindingsResponse(
+        run=view.summary,
+        findings=ranked([*errors.found, *others]),
+        num_errors=errors.num_errors,
+        still_reading=is_reading,
+        problems=errors.problems,
+    )
 
-    return state.kept.get("errors", make)
 
-
-class _WorstTitles:
+class WorstTitles:
     """By run: the title of its worst finding beside errors, until the run changes."""
 
     def __init__(self) -> None:
@@ -62,10 +89,6 @@ class _WorstTitles:
         if is_all and not (view.budget.exhausted or view.run.unfinished):
             titles = (one.title for one in ranked(found) if one.severity != "info")
             self._titles[view.run.found.id] = view.run.version, next(titles, "")
-
-
-def _worst_titles(state: State) -> _WorstTitles:
-    return state.kept.get("worst titles", _WorstTitles)
 
 
 def _beside_errors(
@@ -87,23 +110,23 @@ def _beside_errors(
     accounts = tuple(losses.of_run(run, set(shown), view.budget))
     missing = filter(None, (steps_missing(accounts), traces_missing(accounts)))
     cycles = cycle_findings(run, shown, view.series, view.budget)
-    times = stragglers_view(view).findings
+    times = stragglers_of(view).findings
     found = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
     return found, is_reading
 
 
 def worst_title(
-    state: State, run: Run, summary: RunSummary, budget: Budget
+    readers: RunReaders, run: Run, summary: RunSummary, budget: Budget
 ) -> str | None:
     """The worst finding of a recording beside its errors, by its title; empty: none.
 
     None: that is not known within the budget. No history is opened for it; hold the lock.
     """
-    titles = _worst_titles(state)
+    titles = readers.worst_titles
     title = titles.of_run(run)
     if title is None and budget.allows():
-        view = View(state.store.series, run, summary, RanksQuery(), budget)
-        found, _ = _beside_errors(view, state.facts, state.losses, {}, None)
+        view = View(readers.store.series, run, summary, RanksQuery(), budget)
+        found, _ = _beside_errors(view, readers.facts, readers.losses, {}, None)
         titles.note(view, found)
         title = titles.of_run(run)
     return title

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.api.base import RunStatus
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
-    from memboard.tb_plugin.server.state import State
 
 
 MAX_FILES: Final = 200
@@ -39,30 +39,33 @@ SECONDS: Final = 0.5
 _KEPT_BYTES: Final = 4_000
 
 
-def judge_ahead(state: State, run_id: str) -> bool:
+def judge_ahead(readers: RunReaders, run_id: str) -> bool:
     """Read some small files of a run, for its standing; whether more are left."""
-    with state.reading(run_id) as reading:
+    with readers.reading(run_id) as reading:
         version, found = reading.run.version, listed(*reading)
-    rows = _rows(state, reading.run, found)
+    rows = peaks_of_files(readers, reading.run, found)
     if rows:
-        state.standings[run_id] = version, _standing(run_id, rows)
+        readers.standings[run_id] = version, standing_of_files(run_id, rows)
     return reading.goes_on or any(one.state == "opening" for one in rows)
 
 
-def _rows(state: State, run: Run, wanted: Sequence[FoundHistory]) -> list[FilePeak]:
+def peaks_of_files(
+    readers: RunReaders, run: Run, wanted: Sequence[FoundHistory]
+) -> list[FilePeak]:
+    """The peak of each file, of a few that are read now; the others are `opening`."""
     budget, num_opening = Budget(SECONDS), 0
     rows = []
     for one in wanted[-MAX_FILES:]:
-        row = state.store.cache.get(("file peak", one.key))
+        row = readers.store.cache.get(("file peak", one.key))
         may_open = num_opening < OPEN_AT_ONCE and budget.allows()
         if row is None:
-            row = _read(state, run, one, may_open=may_open)
+            row = _read(readers, run, one, may_open=may_open)
             num_opening += row.state == "opening"
         rows.append(row)
     return rows
 
 
-def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
+def standing_of_files(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
     """How the rail shows the run from now on."""
     peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
     is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
@@ -74,23 +77,25 @@ def _standing(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
     return RunStanding(run_id, status, max(peaks) if is_known else None)
 
 
-def _read(state: State, run: Run, found: FoundHistory, *, may_open: bool) -> FilePeak:
-    opening = state.histories.known(found.key)
+def _read(
+    readers: RunReaders, run: Run, found: FoundHistory, *, may_open: bool
+) -> FilePeak:
+    opening = readers.histories.known(found.key)
     is_small = found.reference.num_bytes <= MAX_UNASKED_BYTES
     if opening is None and is_small and may_open:
         with contextlib.suppress(NotReadyError):
-            opening = state.histories.open(run, found)
+            opening = readers.histories.open(run, found)
     if opening is None:
         return FilePeak(found.reference, "opening" if is_small else "closed")
     row = FilePeak(found.reference, "opening")
     made = opening.derived(partial(_row, found)) if may_open else None
     if made is not None:
         row = made
-        state.histories.tidy()
+        readers.histories.tidy()
     elif opening.problem is not None:
         row = FilePeak(found.reference, "failed", opening.problem.what)
     if row.state != "opening":
-        state.store.cache.put(("file peak", found.key), row, _KEPT_BYTES)
+        readers.store.cache.put(("file peak", found.key), row, _KEPT_BYTES)
     return row
 
 

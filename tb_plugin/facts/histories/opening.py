@@ -24,11 +24,11 @@ from memboard.tb_plugin.jobs.history_list import default_of, history_of, listed
 if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.readers import Reading, RunReaders
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import HistoryJob
     from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
-    from memboard.tb_plugin.server.state import Reading, State
 
 
 PICTURE_SECONDS: Final = 3.0
@@ -67,7 +67,7 @@ class MomentQuery(DeviceQuery, frozen=True):
     moment: Moment | None = None
 
 
-def open_history(state: State, query: HistoryQuery) -> OpenHistory:
+def open_history(readers: RunReaders, query: HistoryQuery) -> OpenHistory:
     """The history of a query, opened.
 
     Raises:
@@ -76,10 +76,10 @@ def open_history(state: State, query: HistoryQuery) -> OpenHistory:
         UnreadableError: it cannot be opened.
     """
     if query.history is not None:
-        known = state.histories.opened(query.run, query.history)
+        known = readers.histories.opened(query.run, query.history)
         if known is not None:
             return known
-    found, opening = begin_opening(state, query)
+    found, opening = begin_opening(readers, query)
     opening.wait(PICTURE_SECONDS)
     if opening.result is None:
         raise not_open("history", found.path_text, opening.problem)
@@ -96,16 +96,18 @@ def not_open(what: str, where: str, problem: Problem | None) -> RequestError:
     return UnreadableError(problem.what, where, problem.remedy)
 
 
-def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, HistoryJob]:
+def begin_opening(
+    readers: RunReaders, query: HistoryQuery
+) -> tuple[FoundHistory, HistoryJob]:
     """Begin to open the history of a query, unless it is open.
 
     Raises:
         NotFoundError: there is no such history.
         NotReadyError: the run was not read so far.
     """
-    with state.reading(query.run) as reading:
+    with readers.reading(query.run) as reading:
         found = find(reading, query)
-    return found, state.histories.open(reading.run, found, query.again)
+    return found, readers.histories.open(reading.run, found, query.again)
 
 
 def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
@@ -141,13 +143,13 @@ def _newest(run: Run, budget: Budget) -> FoundHistory:
     return found
 
 
-def begin(state: State, path: str) -> None:
+def begin(readers: RunReaders, path: str) -> None:
     """Begin to open a file that was named one by one; nobody waits for it."""
-    for run in state.store.runs():
+    for run in readers.store.runs():
         listing = run.found.snapshots
         for file in () if listing is None else listing.found.files:
             if file.path == path:
-                with state.reading(run.found.id) as (_, budget):
+                with readers.reading(run.found.id) as (_, budget):
                     found = history_of(run, file.id, budget)
-                state.histories.open(run, found)
+                readers.histories.open(run, found)
                 return

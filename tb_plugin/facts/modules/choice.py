@@ -15,7 +15,6 @@ from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.modules import ModuleFacts, ModuleWindow
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.modules.words import call_group, call_words
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         Windows,
     )
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000
 LISTING_SECONDS: Final = 1.0
@@ -93,7 +91,6 @@ class Choice:
         return self.devices[self.device] if self.devices else ""
 
 
-MODULES_CACHE_BYTES: Final = 192 << 20
 """Logs of module memory, and what was made of them."""
 
 
@@ -105,15 +102,6 @@ class WindowQuery(Query, frozen=True):
     step: Count | None = None
     """Where no window is asked for: the window of this step, or the nearest one's."""
     device: Text | None = None
-
-
-def readers(state: State) -> tuple[ModulesReader]:
-    """What views of modules read."""
-
-    def make() -> ModulesReader:
-        return ModulesReader(Cache(MODULES_CACHE_BYTES))
-
-    return (state.kept.get("modules", make),)
 
 
 def choose(reader: ModulesReader, view: View[WindowQuery]) -> Choice | None:

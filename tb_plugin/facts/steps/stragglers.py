@@ -1,4 +1,4 @@
-"""Route `/stragglers`: which ranks are waited for, and what slows the steps down."""
+"""Which ranks are waited for, and what slows the steps down."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.facts.steps.step_tables import StepTables
-from memboard.tb_plugin.pages.run_view import loader_workers, of_run
+from memboard.tb_plugin.facts.view import loader_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,9 +113,8 @@ _NEWEST_STEPS: Final = 4096
 """Single steps of one rank among which slow ones are counted."""
 
 
-@of_run("stragglers", RanksQuery, prefetches="series")
-def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
-    # Answer `/stragglers`
+def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
+    """Ranks by what they cost the others, parts of a step, and findings about both."""
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))

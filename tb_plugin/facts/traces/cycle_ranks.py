@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
-from memboard.tb_plugin.facts.traces.profiled import (
-    profiles,
-)
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.profiles import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
-    from memboard.tb_plugin.server.state import State
 
 
 if TYPE_CHECKING:
@@ -40,7 +37,7 @@ of more the ones that were looked at already count."""
 
 
 def compared_with(
-    state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
+    readers: RunReaders, run_id: str, traces: Sequence[FoundSource], found: FoundSource
 ) -> list[RankSummary]:
     """What there is of the ranks of a trace's cycle, one for each."""
     own = [one for one in traces if one.cycle == found.cycle]
@@ -48,6 +45,6 @@ def compared_with(
         return []
     is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
     opens = is_small and not any(is_remote(one.path or "") for one in own)
-    known = profiles(state).beside(run_id, own, opens=opens)
+    known = readers.profiles.beside(run_id, own, opens=opens)
     by_rank = {one.rank: one for one in known}
     return [by_rank[rank] for rank in sorted(by_rank)]

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.profile import ProfileChoice, ProfiledTrace
 from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
-from memboard.tb_plugin.formats.recording.profiles import Profiles
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.storage import is_remote
 
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
-    from memboard.tb_plugin.server.state import State
 
 
 OPEN_SECONDS: Final = 2.0
@@ -141,17 +140,12 @@ def _title(trace: FoundSource) -> str:
     return f"{', '.join(known)}: {trace.name}" if known else trace.name
 
 
-def profiles(state: State) -> Profiles:
-    """What is kept of all profiles."""
-    return state.kept.get("profiles", lambda: Profiles(state.traces.sources))
-
-
-def profile_of(state: State, found: ChosenTrace) -> TraceProfile | None:
+def profile_of(readers: RunReaders, found: ChosenTrace) -> TraceProfile | None:
     """The profile of the trace that is shown; None while it is being opened."""
-    return None if found.opening is None else profiles(state).profile_of(found.opening)
+    return None if found.opening is None else readers.profiles.profile_of(found.opening)
 
 
-def shown(state: State, query: SourceQuery) -> ChosenTrace:
+def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
     """The trace to show, and what failed before it; where all fail, the first.
 
     A newest trace is torn while it is written, and for ever after a crash.
@@ -159,14 +153,14 @@ def shown(state: State, query: SourceQuery) -> ChosenTrace:
     Raises:
         NotFoundError: there is no such run.
     """
-    listed = state.traces.listed(query.run)
+    listed = readers.traces.listed(query.run)
     traces = profiler_traces(listed.sources)
     passed_over: list[TraceJob] = []
     deadline = time.monotonic() + OPEN_SECONDS
     wanted = (query.source, query.rank, query.cycle)
     candidates = candidates_of(traces, *wanted)[:MAX_TRIED]
     for found in candidates:
-        opening = state.traces.sources.open(query.run, found)
+        opening = readers.traces.sources.open(query.run, found)
         if opening.failed_before is None or len(candidates) == 1:
             opening.wait(max(0.0, deadline - time.monotonic()))
         if opening.failure is None:
@@ -176,12 +170,12 @@ def shown(state: State, query: SourceQuery) -> ChosenTrace:
     return ChosenTrace(listed.summary, traces, first, ())
 
 
-def begin(state: State, run_id: str) -> None:
+def begin(readers: RunReaders, run_id: str) -> None:
     """Begin to open the trace that a run's Overview shows first."""
-    traces = profiler_traces(state.traces.listed(run_id).sources)
+    traces = profiler_traces(readers.traces.listed(run_id).sources)
     for found in candidates_of(traces, None)[:1]:
         if found.num_bytes <= MAX_AHEAD and not is_remote(found.path or ""):
-            state.traces.sources.open(run_id, found)
+            readers.traces.sources.open(run_id, found)
 
 
 def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:

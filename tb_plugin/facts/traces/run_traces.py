@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem, RunSummary
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.contract.routes import RouteRequest
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, OpenSource
-    from memboard.tb_plugin.server.state import State
 
 PICTURE_SECONDS: Final = 3.0
 """Longest wait of a picture for each source that is being opened."""
@@ -76,10 +76,10 @@ class TraceListing:
 class RunTraces:
     """The traces of runs. Safe for threads."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, readers: RunReaders) -> None:
         self.sources: Final = TraceSources()
-        self.files: Final = TraceFiles(state.importer)
-        self._state = state
+        self.files: Final = TraceFiles(readers.importer)
+        self._readers = readers
         self._files: Callable[[Run, Budget], Sequence[FoundSource]] = self.files
         self._lists: dict[str, tuple[float, TraceListing]] = {}
         self._lock = threading.Lock()
@@ -95,7 +95,7 @@ class RunTraces:
             known = self._lists.get(run_id)
         if known is not None and not fresh and now - known[0] < _LISTED_SECONDS:
             return known[1]
-        with self._state.reading(run_id) as reading:
+        with self._readers.reading(run_id) as reading:
             run, budget = reading
             sources = [*span_sources(run, budget), *self._files(run, budget)]
             sources.sort(key=lambda one: (one.rank is None, one.rank or 0, one.kind))
@@ -104,7 +104,7 @@ class RunTraces:
                 sources,
                 () if listing is None else listing.problems,
                 run_clocks(run),
-                self._state.summary(run),
+                self._readers.summary(run),
                 run.version,
                 reading.goes_on,
             )

@@ -34,7 +34,7 @@ class DerivedValue(Protocol):
         """Bytes that it takes in memory."""
 
 
-D = TypeVar("D", bound="Derived | None")
+D = TypeVar("D", bound="DerivedValue | None")
 
 TRAIN_PHASE: Final = "train"
 DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")

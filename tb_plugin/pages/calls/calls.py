@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.pages.calls.stats import Sides
-    from memboard.tb_plugin.server.state import State
 
 MAX_FUNCTIONS: Final = 1000
 
@@ -69,11 +68,7 @@ _NO_STATS: Final = (
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
 
-def _reader(state: State) -> tuple[FunctionsReader]:
-    return (state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),)
-
-
-@of_run("functions", FunctionsQuery, reads=_reader)
+@of_run("functions", FunctionsQuery, reads=lambda readers: (readers.functions,))
 def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsResponse:
     # Answer `/functions`
     run = view.run

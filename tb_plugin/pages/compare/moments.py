@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.compare import CompareBy
     from memboard.tb_plugin.api.tables import ColumnUnit
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.jobs.open_history import OpenDevice
-    from memboard.tb_plugin.server.state import State
 
     Rows: TypeAlias = Iterator[tuple[str, int, int]]
 
@@ -71,11 +71,15 @@ class _Live:
     """
 
     def __init__(
-        self, state: State, query: HistoryQuery, device: int | None, moment: int | None
+        self,
+        readers: RunReaders,
+        query: HistoryQuery,
+        device: int | None,
+        moment: int | None,
     ) -> None:
-        self.history = open_history(state, query)
-        with state.reading(query.run) as reading:
-            self.summary = state.summary(reading.run)
+        self.history = open_history(readers, query)
+        with readers.reading(query.run) as reading:
+            self.summary = readers.summary(reading.run)
             self.reference = find(reading, query).reference
         self.device: OpenDevice = self.history.device(device)
         self.moment = moment_of(self.device, moment, self.device.peak_moment)

@@ -11,7 +11,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose, readers
+from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
 from memboard.tb_plugin.facts.modules.columns import group_of
 from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.server.state import State
 
 Key: TypeAlias = Literal[
     "peak_allocated",
@@ -98,15 +98,15 @@ class Side:
     goes_on: bool
 
 
-def side_of(state: State, run_id: str, rank: int | None) -> Side:
+def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
     """A run's side; `rank` None: of all its ranks, the worst of each number."""
-    with state.reading(run_id, REQUEST_SECONDS, state.facts.of_file) as reading:
-        run, series = reading.run, state.store.series
+    with readers.reading(run_id, REQUEST_SECONDS, readers.facts.of_file) as reading:
+        run, series = reading.run, readers.store.series
         budget = Budget(REQUEST_SECONDS)
         ranks = chosen_ranks(run, RanksQuery(run=run_id, rank=rank))
         phase = run.catalogue.phase(None)
         key = run.catalogue.find(ALLOCATED, phase)
-        found = RankNumbers(state.facts, run, budget)
+        found = RankNumbers(readers.facts, run, budget)
         goes_on = reading.goes_on or found.num_unread(ranks) > 0
         numbers: dict[Key, Number] = {}
         totals: dict[Key, Number] = {}
@@ -125,9 +125,9 @@ def side_of(state: State, run_id: str, rank: int | None) -> Side:
                 if worst is not None:
                     numbers[name] = worst
             _throughput(series, run, ranks, numbers, totals)
-        summary = state.summary(run)
+        summary = readers.summary(run)
         view = View(series, run, summary, WindowQuery(run=run_id, rank=rank), budget)
-        window = _window(state, view)
+        window = _window(readers, view)
         if goes_on:
             run.expect_more()  # what was read is kept: the next poll goes on
         return Side(summary, run.version, rank, numbers, totals, window, goes_on)
@@ -174,9 +174,9 @@ def _throughput(
                 totals[key] = Number(total, None)
 
 
-def _window(state: State, view: View[WindowQuery]) -> Window | None:
+def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
     """The tracked step that Modules opens at."""
-    choice = choose(readers(state)[0], view)
+    choice = choose(readers.modules, view)
     if choice is None or choice.opened is None:
         return None
     memory, device = choice.opened.memory, choice.device

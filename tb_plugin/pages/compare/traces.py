@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
-    from memboard.tb_plugin.server.state import State
 
 MAX_ROWS: Final = 5_000
 _OF_CALL: Final = ("Mean", "Max")
@@ -181,8 +181,8 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
     )
 
 
-def _side(state: State, found: ChosenTrace, table: _Table) -> _Side:
-    profile = profile_of(state, found)
+def _side(readers: RunReaders, found: ChosenTrace, table: _Table) -> _Side:
+    profile = profile_of(readers, found)
     if profile is None:
         return _Side((), {}, "", np.zeros(len(Role)), 0)
     query = table.query(run=found.run.id)

@@ -9,7 +9,10 @@ from memboard.tb_plugin.api.snapshot_files import (
     SnapshotFilesResponse,
 )
 from memboard.tb_plugin.contract.routes import RouteRequest, route
-from memboard.tb_plugin.facts.histories.file_peaks import _rows, _standing
+from memboard.tb_plugin.facts.histories.file_peaks import (
+    peaks_of_files,
+    standing_of_files,
+)
 from memboard.tb_plugin.jobs.history_list import listed, of_rank
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
 
@@ -23,9 +26,9 @@ def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse
         summary, version = state.summary(run), run.version
         found = [] if run.made_of == "recording" else listed(*reading)
     wanted = of_rank(found, query.rank)
-    rows = _rows(state, run, wanted)
+    rows = peaks_of_files(state, run, wanted)
     if query.rank is None and rows:
-        state.standings[query.run] = version, _standing(query.run, rows)
+        state.standings[query.run] = version, standing_of_files(query.run, rows)
     asked.decided_by(version, rows)
     return SnapshotFilesResponse(
         run=summary,

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-from memboard.tb_plugin.facts.histories.rank_peaks import (
-    RankFacts,
-    RankHistories,
-    belonging,
-)
+from memboard.tb_plugin.facts.histories.rank_peaks import RankFacts, belonging
 
 MAX_LINES: Final = 20
 
@@ -104,10 +100,7 @@ def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     title, chosen = belonging(every, found)
     ranks = {one.reference.rank for one in every} - {None}
     left = summary.num_ranks - len(ranks)
-    reader = state.kept.get(
-        "rank histories", lambda: RankHistories(state.histories, state.store.cache)
-    )
-    facts, problems = reader.read(run, chosen, Budget(OPEN_SECONDS))
+    facts, problems = state.rank_histories.read(run, chosen, Budget(OPEN_SECONDS))
     # Of thousands of ranks the answer takes long to make, and is polled.
     keys = [one.key for one in chosen]
     asked.decided_by(version, title, keys, [*facts], problems, still_reading)

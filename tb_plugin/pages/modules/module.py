@@ -27,7 +27,6 @@ from memboard.tb_plugin.facts.modules.choice import (
     chosen_state,
     device_of,
     problems_of,
-    readers,
 )
 from memboard.tb_plugin.facts.modules.columns import spread
 from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
@@ -60,7 +59,12 @@ class ModuleQuery(WindowQuery, frozen=True):
     call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
 
 
-@of_run("module", ModuleQuery, reads=readers, seconds=lambda: MODULE_SECONDS)
+@of_run(
+    "module",
+    ModuleQuery,
+    reads=lambda readers: (readers.modules,),
+    seconds=lambda: MODULE_SECONDS,
+)
 def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
     """Answer `/module`.
 

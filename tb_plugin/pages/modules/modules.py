@@ -32,7 +32,6 @@ from memboard.tb_plugin.facts.modules.choice import (
     chosen_window,
     facts_of,
     problems_of,
-    readers,
     window_list,
     window_of,
 )
@@ -100,7 +99,9 @@ class ModulesQuery(BaselineQuery, frozen=True):
     measure: ModuleMeasure = "held"
 
 
-@of_run("modules", ModulesQuery, reads=readers, comes_again=False)
+@of_run(
+    "modules", ModulesQuery, reads=lambda readers: (readers.modules,), comes_again=False
+)
 def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
     # Answer `/modules`
     run = view.run
@@ -279,7 +280,12 @@ class ModuleTimelineQuery(WindowQuery, frozen=True):
     px: Pixels = 1200
 
 
-@of_run("module_timeline", ModuleTimelineQuery, reads=readers, comes_again=False)
+@of_run(
+    "module_timeline",
+    ModuleTimelineQuery,
+    reads=lambda readers: (readers.modules,),
+    comes_again=False,
+)
 def module_timeline(
     view: View[ModuleTimelineQuery], reader: ModulesReader
 ) -> ModuleTimelineResponse:

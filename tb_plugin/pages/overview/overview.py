@@ -22,7 +22,6 @@ from memboard.tb_plugin.facts.ranks.rank_numbers import (
     strip_response,
 )
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
-from memboard.tb_plugin.formats.recording.functions import FunctionsReader
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.index.notes import text_of
 from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
+    from memboard.tb_plugin.formats.recording.functions import FunctionsReader
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import AttemptFiles, Run
 
@@ -50,15 +50,15 @@ _MAX_VALUES: Final = 4
 @of_run(
     "overview",
     RanksQuery,
-    reads=lambda state: (
-        state.facts,
-        state.losses,
-        state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),
-        len(state.store.runs()),
-        state.store.problems(),
+    reads=lambda readers: (
+        readers.facts,
+        readers.losses,
+        readers.functions,
+        len(readers.store.runs()),
+        readers.store.problems(),
     ),
     prefetches="facts",
-    version=lambda state: (len(state.store.runs()), state.store.problems()),
+    version=lambda readers: (len(readers.store.runs()), readers.store.problems()),
 )
 def overview(
     view: View[RanksQuery],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-
+from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import RunsResponse
 from memboard.tb_plugin.contract.parameters import Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
@@ -26,12 +24,3 @@ def runs(asked: RouteRequest[Query]) -> RunsResponse:
         plugin_version=plugin_version(),
         drop_limit_bytes=state.drops.limit_bytes,
     )
-
-
-@cache
-def plugin_version() -> str:
-    """The installed version of MemBoard."""
-    try:
-        return version("memboard")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"

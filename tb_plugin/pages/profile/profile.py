@@ -24,10 +24,9 @@ from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
     profile_of,
-    profiles,
     shown,
 )
-from memboard.tb_plugin.pages.run_view import loader_workers
+from memboard.tb_plugin.facts.view import loader_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +113,7 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         )
     ]
     if len(beside) > 1 and not found.run.virtual_gpu:
-        findings += straggler(beside, profiles(state).compared(beside))
+        findings += straggler(beside, state.profiles.compared(beside))
     # What a trace cannot have (kernels without a device) is left out.
     had = [one for one in Role if one == Role.OTHER or parts_ns[:, one].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS

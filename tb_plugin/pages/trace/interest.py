@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.series.selection import RanksQuery
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_view
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
-from memboard.tb_plugin.facts.traces.profiled import profiler_traces, profiles
+from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.facts.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.facts.traces.run_traces import TraceListing
-    from memboard.tb_plugin.server.state import State
 
 _SECONDS: Final = 0.3
 """Of one answer for reading the ranks' steps; the next one goes on from there."""
@@ -31,28 +31,28 @@ class Interest(NamedTuple):
 
 
 def of_interest(
-    state: State, run_id: str, listed: TraceListing, pinned: Sequence[int]
+    readers: RunReaders, run_id: str, listed: TraceListing, pinned: Sequence[int]
 ) -> tuple[list[Interest], bool]:
     """The rank that others wait for, those pinned and out of memory; whether all is known.
 
     Times of single steps go before what profilers' traces say.
     """
     found, is_known = [], True
-    with state.reading(run_id) as (run, _):
+    with readers.reading(run_id) as (run, _):
         ooms = run.notes.events("oom")
         if len(run.ranks) > 1 and run.made_of == "recording":
             query, budget = RanksQuery(run=run_id), Budget(_SECONDS)
-            series = state.store.series
-            seen = stragglers_view(View(series, run, listed.summary, query, budget))
+            series = readers.store.series
+            seen = stragglers_of(View(series, run, listed.summary, query, budget))
             is_known = not (seen.num_left_out and budget.exhausted)
             late = [*seen.late] if is_known else []
         else:
             late = []
     traces = profiler_traces(listed.sources)
     if not late and len(traces) > 1:
-        beside = compared_with(state, run_id, traces, traces[-1])
+        beside = compared_with(readers, run_id, traces, traces[-1])
         if len(beside) > 1:
-            rows = straggler(beside, profiles(state).compared(beside))
+            rows = straggler(beside, readers.profiles.compared(beside))
             late = [one.rank for one in rows if one.rank is not None]
     found += [Interest(rank, "the straggler") for rank in late[:1]]
     found += [Interest(rank, "which is pinned") for rank in pinned]

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE: Final = "application/gzip"
 MAX_AT_ONCE: Final = 2
 """Downloads that are made at the same time: each takes a processor of its own."""
+_free: Final = threading.BoundedSemaphore(MAX_AT_ONCE)
 
 FromOne = Annotated[int, Meta(ge=1, le=999_999_999)]
 
@@ -64,10 +65,7 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
     """The download, unless others are being made."""
     query = asked.query
     run = asked.state.store.run(query.run)
-    free = asked.state.kept.get(
-        "merged at once", lambda: threading.BoundedSemaphore(MAX_AT_ONCE)
-    )
-    if not free.acquire(blocking=False):
+    if not _free.acquire(blocking=False):
         raise RequestError(
             "Other merged traces are being made.",
             run.found.title[:80],
@@ -75,7 +73,7 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
             HTTPStatus.SERVICE_UNAVAILABLE,
         )
     with ExitStack() as taken:
-        taken.callback(free.release)
+        taken.callback(_free.release)
         inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
         _refuse_nothing(inputs, run.found.title)
         # Not passed through: werkzeug would not close it, and the place stays taken.

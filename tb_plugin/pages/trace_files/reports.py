@@ -32,7 +32,6 @@ from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
 from memboard.tb_plugin.facts.view import why_absent
 from memboard.tb_plugin.formats.recording.trace_reports import (
-    TraceReports,
     device_shown,
     tables_of,
 )
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.trace_reports import (
         FoundReport,
         ReportTables,
     )
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.server.state import State
 
 _MOST: Final = 2**62
 _MOST_FLOPS: Final = 1e30
@@ -116,10 +115,6 @@ class ReportQuery(Query, frozen=True):
     px: Pixels = 1200
 
 
-def _reports(state: State) -> TraceReports:
-    return state.kept.get("trace reports", TraceReports)
-
-
 @route("trace_reports", OfRanksQuery)
 def trace_reports(asked: RouteRequest[OfRanksQuery]) -> TraceReportsResponse:
     """What the recordings of a run say of their traces."""
@@ -127,7 +122,9 @@ def trace_reports(asked: RouteRequest[OfRanksQuery]) -> TraceReportsResponse:
     with state.reading(query.run) as reading:
         run, budget = reading
         found = [
-            one for one in _reports(state).of(run, budget) if query.wants(one.file.rank)
+            one
+            for one in state.trace_reports.of(run, budget)
+            if query.wants(one.file.rank)
         ]
         shown = [(one.id, one.entry.offset) for one in found]
         asked.decided_by(run.version, shown, reading.goes_on)
@@ -168,12 +165,14 @@ def trace_report(asked: RouteRequest[ReportQuery]) -> TraceReportResponse:
     )
 
 
-def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundReport:
+def _named(
+    readers: RunReaders, run: Run, query: ReportQuery, budget: Budget
+) -> FoundReport:
     if query.report is None:
         raise BadRequestError(
             "A report must be given.", "report", "Choose one from the list."
         )
-    for found in _reports(state).of(run, budget):
+    for found in readers.trace_reports.of(run, budget):
         if found.id == query.report:
             return found
     raise NotFoundError(

@@ -10,8 +10,9 @@ import pytest
 
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.report import traces as report_traces
+from memboard.tb_plugin.facts.histories import figures
 from memboard.tb_plugin.index import looks
-from memboard.tb_plugin.pages.histories import figures, files
+from memboard.tb_plugin.pages.histories import files
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.readers.traces.reading import document, event

@@ -34,7 +34,7 @@ WITHOUT_VIEWER = """
 import sys
 for name in ("tensorboard", "werkzeug", "google.protobuf"):
     sys.modules[name] = None
-from memboard.tb_plugin.command import main
+from memboard.tb_plugin.cli import main
 if __name__ == "__main__":
     sys.argv[0] = "memboard"
     sys.exit(main())

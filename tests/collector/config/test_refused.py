@@ -269,7 +269,7 @@ def test_what_torchs_profiler_can_do_or_does_not_is_taken():
 @pytest.mark.parametrize(
     "owner",
     [
-        *(getattr(collector, n) for n in collector.__all__ if n.endswith("Config")),
+        *(getattr(mb, n) for n in mb.__all__ if n.endswith("Config")),
         mb.Schedule,
         Cycles,
     ],

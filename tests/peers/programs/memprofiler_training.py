@@ -117,9 +117,8 @@ def main(settings: dict) -> None:
         made = profiled_by(MemProfiler.memprofilable, ProfilerHooksMixin, base)
         model = made(memprofiler_cfg=configured(plain))
     else:
-        from memboard.integrations.lightning import MemBoardCallback
-
         import memboard as mb
+        from memboard.integrations.lightning import MemBoardCallback
 
         model = profiled_by(mb.profiled, base)()
         callbacks = [MemBoardCallback(folder, config={"memprofiler_cfg": plain})]

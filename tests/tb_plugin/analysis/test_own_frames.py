@@ -9,7 +9,7 @@ from memboard.collector.format.own.frames import RECORDER, program_frames, role_
 from memboard.tb_plugin.analysis.categories.frames import stack_label, without_own
 from tests.tb_plugin.analysis.snapshots import stacks_of
 
-OURS = "/opt/venv/lib/python3.11/site-packages/collector"
+OURS = "/opt/venv/lib/python3.11/site-packages/memboard/collector"
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
 EMPTY = ("at::_ops::empty::call(...)", "??", 0)
 LINEAR = ("forward", f"{TORCH}/nn/modules/linear.py", 125)
@@ -25,7 +25,7 @@ STARTED = (
     ("run_plan", f"{OURS}/running/child.py", 38),
     ("<module>", "<string>", 8),
 )
-COMMAND = (*STARTED[:2], ("start", "/src/tb_plugin/cli/run.py", 96), ("main", "/src/tb_plugin/command.py", 20))  # fmt: skip
+COMMAND = (*STARTED[:2], ("start", "/src/tb_plugin/cli/run.py", 96), ("main", "/env/bin/memboard", 8))  # fmt: skip
 
 
 AROUND = (
@@ -93,7 +93,8 @@ def test_stacks_without_ours_are_left_as_they_are():
         "/home/me/collector/train.py",
         "/home/me/collector/modules/attention.py",
         "/home/me/torch/collector/data/modules/dispatch.py",
-        "/home/me/my_collector/modules/dispatch.py",
+        "/home/me/collector/modules/dispatch.py",
+        "/home/me/memboard/modules/dispatch.py",
         "/home/me/dispatch.py",
         "collector.py",
         "",
@@ -108,9 +109,9 @@ def test_a_programs_own_files_of_like_names_are_its_own(file):
 @pytest.mark.parametrize(
     "file",
     [
-        r"C:\venv\Lib\site-packages\collector\modules\dispatch.py",
-        "collector/modules/dispatch.py",  # as kineto shortens it
-        "/src/collector/steps/spans/span.py",
+        r"C:\venv\Lib\site-packages\memboard\collector\modules\dispatch.py",
+        "memboard/collector/modules/dispatch.py",  # as kineto shortens it
+        "/src/memboard/collector/steps/spans/span.py",
     ],
 )
 def test_ours_are_known_wherever_they_are_installed(file):

@@ -224,5 +224,5 @@ def test_threads_of_the_recorder_are_not_its_cost():
 
 def test_a_programs_own_folder_of_that_name_is_its_own():
     program = Program()
-    program.python("collector/gather.py(3): step", lambda: program.spend(9))
-    assert names_of(program.profile()) == {"collector/gather.py(3): step": 1}
+    program.python("memboard/gather.py(3): step", lambda: program.spend(9))
+    assert names_of(program.profile()) == {"memboard/gather.py(3): step": 1}

@@ -60,8 +60,7 @@ function OfDevice(props: {
         <p class="quiet">
           <Icon name="info" /> No allocation happened in this history: only what was
           live when it was taken is known. Give torch.cuda.memory._record_memory_history
-          a max_entries, or mb.record history=True, before the memory is
-          allocated.
+          a max_entries, or mb.record history=True, before the memory is allocated.
         </p>
       )}
       <div class="inspected">

@@ -1,10 +1,10 @@
-import type { Recorded } from "../../../api/types.gen";
+import type { SourceStatus } from "../../../api/types.gen";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
 import { Nothing } from "../../../widgets/state/state";
 
 export function NotCollected(props: {
   readonly title: string;
-  readonly absent: readonly Recorded[];
+  readonly absent: readonly SourceStatus[];
   readonly snippet: string;
   readonly note: string;
 }) {

@@ -49,8 +49,8 @@ function TimelineTab({ view }: { readonly view: ViewProps }) {
       {nothing && (
         <p class="quiet">
           No spans and no profiler traces in this run yet: pass torch_profiler=True to
-          mb.record, open rec.span("augment"), or put *.pt.trace.json files into
-          its folder.
+          mb.record, open rec.span("augment"), or put *.pt.trace.json files into its
+          folder.
         </p>
       )}
       {isDrawn ? (

@@ -1,0 +1,5 @@
+"""The callback for Composer."""
+
+from memboard.collector.integrations.composer import MemBoardCallback
+
+__all__ = ["MemBoardCallback"]

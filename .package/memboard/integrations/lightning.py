@@ -1,0 +1,5 @@
+"""The callback for Lightning."""
+
+from memboard.collector.integrations.lightning import MemBoardCallback
+
+__all__ = ["MemBoardCallback"]

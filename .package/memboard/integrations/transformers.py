@@ -1,0 +1,5 @@
+"""The callback for Hugging Face's Trainer."""
+
+from memboard.collector.integrations.transformers import MemBoardCallback
+
+__all__ = ["MemBoardCallback"]

@@ -1,0 +1,19 @@
+"""Route `/stragglers`: which ranks are waited for, and what slows the steps down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
+from memboard.tb_plugin.pages.run_view import of_run
+
+if TYPE_CHECKING:
+    from memboard.tb_plugin.api.steps import StragglersResponse
+    from memboard.tb_plugin.facts.view import View
+
+
+@of_run("stragglers", RanksQuery, prefetches="series")
+def stragglers(view: View[RanksQuery]) -> StragglersResponse:
+    # Answer `/stragglers`
+    return stragglers_of(view)
