@@ -9,10 +9,25 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 
-_ASK = "import importlib.util as u, json; s = u.find_spec('torch'); print(json.dumps(s and s.origin))"
+WITHOUT_CURRENT_FOLDER: Final = """
+import sys
+if sys.path[:1] == [""]:
+    sys.path[0] = "/dev/null"
+"""
+"""First in what a Python is given with `-c`: it looks for every module in the current
+folder before its own, and a `json.py` there is not the one that is meant. The place
+stays, for the folder of the program."""
+
+_ASK: Final = f"""{WITHOUT_CURRENT_FOLDER}
+import json
+from importlib.util import find_spec
+torch = find_spec("torch")
+print(json.dumps(torch and torch.origin))
+"""
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,14 @@ from memboard.collector.running.plan import Outcome, Plan
 from memboard.collector.running.stopping import CLOSE_SECONDS
 from memboard.collector.virtual.books import read_books
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
+from memboard.collector.virtual.torch_build import WITHOUT_CURRENT_FOLDER
 from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from memboard.collector.virtual.devices import Device
-    from memboard.tb_plugin.cli.prediction.request import Request
+from memboard.tb_plugin.cli.prediction.request import Request
 
 MESSAGES: Final = "messages"
 """The folder for what ranks send each other."""
@@ -46,8 +47,9 @@ _SETTINGS: Final = {
 _ALLOC_CONF: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 """torch's variable by its old and its new name."""
 
-_START: Final = """
-import sys
+_START: Final = (
+    WITHOUT_CURRENT_FOLDER
+    + """
 try:
     import memboard.collector.running.child
 except ImportError:
@@ -55,6 +57,7 @@ except ImportError:
     import memboard.collector.running.child
 memboard.collector.running.child.run_plan({plan!r})
 """
+)
 """Another Python need not have us installed: its own packages come before ours."""
 
 _MIB: Final = 1 << 20
@@ -149,7 +152,7 @@ class _Process:
         self._plan = _plan(request, self._rank, self._outcome, own.parent / MESSAGES)
         self._plan.write(own / "plan.json")
         start = _START.format(
-            folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
+            folder=str(Path(__file__).parents[4]), plan=str(own / "plan.json")
         )
         if request.is_quiet:
             self._words = (own / "words").open("w+b")
