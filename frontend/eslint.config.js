@@ -2,6 +2,14 @@ import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 import { countedNouns } from "./scripts/counted_nouns.js";
 
+/** They only pack several properties or elements into one line. */
+const SPREAD_LITERALS = [
+  "SpreadElement > ObjectExpression",
+  "SpreadElement > ArrayExpression",
+  "SpreadElement > TSAsExpression > ArrayExpression",
+  "JSXSpreadAttribute > ObjectExpression",
+];
+
 export default tseslint.config(
   { ignores: ["node_modules/"] },
   js.configs.recommended,
@@ -30,6 +38,13 @@ export default tseslint.config(
       ],
       "@typescript-eslint/switch-exhaustiveness-check": "error",
       "@typescript-eslint/consistent-type-imports": "error",
+      "no-restricted-syntax": [
+        "error",
+        ...SPREAD_LITERALS.map((selector) => ({
+          selector,
+          message: "Write the properties or elements out, without a spread.",
+        })),
+      ],
       eqeqeq: ["error", "always"],
       "no-console": "error",
     },

@@ -50,7 +50,10 @@ export const PAGES = Object.keys(LOADS);
 
 export const TABS: readonly Tab[] = Object.entries(LOADS).flatMap(([page, tabs]) =>
   Object.entries(tabs).map(([name, load]) => ({
-    ...{ name, title: sentenceCase(name), page, load },
+    name,
+    title: sentenceCase(name),
+    page,
+    load,
   })),
 );
 

@@ -170,9 +170,27 @@ export function useShell(client: Client, host: HostPage) {
     commands,
   };
   return {
-    ...{ place, go, runs, run, tab, strip, empty, neighbours, view, commands },
-    ...{ chooseRank, chooseRun, choosePage, copyLink, themeChoice, nextTheme },
-    ...{ overlay, setOverlay, said, rail, toggleRail },
+    place,
+    go,
+    runs,
+    run,
+    tab,
+    strip,
+    empty,
+    neighbours,
+    view,
+    commands,
+    chooseRank,
+    chooseRun,
+    choosePage,
+    copyLink,
+    themeChoice,
+    nextTheme,
+    overlay,
+    setOverlay,
+    said,
+    rail,
+    toggleRail,
   };
 }
 

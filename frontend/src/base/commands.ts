@@ -28,7 +28,10 @@ export function commandsOf(
   rows: readonly CommandRow[],
 ): readonly Command[] {
   return rows.map(([id, label, run, key]) => ({
-    ...{ id: `${prefix}.${id}`, label, group, run },
+    id: `${prefix}.${id}`,
+    label,
+    group,
+    run,
     ...(key === undefined ? {} : { key }),
   }));
 }

@@ -103,7 +103,9 @@ export function Palette(props: { readonly shell: Shell; readonly close: () => vo
   const asked = shown === null ? null : { run: shown.id };
   const { data } = useLive(view.client, "findings", asked);
   const findings = data?.findings.map(({ id, key, title, sentence, place }) => ({
-    ...{ id: `${key}.${id}`, group: "Finding", label: `${title}: ${sentence}` },
+    id: `${key}.${id}`,
+    group: "Finding",
+    label: `${title}: ${sentence}`,
     run: () =>
       place === null ? view.showPage("overview", {}) : openPlace(place, view),
   }));
@@ -111,7 +113,9 @@ export function Palette(props: { readonly shell: Shell; readonly close: () => vo
   const ranks = typed
     .filter((rank) => strip?.rank.includes(rank))
     .map((rank) => ({
-      ...{ id: `rank.${rank}`, group: "Ranks", label: `Rank ${rank}` },
+      id: `rank.${rank}`,
+      group: "Ranks",
+      label: `Rank ${rank}`,
       run: () => chooseRank(rank),
     }));
   const all = [...ranks, ...commands.all.value, ...(findings ?? [])];

@@ -123,7 +123,10 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
   const notes = shell.strip === null ? [] : rankChips(shell.strip);
   const others = pinned.filter((rank) => !notes.some((note) => note.rank === rank));
   const pins = others.map((rank) => ({
-    ...{ rank, bad: false, word: "pinned", title: `Rank ${rank} is pinned` },
+    rank,
+    bad: false,
+    word: "pinned",
+    title: `Rank ${rank} is pinned`,
   }));
   if (notes.length + pins.length === 0) return null;
   return (
@@ -156,7 +159,9 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
 /** One rank opens its page; several become the filter. */
 export function readDraft(draft: string, known: Int32Array | null) {
   const read = (rank: number | null, filter: string, problem: string | null) => ({
-    ...{ rank, filter, problem },
+    rank,
+    filter,
+    problem,
   });
   const parsed = parseRankSet(draft);
   if (!parsed.ok) return read(null, "", parsed.problem);

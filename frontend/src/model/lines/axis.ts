@@ -121,12 +121,16 @@ export interface XAxis {
 /** The same objects each time, so that what is drawn stays. */
 export const X_AXES: Readonly<Record<XKind, XAxis>> = {
   step: {
-    ...{ name: "step", column: "step", least: 2 },
+    name: "step",
+    column: "step",
+    least: 2,
     ticks: (...range) => wholeTicks(...range).values.map(tick(formatInteger)),
     text: (x) => `step ${formatInteger(Math.round(x))}`,
   },
   relative: {
-    ...{ name: "time since the attempt began", column: "relative_ms", least: 20 },
+    name: "time since the attempt began",
+    column: "relative_ms",
+    least: 20,
     ticks: (...range) => {
       const { step, values } = timeTicks(...range);
       return values.map(tick((value) => relativeText(value, step)));
@@ -134,7 +138,9 @@ export const X_AXES: Readonly<Record<XKind, XAxis>> = {
     text: (x) => `${formatSeconds(x / 1000)} after start`,
   },
   wall: {
-    ...{ name: "local time", column: "wall_ms", least: 20 },
+    name: "local time",
+    column: "wall_ms",
+    least: 20,
     ticks: (low, high, most) => {
       const { step, values } = timeTicks(low, high, most, localOffsetMs(low));
       return values.map(tick((value) => wallText(value, step)));

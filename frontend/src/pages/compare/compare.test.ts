@@ -41,9 +41,21 @@ function numbers(
 ): TableColumn {
   const bar = title === "B − A" ? "difference" : "";
   return {
-    ...{ key, title, help: "", unit: "bytes", texts: [], notes: [], hints: [] },
-    ...{ absent: "", absentText: "", shareOf: "", sum: null, sorts: true },
-    ...{ bar, longest: 1, numbers: Float64Array.from(values) },
+    key,
+    title,
+    help: "",
+    unit: "bytes",
+    texts: [],
+    notes: [],
+    hints: [],
+    absent: "",
+    absentText: "",
+    shareOf: "",
+    sum: null,
+    sorts: true,
+    bar,
+    longest: 1,
+    numbers: Float64Array.from(values),
   };
 }
 
@@ -58,7 +70,8 @@ function table(
   const change = a.map((one, row) => known(b[row]) - known(one));
   const columns = [
     { ...numbers(by, "Of"), texts: labels, unit: "text" as const },
-    ...[numbers("a_bytes", "A", ...a), numbers("b_bytes", "B", ...b)],
+    numbers("a_bytes", "A", ...a),
+    numbers("b_bytes", "B", ...b),
     numbers("difference_bytes", "B − A", ...change),
   ];
   const words = { title: "", summary: "", empty: "", colours: [] };
@@ -145,7 +158,12 @@ describe("the rows of a comparison", () => {
 
 it("a change says how much more it is, where that means something", () => {
   expect([33.3, 342, 3, -0.6, Infinity, -Infinity].map(changeText)).toEqual([
-    ...["34.3 ×", "", "+300 %", "−60.0 %", "new", "gone"],
+    "34.3 ×",
+    "",
+    "+300 %",
+    "−60.0 %",
+    "new",
+    "gone",
   ]);
 });
 

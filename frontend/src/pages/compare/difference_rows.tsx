@@ -37,7 +37,9 @@ export function DifferenceRows(
     <>
       <AnswerTable
         {...rest}
-        {...{ view, table, shows }}
+        view={view}
+        table={table}
+        shows={shows}
         word="sort"
         find={{ label: "Find in the table", word: "find", commands: view.commands }}
         head={

@@ -110,12 +110,20 @@ export function Two(part: PartProps) {
   const waits =
     (asked && numbers.data === null) || (both && moments === null && runs === null);
   const sideA: Side = {
-    ...{ name: "A", opened: a, device: aDevice, moment: aMoment },
-    ...{ histories: both ? aHistories : null, history: aId },
+    name: "A",
+    opened: a,
+    device: aDevice,
+    moment: aMoment,
+    histories: both ? aHistories : null,
+    history: aId,
   };
   const sideB: Side = {
-    ...{ name: "B", opened: b, device: bDevice, moment: params.b.moment },
-    ...{ histories: both ? bHistories : null, history: bId },
+    name: "B",
+    opened: b,
+    device: bDevice,
+    moment: params.b.moment,
+    histories: both ? bHistories : null,
+    history: bId,
   };
   // Writes A too: its default depends on B.
   const setB = (to: Partial<SideState>, how?: "push"): void =>
@@ -232,7 +240,8 @@ function Difference(
             (table) =>
               table !== undefined && (
                 <AnswerTable
-                  {...{ view, table }}
+                  view={view}
+                  table={table}
                   key={table.title}
                   word="figuresort"
                   about={{ ...sides, sentence }}

@@ -57,7 +57,9 @@ describe("chips of ranks", () =>
     const strip = stripOf([60, 61, 79, 60], { ...ooms(4, [2]), outliers: [2, 0] });
     const [worst, outlier] = rankChips(strip);
     expect(worst).toEqual({
-      ...{ rank: 2, bad: true, word: "OOM" },
+      rank: 2,
+      bad: true,
+      word: "OOM",
       title:
         "Rank 2 ran out of memory, is far above the other ranks, has the highest peak",
     });
@@ -76,7 +78,9 @@ describe("orderRanks", () =>
 
 describe("bars of ranks", () => {
   const seen = (x0: number, x1: number) => ({
-    ...{ view: { x0, x1, y0: 1, y1: 0 }, left: 0, top: 0 },
+    view: { x0, x1, y0: 1, y1: 0 },
+    left: 0,
+    top: 0,
     size: { widthPx: 900, heightPx: 100 },
   });
 
@@ -116,9 +120,21 @@ describe("bars of ranks", () => {
 
 describe("what the tip says of a rank", () => {
   const column = (key: string, unit: string, value: number) => ({
-    ...{ key, unit, title: key, help: "", texts: [], numbers: Float64Array.of(value) },
-    ...{ notes: [], hints: [], absent: "", absentText: "", bar: "", longest: 0 },
-    ...{ sum: null, shareOf: "", sorts: true },
+    key,
+    unit,
+    title: key,
+    help: "",
+    texts: [],
+    numbers: Float64Array.of(value),
+    notes: [],
+    hints: [],
+    absent: "",
+    absentText: "",
+    bar: "",
+    longest: 0,
+    sum: null,
+    shareOf: "",
+    sorts: true,
   });
   const factsOf = (...columns: readonly ReturnType<typeof column>[]) => {
     const table = { columns, numRows: 1, numAll: 1, colours: [] };

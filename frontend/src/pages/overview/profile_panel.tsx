@@ -74,7 +74,8 @@ function Profile({ data, view }: ProfileProps) {
   const steps = data.step.length;
   const mean = formatSeconds(data.meanMs / 1e3);
   const props: StepsProps = {
-    ...{ data, view },
+    data,
+    view,
     chosen: chosenStep(data, readState(WORDS, view.params).step),
     choose: (step) => view.setParams({ step, w0: null, w1: null }, "push"),
   };
@@ -139,7 +140,9 @@ function Steps({ data, chosen, choose, view }: StepsProps) {
   const { edges } = answer;
   return (
     <StepStack
-      {...{ view, answer, range }}
+      view={view}
+      answer={answer}
+      range={range}
       label="Time of the profiled steps by role"
       extent={{ low: edges[0] ?? 0, high: edges.at(-1) ?? 1 }}
       onRange={setRange}
@@ -156,8 +159,12 @@ function stackedSteps({ step, durationMs, parts, choice }: ProfileResponse) {
   const shownStep = Float64Array.from(step);
   const of = choice.traces.find(({ id }) => id === choice.source);
   return {
-    ...{ shownStep, firstStep: shownStep, stepsPerColumn: 1, exact: true },
-    ...{ profilerSteps: [], x: "step" as const },
+    shownStep,
+    firstStep: shownStep,
+    stepsPerColumn: 1,
+    exact: true,
+    profilerSteps: [],
+    x: "step" as const,
     columnRank: step.map(() => of?.rank ?? -1),
     edges: Float64Array.of(
       ...shownStep.map((one) => one - 0.5),
@@ -165,7 +172,9 @@ function stackedSteps({ step, durationMs, parts, choice }: ProfileResponse) {
     ),
     seconds: durationMs.map((ms) => ms / 1e3),
     parts: parts.map(({ colour: name, label, help, ms }) => ({
-      ...{ name, label, help },
+      name,
+      label,
+      help,
       seconds: ms.map((one) => one / 1e3),
     })),
   };

@@ -26,7 +26,10 @@ export function RankStripChart(props: {
     <section class="panel">
       <RankBars
         {...lookOf(view)}
-        {...{ strip, order, filter, facts }}
+        strip={strip}
+        order={order}
+        filter={filter}
+        facts={facts}
         label={stripTitle(strip)}
         title={<h2>{stripTitle(strip)}</h2>}
         bar={

@@ -91,7 +91,7 @@ export function RankHeatmap(props: RankHeatmapProps) {
       <Heatmap
         {...lookOf(view)}
         {...props}
-        {...{ ranks }}
+        ranks={ranks}
         range={shared ? shared.range : ownRange}
         onRange={shared ? shared.setRange : setOwnRange}
         cursor={shared ? view.cursor : undefined}

@@ -28,8 +28,14 @@ describe("a page's state", () => {
 
   it("is what is usual where nothing, or nonsense, is said", () => {
     const usual = {
-      ...{ by: "name", rate: null, find: "", source: null, log: false, step: null },
-      ...{ smoothing: 0, range: null },
+      by: "name",
+      rate: null,
+      find: "",
+      source: null,
+      log: false,
+      step: null,
+      smoothing: 0,
+      range: null,
     };
     expect(read({})).toEqual(usual);
     const nonsense = {
@@ -52,7 +58,9 @@ describe("a page's state", () => {
         source: "s",
         log: true,
       } as const),
-      ...{ step: 12, smoothing: 0.5, range: { low: 1, high: 9 } },
+      step: 12,
+      smoothing: 0.5,
+      range: { low: 1, high: 9 },
     };
     const words = writeState(SCHEMA, state);
     expect(words).toMatchObject({ by: "shapes", x0: "1", x1: "9", log: "1" });

@@ -28,8 +28,13 @@ export function RanksTable(props: {
   const isPinned = (row: number): boolean => pinned.includes(rank[row] ?? -1);
   const pins = useMemo<RowColumn>(
     () => ({
-      ...{ key: "pin", title: "Pin", hint: "Pinned ranks are always drawn" },
-      ...{ numeric: false, width: "44px", ascends: false, exported: null },
+      key: "pin",
+      title: "Pin",
+      hint: "Pinned ranks are always drawn",
+      numeric: false,
+      width: "44px",
+      ascends: false,
+      exported: null,
       values: Float64Array.from(rank, (_, row) => Number(isPinned(row))),
       cell: (row) => pinCell(rank[row] ?? -1, view),
     }),

@@ -6,10 +6,15 @@ import { hostTable, trackColumns, trackLimit, trackLines } from "./host";
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);
   return {
-    ...{ key: "cpu", title: "CPU", unit: "percent", limitLabel: "total" },
+    key: "cpu",
+    title: "CPU",
+    unit: "percent",
+    limitLabel: "total",
     limit: 100,
     lines: lines.map(([name, rank]): HostLine => ({
-      ...{ name, label: name.toUpperCase(), rank },
+      name,
+      label: name.toUpperCase(),
+      rank,
       host: `node${rank / 8}`,
       x: column,
       y: column,

@@ -144,7 +144,11 @@ export function trackLines(track: HostTrack, column: string): readonly ChartLine
   const many = hasManyHosts(track);
   const drawn = track.lines.filter(({ name }) => !many || name === column);
   return drawn.map(({ name, label, rank, host, x, y, yLow }, i) => ({
-    ...{ x, y, yLow, id: `${name}#${rank}`, colour: i },
+    x,
+    y,
+    yLow,
+    id: `${name}#${rank}`,
+    colour: i,
     label: many ? host : label,
   }));
 }

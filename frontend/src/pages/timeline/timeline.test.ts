@@ -113,8 +113,12 @@ function timeline(more: Partial<TimelineResponse>): TimelineResponse {
   return {
     run: RUN,
     series: {
-      ...{ key: "step/a_bytes", label: "A", unit: "bytes", group: "device" },
-      ...{ headline: true, numRanks: 4 },
+      key: "step/a_bytes",
+      label: "A",
+      unit: "bytes",
+      group: "device",
+      headline: true,
+      numRanks: 4,
     },
     x: "step",
     xLow: 0,

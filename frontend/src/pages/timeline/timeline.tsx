@@ -100,7 +100,9 @@ export function TimelineView(view: ViewProps) {
           </header>
           <Chart
             {...shared}
-            {...{ range, extent, whole }}
+            range={range}
+            extent={extent}
+            whole={whole}
             answer={{ ...answer, series }}
           />
           {(ranks.rank !== null || run.numRanks === 1) && (
@@ -111,7 +113,8 @@ export function TimelineView(view: ViewProps) {
                 .map(({ key }) => (
                   <SeriesBelow
                     key={key}
-                    {...{ view, params }}
+                    view={view}
+                    params={params}
                     series={key}
                     range={{ ...range, extent, px }}
                     heightPx={COMPANION_PX}
@@ -127,7 +130,9 @@ export function TimelineView(view: ViewProps) {
         // Requested at once: the slowest answer, independent of the others.
         <section class="timeline-map" aria-label="Ranks by step">
           <RankMap
-            {...{ view, params, px }}
+            view={view}
+            params={params}
+            px={px}
             known={strip === null ? null : strip.rank}
             shared={{ range: range.shown, setRange: range.setRange }}
             onPick={(rank, { firstStep }) => choose(rank, firstStep)}
@@ -146,7 +151,7 @@ export function TimelineView(view: ViewProps) {
         <>
           <Host view={view} x={answer.x} range={range} px={px} />
           {strip !== null && hasMap && strip.rank.length > 0 && (
-            <RanksTable {...{ view, strip }} />
+            <RanksTable view={view} strip={strip} />
           )}
           <AbsentList
             absent={answer.absent.map((one) => ({
@@ -186,7 +191,13 @@ function Chart(
   return (
     <section class="timeline-chart">
       <SeriesChart
-        {...{ view, answer, whole, marks, extent, logScale, smoothing }}
+        view={view}
+        answer={answer}
+        whole={whole}
+        marks={marks}
+        extent={extent}
+        logScale={logScale}
+        smoothing={smoothing}
         title={rank === null ? label : `${label} of rank ${rank}`}
         range={range.shown}
         onRange={range.setRange}

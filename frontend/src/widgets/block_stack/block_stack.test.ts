@@ -9,26 +9,21 @@ import { directLabels } from "./paint/labels";
 import { drawnMarks, nextMark, spansAt } from "./marks";
 import { blockRects, chosenRange, litBy } from "./paint/cursor";
 import { GUTTER } from "./paint/paint";
-import type { BlockPicture } from "./picture";
 import { freedText } from "./block_stack";
-import { testDevice, testGroup, testTile, tileAnswer, WHOLE } from "./test_tile";
+import {
+  testDevice,
+  testGroup,
+  testPicture,
+  testTile,
+  tileAnswer,
+  WHOLE,
+} from "./test_tile";
 import { BlockTile } from "./tile";
 
 const VIEW: Viewport = { x0: 0, x1: 10, y0: 200, y1: 0 };
 const SIZE: SizePx = { widthPx: 1000, heightPx: 400 };
 
-function picture(): BlockPicture {
-  const device = testDevice();
-  const axis = new BlockAxis(device, "event");
-  const marks = drawnMarks(device.marks, axis);
-  return {
-    ...{ device, axis, marks, topBytes: 320, tiles: [testTile()], stacks: null },
-    ...{ only: "", found: null, culprits: NO_LINES, moment: null, life: null },
-    ...{ marked: null, stack: null, range: null, theme: "light", byteUnit: "auto" },
-  };
-}
-
-const PICTURE = picture();
+const PICTURE = testPicture();
 
 describe("the axis", () => {
   const events = new BlockAxis(testDevice(), "event");
@@ -340,8 +335,13 @@ describe("files", () => {
     const { svg } = blockFigure(
       "Active <memory>",
       {
-        ...{ of: PICTURE, view: { ...VIEW, y0: 320 }, size: SIZE, tile, labels: [] },
-        ...{ left: GUTTER.left, top: GUTTER.top },
+        of: PICTURE,
+        view: { ...VIEW, y0: 320 },
+        size: SIZE,
+        tile,
+        labels: [],
+        left: GUTTER.left,
+        top: GUTTER.top,
       },
       tile,
       "data:image/png;base64,AAAA",
@@ -356,7 +356,12 @@ describe("files", () => {
 describe("what the cursor shows", () => {
   const tile = testTile();
   const hover = {
-    ...{ at: { x: 0, y: 0 }, x: 150, tile, column: 0, moment: 3, rest: null },
+    at: { x: 0, y: 0 },
+    x: 150,
+    tile,
+    column: 0,
+    moment: 3,
+    rest: null,
     block: tile.factsOf(1),
   };
 
@@ -377,7 +382,10 @@ describe("what the cursor shows", () => {
   it("has a chosen range in px", () => {
     const of = { ...PICTURE, range: { low: 1, high: 3 } };
     expect(chosenRange({ of, view: VIEW, size: SIZE })).toEqual({
-      ...{ x: 100, y: 0, width: 200, height: 400 },
+      x: 100,
+      y: 0,
+      width: 200,
+      height: 400,
     });
   });
 });

@@ -88,7 +88,9 @@ export function BlockStack(props: BlockStackProps) {
   const table = () =>
     finest === undefined ? { numRows: 0, columns: [] } : blockTable(finest, seen, of);
   const source: ExportSource = {
-    ...{ origin: props.origin, name: label, table },
+    origin: props.origin,
+    name: label,
+    table,
     about: () => props.about,
     figure:
       finest === undefined
@@ -111,7 +113,12 @@ export function BlockStack(props: BlockStackProps) {
     <div class="block-stack" aria-busy={props.loading}>
       <ChartFrame
         {...props}
-        {...{ source, table, asTable, onKey, box, spoken }}
+        source={source}
+        table={table}
+        asTable={asTable}
+        onKey={onKey}
+        box={box}
+        spoken={spoken}
         kind="block"
         what="Picture"
         zoom={(sign) => stage.setView(zoomStep(stage.view, stage.limits, sign, "x"))}

@@ -25,7 +25,8 @@ export function blockFigure(
   const { colours } = tileColours(finest, of);
   const { left, top, right } = GUTTER;
   return figureOf({
-    ...{ title, theme: of.theme },
+    title,
+    theme: of.theme,
     axisName: of.axis.name,
     widthPx: left + size.widthPx + right,
     heightPx: totalHeight(size, of.marks),

@@ -40,7 +40,10 @@ export function BlockLegend(props: {
     const [label, own, isAlone] = [groupLabel(group), bytesOf(key), only === key];
     const hint = isAlone ? "Click to show all" : "Click to show only this";
     return {
-      ...{ label, colour, isAlone, isHidden: only !== "" && !isAlone },
+      label,
+      colour,
+      isAlone,
+      isHidden: only !== "" && !isAlone,
       help: `${label}: ${formatBytesExact(own)}. ${hint}`,
       value: formatBytes(own, byteUnit),
     };
@@ -92,5 +95,5 @@ export function BlockCard({
   const { value: hover } = stage.hovered;
   const reading = hover && readingOf(hover, of);
   if (hover === null || reading === null) return null;
-  return <PointerTip {...GUTTER} {...stage.size} {...{ at: hover.at, reading }} />;
+  return <PointerTip {...GUTTER} {...stage.size} at={hover.at} reading={reading} />;
 }

@@ -208,8 +208,12 @@ export class BlockStage {
 
   scene(tile = this.#lineTile()): BlockScene {
     return {
-      ...{ of: this.of, view: this.#view, size: this.#size, tile },
-      ...{ left: GUTTER.left, top: GUTTER.top },
+      of: this.of,
+      view: this.#view,
+      size: this.#size,
+      tile,
+      left: GUTTER.left,
+      top: GUTTER.top,
       labels: this.#labels,
     };
   }

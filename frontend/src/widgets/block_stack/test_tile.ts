@@ -3,11 +3,19 @@ import type {
   AllocationsResponse,
   HistoryDevice,
 } from "../../api/types.gen";
+import { BlockAxis } from "./axis";
+import { drawnMarks } from "./marks";
+import { NO_LINES } from "./paint/colours";
+import type { BlockPicture } from "./picture";
 import { BlockTile, type TileSpan } from "./tile";
 
 export const WHOLE: TileSpan = {
-  ...{ low: null, high: null, y0: null, y1: null },
-  ...{ px: 1200, rows: 800 },
+  low: null,
+  high: null,
+  y0: null,
+  y1: null,
+  px: 1200,
+  rows: 800,
 };
 
 export function testGroup(
@@ -113,5 +121,29 @@ export function testDevice(): HistoryDevice {
       reserved: new Float64Array(5).fill(256),
       timeMs: Float64Array.of(1000, 1010, 1020, 1080, 1090),
     },
+  };
+}
+
+export function testPicture(): BlockPicture {
+  const device = testDevice();
+  const axis = new BlockAxis(device, "event");
+  const marks = drawnMarks(device.marks, axis);
+  return {
+    device,
+    axis,
+    marks,
+    topBytes: 320,
+    tiles: [testTile()],
+    stacks: null,
+    only: "",
+    found: null,
+    culprits: NO_LINES,
+    moment: null,
+    life: null,
+    marked: null,
+    stack: null,
+    range: null,
+    theme: "light",
+    byteUnit: "auto",
   };
 }

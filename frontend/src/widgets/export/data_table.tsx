@@ -31,12 +31,10 @@ function rowColumn(column: TableColumn, place: number, numRows: number): RowColu
     ...sample.map((row) => textOf(row).length * LETTER_PX),
   );
   return {
-    ...{
-      key: String(place),
-      title: name,
-      values,
-      numeric: typeof values[0] !== "string",
-    },
+    key: String(place),
+    title: name,
+    values,
+    numeric: typeof values[0] !== "string",
     width: `minmax(${Math.min(wide, WIDEST_PX)}px, 1fr)`,
     cell: (row) => ({ text: textOf(row) }),
   };

@@ -56,7 +56,8 @@ export function useExports(
         : exportsOf(source, shell.say).map(({ id, run }) => ({
             id: `export.${subject.replaceAll(" ", "_")}.${id}`,
             label: `${title} as ${id.toUpperCase()}`,
-            ...{ group: "Export", run },
+            group: "Export",
+            run,
           })),
     [subject, source === null, hasFigure],
   );

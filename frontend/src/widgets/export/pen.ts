@@ -236,7 +236,9 @@ export class SvgPen {
   #write(text: string, x: number, y: number, ink: Attributes): void {
     const { size, weight } = this.#letters();
     const attributes = {
-      ...{ x, y: y + size * (BELOW_SHARE[this.textBaseline] ?? 0), ...ink },
+      x,
+      y: y + size * (BELOW_SHARE[this.textBaseline] ?? 0),
+      ...ink,
       "text-anchor": ANCHOR[this.textAlign] ?? null,
       "font-size": size === FONT_PX ? null : size,
       "font-weight": weight,

@@ -4,8 +4,12 @@ import type { Finding, MemoryState, Place } from "../../api/types.gen";
 import { apart, openPlace, placeWords, whereParts } from "./place";
 
 const NOWHERE = {
-  ...{ rank: null, step: null, source: null },
-  ...{ history: null, device: null, moment: null },
+  rank: null,
+  step: null,
+  source: null,
+  history: null,
+  device: null,
+  moment: null,
 };
 
 function place(changes: Partial<Place>): Place {
@@ -14,11 +18,27 @@ function place(changes: Partial<Place>): Place {
 
 function finding(changes: Partial<Finding> = {}): Finding {
   return {
-    ...{ id: "1", key: "growth", severity: "error", title: "Out of memory" },
-    ...{ sentence: "", rank: 3, device: 0, step: 1412, timeMs: null },
-    ...{ during: "backward", line: "model.py:128 forward", cost: null, unit: "bytes" },
-    ...{ also: [], evidence: [], advice: [], place: null, others: [] },
-    ...{ rule: "", notRecorded: [], state: null },
+    id: "1",
+    key: "growth",
+    severity: "error",
+    title: "Out of memory",
+    sentence: "",
+    rank: 3,
+    device: 0,
+    step: 1412,
+    timeMs: null,
+    during: "backward",
+    line: "model.py:128 forward",
+    cost: null,
+    unit: "bytes",
+    also: [],
+    evidence: [],
+    advice: [],
+    place: null,
+    others: [],
+    rule: "",
+    notRecorded: [],
+    state: null,
     ...changes,
   };
 }
@@ -27,11 +47,16 @@ describe("the place of a finding", () => {
   it("is the history at the error, without what was chosen before", () => {
     const error = { page: "blocks", history: "3-a-99", device: 0 } as const;
     expect(placeWords(place({ ...error, moment: 421 }))).toMatchObject({
-      ...{ history: "3-a-99", history_device: "0", moment: "421", life: null },
+      history: "3-a-99",
+      history_device: "0",
+      moment: "421",
+      life: null,
     });
     // Device and moment are left to the page where the history was not judged.
     expect(placeWords(place(error))).toMatchObject({
-      ...{ history: "3-a-99", history_device: null, moment: null },
+      history: "3-a-99",
+      history_device: null,
+      moment: null,
     });
   });
 
@@ -60,10 +85,12 @@ describe("where it was", () =>
 describe("the line that is blamed", () =>
   it("is found with and without its function, and never inside another", () => {
     expect(apart("kept by model.py:17 f, not model.py:177 f", "model.py:17 f")).toEqual(
-      [...["kept by ", "model.py:17 f", ", not model.py:177 f"]],
+      ["kept by ", "model.py:17 f", ", not model.py:177 f"],
     );
     expect(apart("model.py:17 kept 50 GiB", "model.py:17 f")).toEqual([
-      ...["", "model.py:17", " kept 50 GiB"],
+      "",
+      "model.py:17",
+      " kept 50 GiB",
     ]);
     expect(apart("lines are unknown", "")).toEqual(["lines are unknown"]);
   }));

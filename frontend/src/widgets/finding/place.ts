@@ -10,8 +10,19 @@ export interface PlaceOpener {
 
 /** Parameters of Blocks that belong to what it showed before. */
 const OF_BEFORE = [
-  ...["h0", "h1", "b0", "b1", "r0", "r1", "life", "stack", "mark", "frame", "only"],
-  ...["stream", "pool"],
+  "h0",
+  "h1",
+  "b0",
+  "b1",
+  "r0",
+  "r1",
+  "life",
+  "stack",
+  "mark",
+  "frame",
+  "only",
+  "stream",
+  "pool",
 ];
 
 /** Without a moment Blocks opens the device that ran out of memory. */

@@ -72,7 +72,13 @@ export function Flame(props: FlameProps) {
         const context = fitted(canvas.current, widthPx, heightPx);
         if (now === null || context === null) return;
         paintFlame(context, {
-          ...{ ...now, labels, theme, byteUnit, widthPx, heightPx, found },
+          ...now,
+          labels,
+          theme,
+          byteUnit,
+          widthPx,
+          heightPx,
+          found,
           scrollPx: scrollPx.value,
           hovered: hovered.value,
           selected: selected.value,
@@ -216,5 +222,5 @@ function FlameTip(
     ],
     foot: [{ text: `Click: zoom.${sides}`, class: "quiet" }],
   };
-  return <PointerTip {...{ at, widthPx, heightPx, reading }} />;
+  return <PointerTip at={at} widthPx={widthPx} heightPx={heightPx} reading={reading} />;
 }

@@ -112,12 +112,21 @@ export function flameFigure(of: FlameFigure): Figure {
   const all = placed(data, of, widthPx);
   const heightPx = all.totalPx;
   return figureOf({
-    ...{ title, theme, widthPx, heightPx },
+    title,
+    theme,
+    widthPx,
+    heightPx,
     paint: (pen) => {
       const labels = new FlameLabels(of.stacks, (text) => pen.measureText(text).width);
       const whole = { scrollPx: 0, found: null, hovered: -1, selected: -1 };
       paintFlame(pen, {
-        ...{ ...all, ...whole, labels, theme, byteUnit, widthPx, heightPx },
+        ...all,
+        ...whole,
+        labels,
+        theme,
+        byteUnit,
+        widthPx,
+        heightPx,
       });
     },
     legend: of.key.map(([colour, label]) => ({ colour, label })),

@@ -89,8 +89,12 @@ describe("factsOf", () => {
 
 describe("the words of a cell", () => {
   const facts = {
-    ...{ value: 0.0123456, tolerance: 1e-8, firstStep: 4, lastStep: 4 },
-    ...{ firstRank: 4, lastRank: 7 },
+    value: 0.0123456,
+    tolerance: 1e-8,
+    firstStep: 4,
+    lastStep: 4,
+    firstRank: 4,
+    lastRank: 7,
   };
 
   it("keep the digits of seconds, and round what has no parts", () => {

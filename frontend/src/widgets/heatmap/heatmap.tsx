@@ -132,7 +132,9 @@ export function Heatmap(props: HeatmapProps) {
   const picture = useMemo<Picture>(() => {
     const look = { ranks, marks, pinned, theme };
     return {
-      ...{ axis: AXIS, theme, grid: "none" },
+      axis: AXIS,
+      theme,
+      grid: "none",
       yTicks: (view, most, high) => rankTicks(view, most, high, look),
       paint: (pen, seen) => {
         if (pen.image !== undefined && canvas !== null) {
@@ -179,7 +181,10 @@ export function Heatmap(props: HeatmapProps) {
   return (
     <Plot
       {...props}
-      {...{ picture, reader, onSeen, plotPx }}
+      picture={picture}
+      reader={reader}
+      onSeen={onSeen}
+      plotPx={plotPx}
       kind="heatmap"
       what="Heatmap"
       subject="the heatmap"

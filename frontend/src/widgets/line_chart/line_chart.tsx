@@ -90,7 +90,9 @@ export function LineChart(props: LineChartProps) {
   const plotPx = props.heightPx - TOP_PX - AXIS_PX;
   const picture = useMemo<Picture>(
     () => ({
-      ...{ axis, theme, grid: "both" },
+      axis,
+      theme,
+      grid: "both",
       yTicks: ({ y0, y1 }, most) => valueTicks(y1, y0, most, unit, byteUnit, logScale),
       toY: (value, seen) => projectY({ ...seen, logScale })(value),
       paint: (pen, seen) => {
@@ -117,7 +119,10 @@ export function LineChart(props: LineChartProps) {
     const bandItem = (of: ChartBand): Named => ({
       label: `${of.label}: median, p5–p95, min–max`,
       value: text(of.median[pointAt(of.x, at ?? of.x.at(-1) ?? NaN)] ?? NaN),
-      ...{ colour: link, dash: [], isBand: true, isHidden: hidden.has(BAND_ID) },
+      colour: link,
+      dash: [],
+      isBand: true,
+      isHidden: hidden.has(BAND_ID),
     });
     const lineItem = (line: ChartLine): Named => ({
       label: line.label,
@@ -173,7 +178,10 @@ export function LineChart(props: LineChartProps) {
   return (
     <Plot
       {...props}
-      {...{ picture, reader, plotPx, names }}
+      picture={picture}
+      reader={reader}
+      plotPx={plotPx}
+      names={names}
       kind="line-chart"
       subject={props.label}
       cross

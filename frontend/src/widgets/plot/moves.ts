@@ -121,12 +121,19 @@ export function movesOf(
   ] as const;
 
   return {
-    ...{ view, limits, setView, zoom, fit },
+    view,
+    limits,
+    setView,
+    zoom,
+    fit,
     commands: (): readonly Command[] =>
       page?.group === undefined
         ? []
         : actions.map(([id, label, key, act]) => ({
-            ...{ id, label, key, group: page.group ?? "" },
+            id,
+            label,
+            key,
+            group: page.group ?? "",
             run: () => {
               if (act() === false) page.view.say("No peak found");
             },

@@ -59,7 +59,11 @@ describe("axes", () =>
   it("have their texts beside them, none of them cut at the picture's edge", () => {
     const svg = written((pen) =>
       paintAxes(pen, {
-        ...{ left: 72, top: 0, size: SIZE, theme: "light", grid: "y" },
+        left: 72,
+        top: 0,
+        size: SIZE,
+        theme: "light",
+        grid: "y",
         view: { x0: 0, x1: SIZE.widthPx, y0: 0, y1: SIZE.heightPx },
         x: [
           { value: 10, text: "10" },

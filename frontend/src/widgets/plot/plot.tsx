@@ -178,10 +178,15 @@ export function Plot(props: PlotProps) {
 
   const table = () => props.table(seen.view);
   const source: ExportSource = {
-    ...{ origin, table: props.fileTable ?? table, about: props.about, name: label },
+    origin,
+    table: props.fileTable ?? table,
+    about: props.about,
+    name: label,
     figure: () =>
       figureOf({
-        ...{ theme, axisName: axis.name, title: figureTitle(label, origin) },
+        theme,
+        axisName: axis.name,
+        title: figureTitle(label, origin),
         legend: [...props.names(null), ...(props.pictured ?? [])].filter(
           ({ isHidden }) => isHidden !== true,
         ),
@@ -197,8 +202,15 @@ export function Plot(props: PlotProps) {
   return (
     <ChartFrame
       {...props}
-      {...{ source, table, asTable, box, spoken, heightPx: totalPx }}
-      {...{ zoom: moves.zoom, fit: moves.fit, onKey: moves.onKey }}
+      source={source}
+      table={table}
+      asTable={asTable}
+      box={box}
+      spoken={spoken}
+      heightPx={totalPx}
+      zoom={moves.zoom}
+      fit={moves.fit}
+      onKey={moves.onKey}
       shell={page?.view}
       onAsTable={setAsTable}
       axisName={axis.name}
@@ -225,7 +237,10 @@ export function Plot(props: PlotProps) {
             }
           />
           <ReadingTip
-            {...{ hover, cursor, seen, totalPx }}
+            hover={hover}
+            cursor={cursor}
+            seen={seen}
+            totalPx={totalPx}
             read={props.reader.read}
             beside={isFree}
           />

@@ -111,7 +111,15 @@ export function PointerTip(
   const { at, left = 0, top = 0, widthPx, heightPx, reading } = props;
   const [flip, above] = [at.x > widthPx / 2, at.y > heightPx / 2];
   const topPx = top + at.y + (above ? 0 : BELOW_PX);
-  return <ReadingCard {...{ leftPx: left + at.x, topPx, flip, above, reading }} />;
+  return (
+    <ReadingCard
+      leftPx={left + at.x}
+      topPx={topPx}
+      flip={flip}
+      above={above}
+      reading={reading}
+    />
+  );
 }
 
 export function ReadingTip(props: {
@@ -142,13 +150,27 @@ export function ReadingTip(props: {
   if (at === null || x === null || reading === null) return null;
   const px = xToPx(view, size.widthPx, x);
   if (beside) {
-    return <PointerTip {...{ ...size, left, top, reading }} at={{ x: px, y: at.y }} />;
+    return (
+      <PointerTip
+        {...size}
+        left={left}
+        top={top}
+        reading={reading}
+        at={{ x: px, y: at.y }}
+      />
+    );
   }
   const topPx = isAbove ? top : totalPx;
   const flip = px > size.widthPx / 2;
   return (
     <div ref={root}>
-      <ReadingCard {...{ leftPx: left + px, topPx, flip, above: isAbove, reading }} />
+      <ReadingCard
+        leftPx={left + px}
+        topPx={topPx}
+        flip={flip}
+        above={isAbove}
+        reading={reading}
+      />
     </div>
   );
 }

@@ -67,7 +67,9 @@ export function barPx(place: number, { view, size }: Seen): readonly [number, nu
 export function rankAxis({ rank }: Bars, places: readonly number[]): XAxis {
   const rankAt = (x: number): number => rank[places[Math.floor(x)] ?? -1] ?? NaN;
   return {
-    ...{ name: "rank", column: "rank", least: Math.min(4, places.length) },
+    name: "rank",
+    column: "rank",
+    least: Math.min(4, places.length),
     ticks: (low, high, most) => {
       const every = 2 ** Math.max(0, Math.ceil(Math.log2((high - low) / (2 * most))));
       const first = Math.ceil(Math.max(0, low) / every) * every;

@@ -42,7 +42,9 @@ export function RankBars(props: RankBarsProps) {
   const picture = useMemo<Picture>(() => {
     const look = { strip, places, rank, filter, lines, theme };
     return {
-      ...{ theme, grid: "y", axis: rankAxis(strip, places) },
+      theme,
+      grid: "y",
+      axis: rankAxis(strip, places),
       yTicks: ({ y0 }, most) => valueTicks(0, y0, most, "bytes", byteUnit),
       paint: (pen, seen) => paintBars(pen, seen, look),
       over: (pen, seen) => paintCrosses(pen, seen, look),
@@ -77,7 +79,9 @@ export function RankBars(props: RankBarsProps) {
   return (
     <Plot
       {...props}
-      {...{ picture, reader, range }}
+      picture={picture}
+      reader={reader}
+      range={range}
       kind="rank-bars"
       subject={props.label}
       extent={{ low: 0, high: places.length }}
@@ -117,11 +121,15 @@ function heldAgainst(
   const median =
     ((known[Math.floor(middle)] ?? NaN) + (known[Math.ceil(middle)] ?? NaN)) / 2;
   const limit = {
-    ...{ value: capacity, colour: text, dash: [6, 4] },
+    value: capacity,
+    colour: text,
+    dash: [6, 4],
     label: isShown ? words : `${words}, above the chart`,
   };
   const half = {
-    ...{ value: median, colour: secondary, dash: [2, 3] },
+    value: median,
+    colour: secondary,
+    dash: [2, 3],
     label: `median ${formatBytes(median, byteUnit)}`,
   };
   return {

@@ -78,7 +78,7 @@ export function Cell(props: {
       title={cell.title ?? text}
       style={node && { paddingLeft: `${node.depth * INDENT_PX}px` }}
     >
-      {node !== undefined && <Toggle {...{ node, onToggle }} />}
+      {node !== undefined && <Toggle node={node} onToggle={onToggle} />}
       {swatch !== undefined && <Swatch colour={swatch} />}
       {tone === undefined ? content : <span class={`tone-${tone}`}>{content}</span>}
       {note !== "" && <span class="quiet"> {note}</span>}

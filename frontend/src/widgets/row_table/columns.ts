@@ -43,7 +43,11 @@ export function numberColumn(
   hint?: string,
 ): RowColumn {
   return {
-    ...{ key, title, width, numeric: true, values },
+    key,
+    title,
+    width,
+    numeric: true,
+    values,
     cell: (row) => cell(values[row] ?? NaN, row),
     ...(hint === undefined ? {} : { hint }),
   };
@@ -58,7 +62,11 @@ export function textColumn(
   cell: (text: string, row: number) => RowCell = (text) => ({ text }),
 ): RowColumn {
   return {
-    ...{ key, title, width, numeric: false, values },
+    key,
+    title,
+    width,
+    numeric: false,
+    values,
     cell: (row) => cell(values[row] ?? "", row),
     ...(hint === undefined ? {} : { hint }),
   };

@@ -116,7 +116,10 @@ export function useTree(
     return treeRows(tree, { order, matches, isExpanded: (row) => isOpen(row, turned) });
   }, [tree, texts, values, sort.descending, find, depth, flat, turned, opened.length]);
   return {
-    ...{ columns, sort, onSort, selected },
+    columns,
+    sort,
+    onSort,
+    selected,
     rows: useMemo(() => rows.map(({ id }) => id), [rows]),
     tree: { rows, onToggle: (row) => turn(() => [row]) },
   };

@@ -68,7 +68,10 @@ export function Stack(props: StackProps) {
   );
   const picture = useMemo<Picture>(
     () => ({
-      ...{ axis, theme, over, grid: "y" },
+      axis,
+      theme,
+      over,
+      grid: "y",
       yTicks: ({ y0 }, most) => valueTicks(0, y0, most, unit, byteUnit),
       paint: (pen, { view, size }) => paintBands(pen, data, look, view, size, theme),
     }),
@@ -108,7 +111,8 @@ export function Stack(props: StackProps) {
   return (
     <Plot
       {...props}
-      {...{ picture, reader }}
+      picture={picture}
+      reader={reader}
       y={[top.value, 0]}
       table={(view) => stackTable(props, view)}
       names={() => data.layers}

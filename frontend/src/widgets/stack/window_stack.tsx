@@ -91,7 +91,11 @@ export function WindowStack(props: WindowStackProps) {
     <>
       <Stack
         kind="stack"
-        {...{ ...props, theme, axis, data, over }}
+        {...props}
+        theme={theme}
+        axis={axis}
+        data={data}
+        over={over}
         extent={{ low: answer.xLow, high: answer.xHigh }}
         unit="bytes"
         subject="the stacked categories"
@@ -194,7 +198,11 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
   const isSeen = (x: number): boolean => x >= view.x0 && x <= view.x1;
   clipTo(pen, left, 0, size.widthPx, bottom);
   const drawn = spans.map(({ kind, module, row, x0, x1 }) => ({
-    ...{ row, x0, x1, label: shortName(module), name: `${module}, ${kind}` },
+    row,
+    x0,
+    x1,
+    label: shortName(module),
+    name: `${module}, ${kind}`,
     colour: spanFill(kind, theme),
     isHatched: kind === "recompute",
     isOutlined: module === selected,
@@ -220,7 +228,9 @@ export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
   }
   pen.setLineDash([]);
   const names = peakFirst.map(({ kind, x }) => ({
-    ...{ x: canvasX(x), text: MARK_LABEL[kind], colour: secondary },
+    x: canvasX(x),
+    text: MARK_LABEL[kind],
+    colour: secondary,
   }));
   if (moment !== null && isSeen(moment)) {
     pen.strokeStyle = link;

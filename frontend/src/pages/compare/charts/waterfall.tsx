@@ -58,7 +58,10 @@ export function Waterfall(props: {
     figure: () =>
       figureOf({
         title: figureTitle(`From A to B by ${by}`, origin),
-        ...{ theme, widthPx, heightPx, legend: [] },
+        theme,
+        widthPx,
+        heightPx,
+        legend: [],
         paint: (pen) => paintWaterfall(pen, steps, look),
       }),
   };
@@ -166,7 +169,10 @@ export function waterfallSteps(
     const from = at;
     at += change;
     return {
-      ...{ kind: "change", label: partLabel(by, label), from, to: at },
+      kind: "change",
+      label: partLabel(by, label),
+      from,
+      to: at,
       isCulprit: culprits.has(label),
       colour: partColour(by, label, change, culprits, theme),
     };

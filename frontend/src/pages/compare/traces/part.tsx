@@ -108,7 +108,7 @@ function Way(props: { readonly live: Live<ProfileResponse>; readonly name: strin
   return (
     <>
       {data !== null && <TraceState choice={data.choice} />}
-      <Waiting {...{ error, note }} hasContent={data !== null} blocksPx={[24]} />
+      <Waiting error={error} note={note} hasContent={data !== null} blocksPx={[24]} />
     </>
   );
 }

@@ -13,8 +13,13 @@ export function TraceTables(props: TracesProps) {
   const { view, params, change, a, b } = props;
   const { table, measure, per } = params;
   const query = {
-    ...{ run: a.run.id, source: a.choice.source, table, measure, per },
-    ...{ b_run: b.run.id, b_source: b.choice.source },
+    run: a.run.id,
+    source: a.choice.source,
+    table,
+    measure,
+    per,
+    b_run: b.run.id,
+    b_source: b.choice.source,
   };
   const live = useLive(view.client, "compare_traces", query, view.pollMs);
   const { stale, error } = live;

@@ -34,9 +34,17 @@ export function blockActions(of: ActionsOf) {
   /** Under the pointer, else the anchor. */
   const shown = (): number => stage.hovered.peek()?.moment ?? anchor;
   return {
-    ...{ set, pin, shown },
+    set,
+    pin,
+    shown,
     ...momentActions({
-      ...{ view, at, marks, shown, level: "active", mark: state.mark, go: pin },
+      view,
+      at,
+      marks,
+      shown,
+      level: "active",
+      mark: state.mark,
+      go: pin,
       pinned: state.moment ?? -2,
     }),
     mark: () => {

@@ -137,7 +137,8 @@ function actionsAt(words: Readonly<Record<string, string>>) {
     },
     state: readState(BLOCKS, new Map(Object.entries(words))),
     at: { history: "h", device: testDevice() },
-    ...{ marks, anchor: 4 },
+    marks,
+    anchor: 4,
     stage: stage as unknown as BlockStage,
   });
   return { actions, said, set, pages };

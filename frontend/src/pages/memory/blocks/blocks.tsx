@@ -33,10 +33,10 @@ export function BlocksView(props: ViewProps) {
       history={state.history}
       device={state.device}
       tools={(open) =>
-        open !== null && <PictureBar {...{ view: props, open, state, set }} />
+        open !== null && <PictureBar view={props} open={open} state={state} set={set} />
       }
     >
-      {(open) => <OfDevice {...{ view: props, state, open }} />}
+      {(open) => <OfDevice view={props} state={state} open={open} />}
     </HistoryFrame>
   );
 }
@@ -83,8 +83,12 @@ function Inspector({ of }: { readonly of: Blocks }) {
   if (life !== null) {
     return (
       <BlockDrawer
-        {...{ view, stacks, life, moment: state.moment }}
-        {...{ open: of.open, litStack: state.stack }}
+        view={view}
+        stacks={stacks}
+        life={life}
+        moment={state.moment}
+        open={of.open}
+        litStack={state.stack}
         culprits={of.culprits}
         onLife={(other) => actions.set({ life: other })}
         onMoment={actions.pin}

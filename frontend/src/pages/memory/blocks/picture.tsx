@@ -82,8 +82,11 @@ export function Picture({ of }: { readonly of: Blocks }) {
         subject="the picture of allocations"
         origin={originOf(view.run)}
         about={{
-          ...{ history: at.history, device: at.device.device },
-          ...{ order: of.order, colour: state.colour, axis: axis.kind },
+          history: at.history,
+          device: at.device.device,
+          order: of.order,
+          colour: state.colour,
+          axis: axis.kind,
           min_bytes: tiles.at(-1)?.answer.minBytes ?? null,
           note: "Blocks below min_bytes are summed up in the picture and not listed.",
         }}
@@ -125,8 +128,10 @@ function useViewWords({ stage, state, view }: Blocks): (now: Viewport) => void {
     follow: () => {
       const { x0, x1, y0, y1 } = stage.world;
       stage.setView({
-        ...{ x0: x?.low ?? x0, x1: x?.high ?? x1 },
-        ...{ y0: y?.high ?? y0, y1: y?.low ?? y1 },
+        x0: x?.low ?? x0,
+        x1: x?.high ?? x1,
+        y0: y?.high ?? y0,
+        y1: y?.low ?? y1,
       });
     },
     atFirst: true,

@@ -61,7 +61,11 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
       {answer !== null && <Totals of={of} answer={answer} />}
       {answer !== null && (
         <StackTable
-          {...{ of, columns, stack: answer.stack, bytes: null, heightPx: TABLE_PX }}
+          of={of}
+          columns={columns}
+          stack={answer.stack}
+          bytes={null}
+          heightPx={TABLE_PX}
           label="Allocations of the range by stack"
           by="live"
           empty="Nothing was allocated in this range."

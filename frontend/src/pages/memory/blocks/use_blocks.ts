@@ -52,7 +52,11 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
   const axis = useMemo(() => new BlockAxis(device, state.axis), [device, state.axis]);
   const order = orderOf(state);
   const shown = useTiles(client, {
-    ...{ what: "allocations", place, axis: axis.kind, order, colour },
+    what: "allocations",
+    place,
+    axis: axis.kind,
+    order,
+    colour,
   });
   const { tiles } = shown;
   const [whole = null] = tiles;
@@ -75,8 +79,21 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
   const culprits = useCulprits(view, answer.reference.rank);
   const { only, moment, life, stack, range } = state;
   const picture: BlockPicture = {
-    ...{ device, axis, marks, topBytes, tiles, stacks, only, found: search.blocks },
-    ...{ culprits, moment, life, marked: mark, stack, theme, byteUnit },
+    device,
+    axis,
+    marks,
+    topBytes,
+    tiles,
+    stacks,
+    only,
+    found: search.blocks,
+    culprits,
+    moment,
+    life,
+    marked: mark,
+    stack,
+    theme,
+    byteUnit,
     range: range && {
       low: axis.xAfter(range.low - 1),
       high: axis.xAfter(range.high - 1),
@@ -103,9 +120,27 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     blockCommands({ stage, view }, actions, filesOf(now.held.peek())),
   );
   return {
-    ...{ view, state, open, device, at, place, order, shown, picture, label },
-    ...{ stage, stacks, stacksError, search, anchor, culprits },
-    ...{ colours, exact, actions, filesOf, ...now },
+    view,
+    state,
+    open,
+    device,
+    at,
+    place,
+    order,
+    shown,
+    picture,
+    label,
+    stage,
+    stacks,
+    stacksError,
+    search,
+    anchor,
+    culprits,
+    colours,
+    exact,
+    actions,
+    filesOf,
+    ...now,
     before: marked !== null && marked.moment === mark ? marked : null,
   };
 }

@@ -39,8 +39,15 @@ export function CallsView(view: ViewProps) {
   const [{ function: name, phase, attempt, iteration, stat, stats, sides }] = page;
   const pinned = useMomentStep(view);
   const query = {
-    ...{ run: view.run.id, rank: view.ranks.rank, function: name, phase, stat, stats },
-    ...{ attempt, iteration, step: pinned?.step ?? null },
+    run: view.run.id,
+    rank: view.ranks.rank,
+    function: name,
+    phase,
+    stat,
+    stats,
+    attempt,
+    iteration,
+    step: pinned?.step ?? null,
     sides: sides.length === SIDES.length ? null : sides.join(),
   };
   const { data, stale, error } = useLive(view.client, "functions", query, view.pollMs);
@@ -107,7 +114,9 @@ function Body({ view, data, page }: BodyProps) {
       {drawn === null && <OneCall view={view} data={data} />}
       <div class="functions-table">
         <AnswerTable
-          {...{ view, selected, shell: view }}
+          view={view}
+          selected={selected}
+          shell={view}
           table={data.table}
           word="order"
           onSelect={(id) =>
@@ -127,7 +136,9 @@ function Body({ view, data, page }: BodyProps) {
       {data.tables.map((values) => (
         <ValueTable
           key={`${values.kind} ${name ?? ""} ${data.attempt ?? 0} ${data.iteration ?? 0}`}
-          {...{ view, data, values }}
+          view={view}
+          data={data}
+          values={values}
         />
       ))}
       <Histories view={view} data={data} />
@@ -168,7 +179,9 @@ function Drawn({ view, data, drawn }: OfCalls & { readonly drawn: StatOfCalls })
   return (
     <div class="functions-charts">
       <OverCallsChart
-        {...{ view, over, unit }}
+        view={view}
+        over={over}
+        unit={unit}
         label={`${label} around ${data.function ?? ""}`}
         title={`${label} at start and end`}
         fromZero={false}
@@ -238,7 +251,9 @@ function ValueTable(props: OfCalls & { readonly values: ModuleValues }) {
   );
   return (
     <AnswerTable
-      {...{ view, table, colours }}
+      view={view}
+      table={table}
+      colours={colours}
       word={`${kind}_order`}
       find={{ label: `Find in ${table.title.toLowerCase()}`, word: `${kind}_find` }}
       about={{ function: called, phase, rank, attempt, iteration }}

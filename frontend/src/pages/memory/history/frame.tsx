@@ -87,7 +87,10 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
     answer === null || facts === null || device === null
       ? null
       : {
-          ...{ answer, facts, device, at: { history: id, device } },
+          answer,
+          facts,
+          device,
+          at: { history: id, device },
           place: { run: view.run.id, history: id, device: device.device },
         };
   return (
@@ -111,7 +114,9 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
       {answer?.state === "failed" && (
         <OpeningFailed
-          {...{ answer, again, choose }}
+          answer={answer}
+          again={again}
+          choose={choose}
           next={nextHistory(histories, id)}
         />
       )}

@@ -125,7 +125,9 @@ export function momentActions(of: {
       ),
     compare: () =>
       view.showPage("compare", {
-        ...{ part: null, ...momentWords(shown(), at), a_run: SAME_RUN },
+        part: null,
+        ...momentWords(shown(), at),
+        a_run: SAME_RUN,
         a_history: mark === null ? null : at.history,
         a_device: mark === null ? null : at.device.device.toString(),
         a_moment: mark === null ? null : mark.toString(),
@@ -143,8 +145,20 @@ export const VIEW_Y: RangeWords = { low: "b0", high: "b1" };
 
 const OF_HISTORY: Words = Object.fromEntries(
   [
-    ...["moment", "life", "stack", "mark", "frame", "only", "stream", "pool"],
-    ...["h0", "h1", "b0", "b1", "r0", "r1"],
+    "moment",
+    "life",
+    "stack",
+    "mark",
+    "frame",
+    "only",
+    "stream",
+    "pool",
+    "h0",
+    "h1",
+    "b0",
+    "b1",
+    "r0",
+    "r1",
   ].map((name) => [name, null]),
 );
 

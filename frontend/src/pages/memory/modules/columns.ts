@@ -134,7 +134,10 @@ function categoriesOf(data: ModulesResponse): readonly Bytes[] {
       : "The rank’s total of this category at the module’s moment";
   return data.categories
     .map(({ name, bytes, baselineBytes }) => ({
-      ...{ key: name, title: categoryLabel(name), hint, bytes },
+      key: name,
+      title: categoryLabel(name),
+      hint,
+      bytes,
       baseline: baselineBytes,
     }))
     .filter(({ bytes, baseline }) => longestOf(bytes) + longestOf(baseline ?? []) > 0)
@@ -168,7 +171,12 @@ export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
     const colour = swatch ?? categoryColour(theme, "unknown");
     const px = Math.max(LEAST_PX, headingWidth(title, swatch !== undefined));
     return {
-      ...{ key, title, hint, values, numeric: true, width: `minmax(${px}px, 1fr)` },
+      key,
+      title,
+      hint,
+      values,
+      numeric: true,
+      width: `minmax(${px}px, 1fr)`,
       ...(swatch === undefined ? {} : { swatch }),
       exported: { name: `${key}_bytes`, values: of.bytes },
       cell: (id) => {

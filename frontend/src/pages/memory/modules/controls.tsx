@@ -132,7 +132,8 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
           of={[
             ["", "the highest of each module"],
             ...Array.from({ length: numCalls }, (_, call): Option => [
-              ...([call, formatInteger(call + 1)] as const),
+              call,
+              formatInteger(call + 1),
             ]),
           ]}
           onChange={(call) => setState({ call: call === "" ? null : +call }, "push")}

@@ -54,7 +54,13 @@ export function ModulesView(view: ViewProps) {
   const pinned = useMomentStep(view);
   const { window, call, device, measure, against } = state;
   const query = {
-    ...{ run: run.id, rank: ranks.rank, window, call, device, measure, against },
+    run: run.id,
+    rank: ranks.rank,
+    window,
+    call,
+    device,
+    measure,
+    against,
     state: state.state,
     step: pinned?.step ?? null,
   };
@@ -136,7 +142,10 @@ function Body(
   );
   const selected = modules.idOf(state.module);
   const table = useTree({
-    ...{ columns, find, flat, selected },
+    columns,
+    find,
+    flat,
+    selected,
     tree: modules.tree,
     names: modules.fqns,
     texts: modules.texts,

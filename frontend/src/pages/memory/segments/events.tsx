@@ -140,7 +140,11 @@ function eventColumns(
     cell: EventCell,
     numeric = false,
   ): RowColumn => ({
-    ...{ key: title, title, width, hint, numeric },
+    key: title,
+    title,
+    width,
+    hint,
+    numeric,
     cell: (row) => {
       const chunk = chunkOf(row);
       if (chunk === null) return { text: "…", tone: "quiet" };

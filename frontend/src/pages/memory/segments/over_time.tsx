@@ -27,7 +27,11 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
   const [only, setOnly] = useState("");
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const { tiles, look, loading, error } = useTiles(view.client, {
-    ...{ what: "segments", place, axis: "event", order, colour: "category" },
+    what: "segments",
+    place,
+    axis: "event",
+    order,
+    colour: "category",
   });
   const ofPart = tiles.at(-1)?.answer.marks ?? null;
   const marks = useMemo(
@@ -36,9 +40,22 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
   );
   const peak = device.peaks.find(({ level }) => level === "reserved")?.bytes ?? 1;
   const picture: BlockPicture = {
-    ...{ device, axis, marks, tiles, stacks, only, moment, theme, byteUnit },
-    ...{ topBytes: peak * HEADROOM, found: null, culprits: NO_LINES },
-    ...{ life: null, marked: null, stack: null, range: null },
+    device,
+    axis,
+    marks,
+    tiles,
+    stacks,
+    only,
+    moment,
+    theme,
+    byteUnit,
+    topBytes: peak * HEADROOM,
+    found: null,
+    culprits: NO_LINES,
+    life: null,
+    marked: null,
+    stack: null,
+    range: null,
   };
   const stage = useBlockStage(picture);
   const num = tiles[0]?.answer.lives.life.length ?? 0;

@@ -31,7 +31,11 @@ describe("words of the URL", () => {
   it("come back as they went", () => {
     const written = { range: { low: 10, high: 19 }, segment: 0x7f0000000000 };
     expect(writeState(SEGMENTS, { ...written, scale: 65536, sort: "size" })).toEqual({
-      ...{ s0: "10", s1: "19", segment: "7f0000000000", scale: "65536", sort: null },
+      s0: "10",
+      s1: "19",
+      segment: "7f0000000000",
+      scale: "65536",
+      sort: null,
     });
   });
 });

@@ -56,12 +56,14 @@ export function SegmentsView(props: ViewProps) {
         <>
           <Switch view={props} of={SEGMENTS.part} label="What is shown" />
           {open !== null && params.part === "map" && (
-            <Filters {...{ params, setParams }} facts={open.facts} />
+            <Filters params={params} setParams={setParams} facts={open.facts} />
           )}
         </>
       )}
     >
-      {(open) => <OfDevice {...{ view: props, params, setParams, open }} />}
+      {(open) => (
+        <OfDevice view={props} params={params} setParams={setParams} open={open} />
+      )}
     </HistoryFrame>
   );
 }
@@ -95,7 +97,13 @@ function OfDevice({
     show(next);
   };
   const { ooms, toMark, ...acts } = momentActions({
-    ...{ view, at: shownIn, marks, level: "reserved", mark: null, pinned: at, go },
+    view,
+    at: shownIn,
+    marks,
+    level: "reserved",
+    mark: null,
+    pinned: at,
+    go,
     shown: () => at,
   });
   const zoom = (factor: number) => () =>
@@ -143,8 +151,16 @@ function OfDevice({
   };
   useExports(view, "lines that pin segments", pinners);
   const shown: Shown | null = state && {
-    ...{ view, params, setParams, open, moment: at, go },
-    ...{ state, stacks, culprits, label },
+    view,
+    params,
+    setParams,
+    open,
+    moment: at,
+    go,
+    state,
+    stacks,
+    culprits,
+    label,
   };
   useCommands(view.commands, () => commandsOf("segments", "Segments", commands));
   return (

@@ -73,7 +73,10 @@ export function useTiles(client: Client, subject: TileSubject) {
     return () => abort.abort();
   }, [client, next]);
   return {
-    ...{ tiles, loading: loader.loading, error: loader.error.value, version },
+    tiles,
+    loading: loader.loading,
+    error: loader.error.value,
+    version,
     /** By stack and column of a tile; null until loaded. */
     holders: (tile: BlockTile) => known.get(tile) ?? null,
     look: (at: BlockView, settled: boolean) => loader.look(at, settled),
@@ -211,7 +214,10 @@ export function wantedTile(
   const wide = (high - low) / (view.x1 - view.x0);
   const high_ = tall || y0 === null || y1 === null ? world.y0 : y1 - y0;
   return {
-    ...{ low: whole ? null : low, high: whole ? null : high, y0, y1 },
+    low: whole ? null : low,
+    high: whole ? null : high,
+    y0,
+    y1,
     px: Math.min(MOST_PX, Math.ceil(size.widthPx * wide)),
     rows: Math.min(MOST_ROWS, Math.ceil((size.heightPx * high_) / height)),
   };

@@ -54,14 +54,24 @@ describe("what is asked for", () => {
   it("is the part in sight with half of it on either side, twice as many columns", () => {
     const wanted = wantedTile([whole], at(40_000, 50_000), "event");
     expect(wanted).toEqual({
-      ...{ low: 35_000, high: 55_000, y0: null, y1: null, px: 2000, rows: 400 },
+      low: 35_000,
+      high: 55_000,
+      y0: null,
+      y1: null,
+      px: 2000,
+      rows: 400,
     });
   });
 
   it("stops at the ends of the history, and of all of it needs no ends", () => {
     expect(wantedTile([whole], at(0, 1000), "event")?.low).toBe(0);
     expect(wantedTile([], at(10_000, 95_000), "event")).toMatchObject({
-      ...{ low: null, high: null, y0: null, y1: null, px: 1000, rows: 400 },
+      low: null,
+      high: null,
+      y0: null,
+      y1: null,
+      px: 1000,
+      rows: 400,
     });
   });
 

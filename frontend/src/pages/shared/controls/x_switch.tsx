@@ -12,7 +12,7 @@ export const X_WORD = switched<XKind>(
 const NO_RANGE = { x0: null, x1: null };
 
 export function XSwitch({ view }: { readonly view: ViewProps }) {
-  return <Switch {...{ view }} of={X_WORD} label="Horizontal axis" leaves={NO_RANGE} />;
+  return <Switch view={view} of={X_WORD} label="Horizontal axis" leaves={NO_RANGE} />;
 }
 
 /** `phase` "": the first, which stays out of the URL. */

@@ -44,7 +44,11 @@ export function chartLines(
     // Unmerged points have no envelope.
     const isWhole = y.every((value, i) => Object.is(value, line.yLow[i]));
     return {
-      ...{ id, label: id, x, y, yLow: isWhole ? y : line.yLow },
+      id,
+      label: id,
+      x,
+      y,
+      yLow: isWhole ? y : line.yLow,
       colour: besideBand ? colourBesideBand(slot) : slot,
       weight: why === "pinned" ? "strong" : "normal",
       ...(note === null ? {} : { note }),

@@ -63,7 +63,8 @@ export function SeriesChart(
     >
       {drawMap !== null && (
         <Minimap
-          {...{ extent, draw: drawMap }}
+          extent={extent}
+          draw={drawMap}
           range={props.range}
           onRange={props.onRange}
         />

@@ -145,7 +145,8 @@ export function Stack(
       />
       {drawMap !== null && (
         <Minimap
-          {...{ extent, draw: drawMap }}
+          extent={extent}
+          draw={drawMap}
           range={props.range}
           onRange={props.onRange}
         />
@@ -161,11 +162,13 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
   const whole = { name: "step", label: "Step time", help: "", seconds };
   const layers = parts.length > 0 ? parts : [whole];
   return {
-    ...{ edges, totals: seconds },
+    edges,
+    totals: seconds,
     isCounted: (column) => profiledIn(answer, column) === null,
     at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
     layers: layers.map(({ seconds: values, ...layer }) => ({
-      ...{ ...layer, values },
+      ...layer,
+      values,
       colour: partColour(theme, layer.name),
     })),
   };

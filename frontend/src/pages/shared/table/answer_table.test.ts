@@ -14,22 +14,36 @@ function column(changes: Partial<TableColumn>): TableColumn {
 }
 
 const TABLE: TableRows = {
-  ...{ title: "Kernels", summary: "", empty: "" },
+  title: "Kernels",
+  summary: "",
+  empty: "",
   columns: [
     column({ key: "name", unit: "name", texts: ["void gemm<int>(a)", "aten::add"] }),
     column({ key: "rank", unit: "rank", numbers: Float64Array.of(3, 12) }),
     column({
-      ...{ key: "total_ms", unit: "ms", numbers: Float64Array.of(7.5, NaN) },
-      ...{ absent: "Not said", bar: "row", longest: 10, sum: 10 },
+      key: "total_ms",
+      unit: "ms",
+      numbers: Float64Array.of(7.5, NaN),
+      absent: "Not said",
+      bar: "row",
+      longest: 10,
+      sum: 10,
       shareOf: "of the device's time",
     }),
     column({
-      ...{ key: "category", unit: "category", texts: ["activation", ""] },
-      ...{ absent: "Nothing says it", absentText: "unknown", notes: ["8 ranks", ""] },
+      key: "category",
+      unit: "category",
+      texts: ["activation", ""],
+      absent: "Nothing says it",
+      absentText: "unknown",
+      notes: ["8 ranks", ""],
     }),
     column({ key: "hidden", title: "", numbers: Float64Array.of(1, 0) }),
   ],
-  ...{ numRows: 2, numAll: 2, usual: "total_ms", colours: ["kernel", "communication"] },
+  numRows: 2,
+  numAll: 2,
+  usual: "total_ms",
+  colours: ["kernel", "communication"],
 };
 
 describe("a table that is sent", () => {
@@ -107,7 +121,8 @@ describe("a table that is sent", () => {
       columns: [column({ bar: "other", unit: "ms", numbers: Float64Array.of(7) })],
     };
     expect(partsOf(table, 0, "light")[0]).toMatchObject({
-      ...{ colour: "#8a8f98", value: 0.007 },
+      colour: "#8a8f98",
+      value: 0.007,
     });
     expect(partsOf(TABLE, 0, "light")).toEqual([]);
   });

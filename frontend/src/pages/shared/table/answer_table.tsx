@@ -185,7 +185,8 @@ export function columnsOf(
       }
       if (bar === "") return { ...cell, ...more(row) };
       return {
-        ...{ ...cell, ...more(row) },
+        ...cell,
+        ...more(row),
         bar: barOf(value, column.longest, barColour(row)),
       };
     };
@@ -303,7 +304,8 @@ export function AnswerTable(props: AnswerTableProps) {
     return fittingIn(widthPx, [...before, ...own]);
   }, [table, theme, byteUnit, colours, culprits, widthPx, ...before]);
   const { rows, ...sorting } = useSort(
-    ...([columns, numRows] as const),
+    columns,
+    numRows,
     { key: usual.replace("-", ""), descending: !usual.startsWith("-") },
     params.get(word),
     (sort) => setParams({ [word]: sort }),

@@ -46,7 +46,8 @@ export function RankHeat(props: {
         <span class="quiet">A click on a cell chooses its rank and step</span>
       </div>
       <RankHeatmap
-        {...{ view, px }}
+        view={view}
+        px={px}
         route="distributed_heatmap"
         subject={{ cycle, part }}
         label={() => `${title} time by rank and profiled step`}

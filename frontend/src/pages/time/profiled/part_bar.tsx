@@ -18,7 +18,10 @@ export interface Part {
 export function partsOf(table: TableRows, row: number, theme: Theme): readonly Part[] {
   const own = table.columns.filter(({ bar }) => bar !== "" && bar !== "row");
   return own.map(({ key, title, help, bar, unit, numbers }) => ({
-    ...{ name: key, label: title, help, colour: partColour(theme, bar) },
+    name: key,
+    label: title,
+    help,
+    colour: partColour(theme, bar),
     value: (numbers[row] ?? NaN) * (unit === "ms" ? 1e-3 : 1),
   }));
 }

@@ -79,12 +79,15 @@ export function PartsPanel(props: {
       {usual.length > 0 && (
         <div>
           <PartBar
-            {...{ longest, parts: usual, total: stepSeconds }}
+            longest={longest}
+            parts={usual}
+            total={stepSeconds}
             label={data.numRanks > 1 ? "median rank" : `rank ${answer.rank ?? "–"}`}
           />
           {late !== null && (
             <PartBar
-              {...{ longest, parts: ofLate }}
+              longest={longest}
+              parts={ofLate}
               label={
                 <>
                   rank {late} <span class="quiet">straggler</span>

@@ -36,7 +36,10 @@ function rate(
     summed: summed === undefined ? new Float64Array() : Float64Array.of(summed, summed),
     median: values[0] ?? null,
     summedMedian: summed ?? null,
-    ...{ title: "", help: "", text: "", hint: "" },
+    title: "",
+    help: "",
+    text: "",
+    hint: "",
   };
 }
 

@@ -86,7 +86,10 @@ export function StepsView(props: ViewProps) {
           {stragglers !== null && (
             <>
               <PartsPanel
-                {...{ params, view: props, answer: drawn, data: stragglers }}
+                params={params}
+                view={props}
+                answer={drawn}
+                data={stragglers}
               />
               <Findings {...props} findings={stragglers.findings} />
             </>
@@ -95,7 +98,8 @@ export function StepsView(props: ViewProps) {
             view={props}
             answer={drawn}
             whole={data.whole}
-            {...{ extent, pin }}
+            extent={extent}
+            pin={pin}
             range={shown}
             onRange={setRange}
             pinned={params.step}
@@ -112,7 +116,9 @@ export function StepsView(props: ViewProps) {
           <RateChart
             view={props}
             answer={drawn}
-            {...{ params, extent, setRange }}
+            params={params}
+            extent={extent}
+            setRange={setRange}
             range={shown}
           />
           {drawn.memorySeries !== null && (
@@ -154,11 +160,14 @@ export function StepsView(props: ViewProps) {
           )}
           <AbsentList
             absent={drawn.absent.map(({ label: source, reason, remedy }) => ({
-              ...{ source, reason, remedy, note: "part of the step" },
+              source,
+              reason,
+              remedy,
+              note: "part of the step",
             }))}
           />
           {params.step !== null && (
-            <StepDrawer {...{ view: props, phase }} step={params.step} close={unpin} />
+            <StepDrawer view={props} phase={phase} step={params.step} close={unpin} />
           )}
         </>
       )}

@@ -109,7 +109,7 @@ function OneReport({ view, id }: { readonly view: ViewProps; readonly id: string
   return (
     <>
       <OperatorsPart view={view} answer={data} />
-      <MemoryPart {...{ view, range, setRange }} answer={data} />
+      <MemoryPart view={view} range={range} setRange={setRange} answer={data} />
     </>
   );
 }
@@ -251,7 +251,8 @@ function MemoryPart(props: {
       )}
       <WindowStack
         {...lookOf(view)}
-        {...{ range, onRange: setRange }}
+        range={range}
+        onRange={setRange}
         label={`Memory by category, ${device}`}
         answer={memory}
         began="the trace began"

@@ -64,8 +64,14 @@ export function testTrace(
       testTrack("a:1", { name: "stream 7", process: "GPU 0", numLevels: 1 }),
       testTrack("b:0"),
       testTrack("b:3", {
-        ...{ name: "Allocated peak", process: "Memory", kind: "counter" },
-        ...{ numSlices: 0, numLevels: 0, unit: "bytes", most: 4096, least: 0 },
+        name: "Allocated peak",
+        process: "Memory",
+        kind: "counter",
+        numSlices: 0,
+        numLevels: 0,
+        unit: "bytes",
+        most: 4096,
+        least: 0,
       }),
     ],
     steps: {

@@ -62,7 +62,8 @@ export function TimelinePart(props: {
         <div class="trace-plots">
           {hasPinned && (
             <Plot
-              {...{ trace, corner }}
+              trace={trace}
+              corner={corner}
               layout={pinned}
               tiles={pinnedTiles}
               heightPx={pinnedPx}
@@ -70,7 +71,10 @@ export function TimelinePart(props: {
             />
           )}
           <Plot
-            {...{ trace, layout, tiles, label }}
+            trace={trace}
+            layout={layout}
+            tiles={tiles}
+            label={label}
             heightPx={tallPx - pinnedPx}
             corner={hasPinned ? null : corner}
           />

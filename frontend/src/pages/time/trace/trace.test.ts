@@ -173,16 +173,12 @@ describe("the picture", () => {
     const pieces = [...quads.colour].map((_, id) => pieceOf(id));
     // Those of the finer one begin 10 ns later.
     expect(pieces.map((one) => [one?.row, one?.startNs])).toEqual([
-      ...[
-        [0, 0],
-        [7, 600],
-      ],
-      ...[
-        [0, 10],
-        [1, 30],
-        [2, 210],
-        [7, 610],
-      ],
+      [0, 0],
+      [7, 600],
+      [0, 10],
+      [1, 30],
+      [2, 210],
+      [7, 610],
     ]);
   });
 

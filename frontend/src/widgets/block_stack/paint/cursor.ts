@@ -30,7 +30,9 @@ export function paintCursor(
     context.restore();
   }
   paintPointer(context, of.theme, scene, {
-    ...{ x: hover?.x ?? NaN, row: NaN, onCells: false },
+    x: hover?.x ?? NaN,
+    row: NaN,
+    onCells: false,
     box: box ?? chosenRange(scene),
     stripPx: stripHeight(of.marks) + 4,
   });
@@ -91,7 +93,10 @@ function eachRect(
 }
 
 export function blockRects(
-  ...[tile, view, size, slot]: [BlockTile, Viewport, SizePx, number]
+  tile: BlockTile,
+  view: Viewport,
+  size: SizePx,
+  slot: number,
 ): readonly RectPx[] {
   const rects: RectPx[] = [];
   eachRect(tile, view, size, slot, (rect) => rects.push(rect));

@@ -83,7 +83,9 @@ export function paintAxes(pen: Pen, scene: MarkScene): void {
   const { theme, axis, byteUnit } = scene.of;
   const most = Math.max(2, Math.floor(size.heightPx / 44));
   paintPlotAxes(pen, {
-    ...{ ...scene, theme, grid: "y" },
+    ...scene,
+    theme,
+    grid: "y",
     x: axis.ticks(view.x0, view.x1, size.widthPx),
     y: valueTicks(view.y1, view.y0, most, "bytes", byteUnit),
   });
@@ -294,7 +296,9 @@ function paintSpans(pen: Pen, scene: MarkScene): void {
   const { widthPx } = scene.size;
   clipTo(pen, GUTTER.left, stripTop(scene), widthPx, stripHeight(marks));
   const spans = marks.spans.map((span, i) => ({
-    ...{ ...span, name: span.label, colour: spanFill(span, i, theme) },
+    ...span,
+    name: span.label,
+    colour: spanFill(span, i, theme),
     short: span.label.replace(/^step /, ""),
   }));
   paintStrip(pen, scene, spans, theme);

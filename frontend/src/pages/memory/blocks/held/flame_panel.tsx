@@ -91,7 +91,7 @@ export function FlamePanel(props: {
         )}
       </div>
       {mode === "sandwich" ? (
-        <Sandwich {...{ of, stacks, flames }} />
+        <Sandwich of={of} stacks={stacks} flames={flames} />
       ) : mode === "difference" && before === null ? (
         <p class="quiet flame-hint">
           {state.mark === null
@@ -223,8 +223,11 @@ function FrameList({ of, stacks, flames }: PartProps) {
         hint: "Of stacks that end in it",
       }),
       textColumn(
-        ...(["frame", "Frame; click for its callers and callees"] as const),
-        ...(["minmax(120px, 1fr)", names, undefined] as const),
+        "frame",
+        "Frame; click for its callers and callees",
+        "minmax(120px, 1fr)",
+        names,
+        undefined,
         (text, row) => {
           const { filename, line } = stacks.frame(totals[row]?.frame ?? -1);
           return { text, title: `${filename}:${line}` };

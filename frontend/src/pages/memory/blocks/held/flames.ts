@@ -69,7 +69,9 @@ export class Flames {
     const a = Float64Array.from(slots, (stack) => earlier.get(stack) ?? 0);
     const b = Float64Array.from(slots, (_, slot) => after.stackBytes[slot] ?? 0);
     return {
-      ...{ tree, colour, palette: this.colours.palette },
+      tree,
+      colour,
+      palette: this.colours.palette,
       values: tree.sums(a.map((bytes, slot) => Math.max(bytes, b[slot] ?? 0))),
       change: { before: tree.sums(a), after: tree.sums(b) },
       title: `${momentText(after.moment)} against ${momentText(before.moment)}`,

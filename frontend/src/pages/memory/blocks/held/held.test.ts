@@ -185,7 +185,9 @@ describe("holders", () => {
 
   it("say what they hold, and no number of blocks that is not known", () => {
     expect(columns.map(({ cell }) => cell(1).text)).toEqual([
-      ...["100 B", "2", stacks.stackLabel(1)],
+      "100 B",
+      "2",
+      stacks.stackLabel(1),
     ]);
     const moving = { ...held, stackBlocks: null };
     const [, blocks] = holderColumns(moving, stacks, colours, "auto");

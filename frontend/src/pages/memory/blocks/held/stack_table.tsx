@@ -56,7 +56,10 @@ export function placeColumn(
 ): RowColumn {
   const labels = Array.from(stack, (one) => stacks?.stackLabel(one) ?? "");
   return textColumn(
-    ...(["place", "Allocated at", "minmax(96px, 1fr)", labels] as const),
+    "place",
+    "Allocated at",
+    "minmax(96px, 1fr)",
+    labels,
     "The line of your own code in the stack; click to light its blocks",
     (text, row) => {
       const title = stacks?.text(stack[row] ?? -1) ?? "";
@@ -81,7 +84,10 @@ export function holderColumns(
       more: (slot) => formatShare(bytes[slot] ?? 0, total),
     }),
     numberColumn(
-      ...(["blocks", "Blocks", "44px", blocks ?? bytes] as const),
+      "blocks",
+      "Blocks",
+      "44px",
+      blocks ?? bytes,
       (one) => ({ text: blocks === null ? "–" : formatInteger(one) }),
       "Live blocks; counted once the pointer rests",
     ),
@@ -104,7 +110,11 @@ export function HoldersTable(props: {
   if (held === null) return null;
   return (
     <StackTable
-      {...{ of, columns, heightPx, stack: held.stack, bytes: held.stackBytes }}
+      of={of}
+      columns={columns}
+      heightPx={heightPx}
+      stack={held.stack}
+      bytes={held.stackBytes}
       label="Who holds the memory"
       by="bytes"
       empty="Nothing is live here."

@@ -53,7 +53,13 @@ describe("time by module", () => {
     expect(table.numRows).toBe(4);
     expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
     expect(table.columns.map((one) => cellText(one, 2))).toEqual([
-      ...["Net_0 / Conv_0", "6", "1", "15", "2", "40", "40"],
+      "Net_0 / Conv_0",
+      "6",
+      "1",
+      "15",
+      "2",
+      "40",
+      "40",
     ]);
   });
 });
@@ -93,7 +99,8 @@ describe("the flame graph of modules", () => {
 
   it("offers times with the modules inside, of devices first", () => {
     expect(flameTimes(DATA).map(({ key }) => key)).toEqual([
-      ...["host_ms", "backward_host_ms"],
+      "host_ms",
+      "backward_host_ms",
     ]);
     const device = column("device_ms", "Device\ntotal", 1, 1, 0, 0);
     const columns = [...COLUMNS, device as unknown as TableColumn];

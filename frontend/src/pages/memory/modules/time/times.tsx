@@ -47,7 +47,10 @@ export function timeColumns(
   view: Pick<ViewProps, "theme" | "byteUnit">,
 ): readonly RowColumn[] {
   const module: RowColumn = {
-    ...{ key: "module", title: "Module", numeric: false, isTree: true },
+    key: "module",
+    title: "Module",
+    numeric: false,
+    isTree: true,
     width: `minmax(${MODULE_PX}px, 3fr)`,
     values: name,
     exported: { name: "module", values: path },
@@ -76,7 +79,12 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const tree = useMemo(() => new Tree(data.parent), [data.parent]);
   const columns = useMemo(() => timeColumns(data, view), [data, view.theme]);
   const table = useTree({
-    ...{ columns, tree, names: data.path, find, depth, selected },
+    columns,
+    tree,
+    names: data.path,
+    find,
+    depth,
+    selected,
     usual: { key: data.table.usual, descending: true },
     word: state.timeSort,
     setWord: (timeSort) => setState({ timeSort }),
@@ -118,7 +126,13 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         empty="No module matches."
         heightPx={TABLE_PX}
       />
-      <TimeFlame {...{ data, tree, view, selected }} onSelect={setSelected} />
+      <TimeFlame
+        data={data}
+        tree={tree}
+        view={view}
+        selected={selected}
+        onSelect={setSelected}
+      />
     </section>
   );
 }

@@ -164,11 +164,14 @@ function full(sizes: readonly number[], numAlike: readonly number[] = []) {
 
 function pictureOf(fill: MapPicture["fill"]): MapPicture {
   return {
-    ...{ answer: ANSWER, layout: segmentLayout(ANSWER.segments, "fit", WIDE_PX), fill },
+    answer: ANSWER,
+    layout: segmentLayout(ANSWER.segments, "fit", WIDE_PX),
+    fill,
     colours: ["#425ed4", "#065721"],
     theme: "light",
     byteUnit: "auto",
-    ...{ heightPx: 300, scrollPx: 0 },
+    heightPx: 300,
+    scrollPx: 0,
   };
 }
 

@@ -72,7 +72,14 @@ export function SegmentMap(props: Shown) {
   );
   const picture = useMemo<MapPicture>(
     () => ({
-      ...{ answer, layout, fill, colours, theme, byteUnit, heightPx, scrollPx },
+      answer,
+      layout,
+      fill,
+      colours,
+      theme,
+      byteUnit,
+      heightPx,
+      scrollPx,
     }),
     [answer, layout, fill, colours, theme, byteUnit, heightPx, scrollPx],
   );
@@ -194,7 +201,10 @@ export function SegmentMap(props: Shown) {
     table: () => segmentTable(answer, stacks),
     figure: () =>
       figureOf({
-        ...{ theme, widthPx, heightPx, title: figureTitle(name, originOf(view.run)) },
+        theme,
+        widthPx,
+        heightPx,
+        title: figureTitle(name, originOf(view.run)),
         paint: (pen) => paintMap(pen, picture),
         legend: legend.map((one) => ({
           ...one,
@@ -206,7 +216,12 @@ export function SegmentMap(props: Shown) {
   return (
     <>
       <ChartFrame
-        {...{ source, zoom, asTable, onKey, box, spoken }}
+        source={source}
+        zoom={zoom}
+        asTable={asTable}
+        onKey={onKey}
+        box={box}
+        spoken={spoken}
         kind="segment-map"
         what="Map"
         label={name}
@@ -301,5 +316,7 @@ function Card({
   const { layout, heightPx, scrollPx } = picture;
   const widthPx = HEAD_PX + layout.barsPx;
   const own = { x: at.x, y: at.y - scrollPx };
-  return <PointerTip {...{ at: own, widthPx, heightPx, reading }} />;
+  return (
+    <PointerTip at={own} widthPx={widthPx} heightPx={heightPx} reading={reading} />
+  );
 }

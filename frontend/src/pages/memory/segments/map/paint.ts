@@ -278,7 +278,9 @@ export function legendOf({
   const { bg } = tokens(theme);
   type Item = readonly [label: string, help: string, colour: string, bytes: number];
   const item = ([label, help, colour, bytes]: Item, isHatched = false): Named => ({
-    ...{ label, colour, note: formatBytes(bytes, byteUnit) },
+    label,
+    colour,
+    note: formatBytes(bytes, byteUnit),
     help: `${help}: ${formatBytesExact(bytes)}`,
     ...(isHatched ? { hatch: bg } : {}),
   });

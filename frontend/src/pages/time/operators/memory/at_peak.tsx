@@ -97,7 +97,9 @@ function Bar({ peak, view, colours }: PeakProps & { readonly peak: TraceMemoryPe
   const parts = peak.parts.map(({ name, numBytes }): Part => {
     const exact = `${formatBytesExact(numBytes)}, ${formatShare(numBytes, peak.wholeBytes)}`;
     return {
-      ...{ name, value: numBytes, unseen: name === "" },
+      name,
+      value: numBytes,
+      unseen: name === "",
       label: name === "" ? "Not seen" : categoryLabel(name),
       help: name === "" ? `${exact}\n${UNSEEN}` : exact,
       colour: colours[name] ?? categoryColour(view.theme, "unknown"),

@@ -9,7 +9,10 @@ type Stacks = readonly OperatorStack[];
 function boxesOf({ data, names, weight }: Side) {
   const { tree, values } = data;
   const boxes = flameBoxes(tree, values, 0, 0.002).map(({ node, x, width, row }) => ({
-    ...{ frame: names.frameLabel(tree.frame[node] ?? -1), x, width, row: row - 1 },
+    frame: names.frameLabel(tree.frame[node] ?? -1),
+    x,
+    width,
+    row: row - 1,
     label: names.boxLabel(tree.frame[node] ?? -1),
     value: (values[node] ?? 0) * (weight === "calls" ? 1 : 1e3),
   }));

@@ -82,7 +82,11 @@ function sideOf(
   return {
     weight,
     data: {
-      ...{ tree, values: tree.sums(weights), palette: [], change: null, title: "" },
+      tree,
+      values: tree.sums(weights),
+      palette: [],
+      change: null,
+      title: "",
       unit: weight === "calls" ? "count" : "seconds",
       colour: new Uint8Array(tree.numNodes),
     },

@@ -114,7 +114,11 @@ function Boxes(props: {
     return <p class="quiet">{props.empty}</p>;
   return (
     <Flame
-      {...{ label, theme, byteUnit, zoom, upwards }}
+      label={label}
+      theme={theme}
+      byteUnit={byteUnit}
+      zoom={zoom}
+      upwards={upwards}
       data={source}
       stacks={names}
       hideRoot

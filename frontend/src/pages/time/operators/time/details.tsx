@@ -71,7 +71,12 @@ export function OperatorDetails(props: {
         <Waiting error={error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
         {hasStacks && data !== null && <Places data={data} view={view} />}
         {data !== null && data.numCalls > 0 && (
-          <Callers {...{ data, view, hasStacks, hasDevices }} />
+          <Callers
+            data={data}
+            view={view}
+            hasStacks={hasStacks}
+            hasDevices={hasDevices}
+          />
         )}
       </Drawer>
     </aside>

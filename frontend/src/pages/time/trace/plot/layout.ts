@@ -83,8 +83,15 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
   };
   const head = (kind: "rank" | "process", key: string, label: string, hint: string) =>
     add({
-      ...{ kind, key, label, hint, heightPx: HEAD_PX, foldable: true },
-      ...{ track: null, lanes: 0, hasMarks: false },
+      kind,
+      key,
+      label,
+      hint,
+      heightPx: HEAD_PX,
+      foldable: true,
+      track: null,
+      lanes: 0,
+      hasMarks: false,
     });
   let rank: number | null | undefined;
   let process: string | null = null;
@@ -117,7 +124,11 @@ export function layoutOf(answer: Tracks, closed: string, flat = false): Layout {
     const counterPx = folded ? LANE_PX : COUNTER_PX;
     const ofRank = flat && track.rank !== null ? `${track.rank}: ` : "";
     add({
-      ...{ kind: "track", key, track, lanes, hasMarks },
+      kind: "track",
+      key,
+      track,
+      lanes,
+      hasMarks,
       label: ofRank + track.name,
       hint: trackHint(track),
       heightPx: (isCounter ? counterPx : (lanes + Number(hasMarks)) * LANE_PX) + GAP_PX,

@@ -17,7 +17,16 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const hover = stage.hover.value;
   const { widthPx, heightPx } = stage.now;
   const reading = hover && readingOf(stage, hover);
-  return reading && <PointerTip {...{ at: hover.at, widthPx, heightPx, reading }} />;
+  return (
+    reading && (
+      <PointerTip
+        at={hover.at}
+        widthPx={widthPx}
+        heightPx={heightPx}
+        reading={reading}
+      />
+    )
+  );
 }
 
 function readingOf(stage: PlotStage, { piece, row, ns }: Hover): Reading | null {
