@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.names import RANK_FILES_DIR, RUN_INDEX
+from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR, RUN_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,6 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 _START_SECONDS: Final = 10.0
 """Time for a new interpreter to load the package from a file system."""
-
-MERGED_NAME: Final = "merged_trace.json.gz"
-"""In the run's directory: what `merge_on_close` writes."""
 
 _WAIT_SECONDS: Final = 60
 """For the other ranks' files, in the process that merges them."""
@@ -74,7 +71,7 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
 
 def start_merge(run_dir: Path, remote: Mirror, warn_once: WarnOnce) -> None:
     """Have `memboard merge` wait for the other ranks, and merge what is there then."""
-    merged = run_dir / MERGED_NAME
+    merged = run_dir / MERGED_TRACE
     command = ["memboard.tb_plugin.cli", "merge", str(run_dir), "--force"]
     command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
     upload = remote.task_for("merged", merged)

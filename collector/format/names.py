@@ -24,6 +24,9 @@ Two writers in one directory lose data under both of TensorBoard's loaders.
 RUN_INDEX: Final = "run.index"
 """Beside rank files at a store: what opening them reads, in one object."""
 
+MERGED_TRACE: Final = "merged_trace.json.gz"
+"""In a run's directory: its traces as one, as `memboard merge` writes them."""
+
 EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""
 

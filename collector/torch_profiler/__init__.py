@@ -85,11 +85,12 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
         raise Unavailable("torch is not installed", "Install torch.")
     from memboard.collector.torch_profiler.exporting import Exporter
     from memboard.collector.torch_profiler.others import turn
+    from memboard.collector.torch_profiler.saving import TraceFiles
     from memboard.collector.torch_profiler.session import wanted_of
     from memboard.collector.torch_profiler.source import TorchProfiler
 
     engine, settings = session.engine, session.config.torch_profiler
-    exporter = Exporter(
+    files = TraceFiles(
         settings,
         sink=engine,
         identify=lambda: engine.writer.identity,
@@ -98,6 +99,7 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
         flush=engine.writer.flush,
         warn_once=session.warn_once,
     )
+    exporter = Exporter(files, settings, sink=engine, warn_once=session.warn_once)
     wanted = wanted_of(settings, engine.device.type)
     for name in set(settings.activities) - set(wanted.activities):
         info = SourceInfo(name=f"torch_profiler.{name}", cost="")

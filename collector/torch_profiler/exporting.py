@@ -35,18 +35,17 @@ from memboard.collector.torch_profiler.digest.report import (
     capture_of,
 )
 from memboard.collector.torch_profiler.lost import LostTraces
-from memboard.collector.torch_profiler.saving import OverBudgetError, TraceFiles
+from memboard.collector.torch_profiler.saving import OverBudgetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from memboard.collector.config.sections import TorchProfilerConfig
     from memboard.collector.core.calls import Sink
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.warn_once import WarnOnce
-    from memboard.collector.mirror.mirror import Mirror
     from memboard.collector.torch_profiler.digest.digest import Digest
+    from memboard.collector.torch_profiler.saving import TraceFiles
     from memboard.collector.torch_profiler.source import Trace
 
 _NAME: Final = "torch_profiler"
@@ -86,26 +85,14 @@ INFO: Final = SourceInfo(
 class Exporter:
     def __init__(
         self,
+        files: TraceFiles,
         settings: TorchProfilerConfig,
         *,
         sink: Sink,
-        identify: Callable[[], Identity],
-        run_dir: Path,
-        remote: Callable[[], Mirror | None],
-        flush: Callable[[float], object],
         warn_once: WarnOnce,
     ) -> None:
-        """`flush` has the rank's file made, if it is not there yet, within seconds."""
-        self._files = TraceFiles(
-            settings,
-            sink=sink,
-            identify=identify,
-            run_dir=run_dir,
-            remote=remote,
-            flush=flush,
-            warn_once=warn_once,
-        )
-        self.kept = self._files.kept
+        self._files = files
+        self.kept = files.kept
         self.lost = LostTraces(sink)
         self._settings = settings
         self._sink = sink

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.cli.failure import Failure, no_such_file
-from memboard.collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from memboard.collector.format.names import (
+    MERGED_TRACE,
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+)
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.cli.opening import (
     attempt_of,
@@ -50,7 +54,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.merging.inputs import Inputs
 
-DEFAULT_NAME: Final = "merged_trace.json.gz"
 _MAX_NAMED: Final = 50
 
 
@@ -74,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=local_path,
         metavar="FILE",
-        help=f"the trace, gzipped where it ends in .gz (default: {DEFAULT_NAME} in the"
+        help=f"the trace, gzipped where it ends in .gz (default: {MERGED_TRACE} in the"
         " run's directory; of a store's run, in the current one)",
     )
     parser.add_argument(
@@ -87,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         inputs, folder = _inputs(options)
     except StorageError as error:
         raise refused(error, str(options.paths[0]).partition("?")[0]) from error
-    out = options.out or folder / DEFAULT_NAME
+    out = options.out or folder / MERGED_TRACE
     if not inputs.is_empty:
         _check_place(out, inputs, force=options.force)
         num_bytes = write_file(out, merged(inputs))

@@ -9,7 +9,7 @@ from memboard.collector.format.sizes import counted, part_of
 from memboard.tb_plugin.api.findings import Advice, Evidence, Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 
@@ -40,10 +40,9 @@ _DAMAGED: Final = (
 
 def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
     """One finding for all ranks that lack steps; None where none does."""
-    lacking = [one for one in losses if one.num_lost]
+    lacking = _worst_first(losses, lambda one: one.num_lost)
     if not lacking:
         return None
-    worst = max(lacking, key=lambda one: one.num_lost)
     advice = []
     if any(one.num_dropped for one in lacking):
         advice.append(Advice(_BEHIND))
@@ -51,51 +50,72 @@ def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
         advice.append(Advice(_CUT))
     if any(one.num_damaged for one in lacking):
         advice.append(Advice(_DAMAGED))
-    return Finding(
-        id=f"{KEY}-{worst.rank}",
-        key=KEY,
-        severity="warning",
-        title="Steps are missing",
-        sentence=missing_sentence(losses),
-        rank=worst.rank,
-        step=next((part.first_step for part in worst.damaged), None),
-        evidence=tuple(_evidence(worst)),
+    return _finding(
+        KEY,
+        "Steps are missing",
+        missing_sentence(losses),
+        lacking,
+        _account,
+        first_step=next((part.first_step for part in lacking[0].damaged), None),
+        evidence=tuple(_evidence(lacking[0])),
         advice=tuple(advice),
-        others=tuple(
-            f"Rank {one.rank}: {_account(one)}." for one in lacking if one is not worst
-        )[:_MAX_OTHERS],
-        place=Place("timeline", f"Show rank {worst.rank}", rank=worst.rank),
     )
 
 
 def traces_missing(losses: Sequence[RankLoss]) -> Finding | None:
     """One finding for all ranks that lack traces; None where none does."""
-    lacking = [one for one in losses if one.num_lost_traces]
+    lacking = _worst_first(losses, lambda one: one.num_lost_traces)
     if not lacking:
         return None
-    worst = max(lacking, key=lambda one: one.num_lost_traces)
+    worst = lacking[0]
+    evidence = _evidence_of(worst, TRACES_KEY, "traces missing", worst.num_lost_traces)
+    return _finding(
+        TRACES_KEY,
+        "Traces are missing",
+        traces_sentence(losses),
+        lacking,
+        _traces_of,
+        first_step=next((trace.first_step for trace in worst.lost_traces), None),
+        evidence=(evidence,),
+    )
+
+
+def _worst_first(
+    losses: Sequence[RankLoss], number: Callable[[RankLoss], int]
+) -> list[RankLoss]:
+    """Those that lack something, the one that lacks most before the others."""
+    lacking = [one for one in losses if number(one)]
+    if lacking:
+        lacking.insert(0, lacking.pop(lacking.index(max(lacking, key=number))))
+    return lacking
+
+
+def _finding(
+    key: str,
+    title: str,
+    sentence: str,
+    lacking: Sequence[RankLoss],
+    account: Callable[[RankLoss], str],
+    *,
+    first_step: int | None,
+    evidence: tuple[Evidence, ...],
+    advice: tuple[Advice, ...] = (),
+) -> Finding:
+    """What ranks lack, in full of the first and by its account of each other one."""
+    worst, *others = lacking
     return Finding(
-        id=f"{TRACES_KEY}-{worst.rank}",
-        key=TRACES_KEY,
+        id=f"{key}-{worst.rank}",
+        key=key,
         severity="warning",
-        title="Traces are missing",
-        sentence=traces_sentence(losses),
+        title=title,
+        sentence=sentence,
         rank=worst.rank,
-        step=next((trace.first_step for trace in worst.lost_traces), None),
-        evidence=(
-            Evidence(
-                TRACES_KEY,
-                "traces missing",
-                float(worst.num_lost_traces),
-                "count",
-                f"rank {worst.rank}, attempt {worst.attempt}",
-            ),
-        ),
-        others=tuple(
-            f"Rank {one.rank}: {_traces_of(one)}."
-            for one in lacking
-            if one is not worst
-        )[:_MAX_OTHERS],
+        step=first_step,
+        evidence=evidence,
+        advice=advice,
+        others=tuple(f"Rank {one.rank}: {account(one)}." for one in others)[
+            :_MAX_OTHERS
+        ],
         place=Place("timeline", f"Show rank {worst.rank}", rank=worst.rank),
     )
 
@@ -226,13 +246,17 @@ def _range(part: LostSteps) -> str:
 
 
 def _evidence(loss: RankLoss) -> Iterator[Evidence]:
-    of = f"rank {loss.rank}, attempt {loss.attempt}"
     for key, label, number in (
-        ("steps_missing", "steps missing", loss.num_lost),
+        (KEY, "steps missing", loss.num_lost),
         ("steps_taken", "steps taken", loss.num_steps),
         ("steps_dropped", "dropped in the queue", loss.num_dropped),
         ("steps_unwritten", "not written when the program ended", loss.num_unwritten),
         ("steps_damaged", "damaged on disk", loss.num_damaged),
     ):
         if number:
-            yield Evidence(key, label, float(number), "count", of)
+            yield _evidence_of(loss, key, label, number)
+
+
+def _evidence_of(loss: RankLoss, key: str, label: str, number: int) -> Evidence:
+    of = f"rank {loss.rank}, attempt {loss.attempt}"
+    return Evidence(key, label, float(number), "count", of)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Meta
 from werkzeug.wrappers import Response
 
-from memboard.collector.format.names import RANK_FILES_DIR
+from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import (
     BadRequestError,
@@ -82,7 +82,7 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
         response.call_on_close(taken.pop_all().close)
     name = _NOT_IN_NAMES.sub("_", run.found.title).strip("._") or "run"
     response.headers["Content-Disposition"] = (
-        f'attachment; filename="{name[:80]}.merged_trace.json.gz"'
+        f'attachment; filename="{name[:80]}.{MERGED_TRACE}"'
     )
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -11,8 +11,8 @@ import fsspec
 import pytest
 
 import memboard as mb
-from memboard.collector.afterwards.detached import MERGED_NAME
 from memboard.collector.errors import ConfigError
+from memboard.collector.format.names import MERGED_TRACE
 from memboard.tb_plugin.cli.opening import read_whole, run_of_file
 from tests.collector.mirror.conftest import files_in, who
 from tests.collector.recordings import ONLY_STEPS, wait_until
@@ -70,9 +70,9 @@ def test_the_merged_trace_follows_when_it_is_made(tmp_path, there):
         for _ in range(3):
             with rec.span("work"):
                 rec.step()
-    copied = there / MERGED_NAME
+    copied = there / MERGED_TRACE
     wait_until(copied.exists)
-    assert copied.read_bytes() == (tmp_path / "exp1" / MERGED_NAME).read_bytes()
+    assert copied.read_bytes() == (tmp_path / "exp1" / MERGED_TRACE).read_bytes()
     # Only until it is there does the next start need to know of it.
     wait_until(lambda: not list((tmp_path / "exp1").rglob("*.waiting.json")))
 
@@ -99,7 +99,10 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
     assert ".events" in lying
     (listed,) = run_dir.rglob("*.waiting.json")
     for job in (*task["jobs"], *json.loads(listed.read_text())):
-        assert (run_dir / job["path"], job["kind"]) == (run_dir / MERGED_NAME, "merged")
+        assert (run_dir / job["path"], job["kind"]) == (
+            run_dir / MERGED_TRACE,
+            "merged",
+        )
 
 
 def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, there):
@@ -109,14 +112,14 @@ def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, ther
     with mb.record(run_dir, config=config) as rec:
         rec.step()
     stem = rec.path.name.split(".")[0]
-    job = {"kind": "merged", "path": MERGED_NAME, "key": MERGED_NAME}
+    job = {"kind": "merged", "path": MERGED_TRACE, "key": MERGED_TRACE}
     listed = rec.path.with_name(f"{stem}.waiting.json")
     listed.write_text(json.dumps([{**job, "url": f"file://{there}"}]))
-    (run_dir / MERGED_NAME).write_bytes(b"merged")
+    (run_dir / MERGED_TRACE).write_bytes(b"merged")
     with mb.record(run_dir, config=config) as rec:
         rec.step()
-        wait_until((there / MERGED_NAME).exists)
-    assert (there / MERGED_NAME).read_bytes() == b"merged"
+        wait_until((there / MERGED_TRACE).exists)
+    assert (there / MERGED_TRACE).read_bytes() == b"merged"
     assert not listed.exists()
 
 
@@ -128,11 +131,11 @@ def test_merging_that_fails_leaves_nothing_to_upload_and_the_log_says_why(
     with mb.record(run_dir, config=config) as rec:
         rec.step()
         rec.flush(60)
-        (run_dir / MERGED_NAME).mkdir()  # nothing can be written there
+        (run_dir / MERGED_TRACE).mkdir()  # nothing can be written there
     (log,) = run_dir.rglob("merge.log")
     wait_until(lambda: "is not mirrored" in log.read_text())
-    assert MERGED_NAME in log.read_text()
-    assert not (there / MERGED_NAME).exists()
+    assert MERGED_TRACE in log.read_text()
+    assert not (there / MERGED_TRACE).exists()
 
 
 def test_what_its_package_lacks_is_said_before_training(tmp_path, monkeypatch):
