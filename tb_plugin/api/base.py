@@ -89,6 +89,13 @@ class Problem(Struct, frozen=True):
     """What was read in spite of it."""
     remedy: str = ""
     rank: int | None = None
+    kind: Literal["fault", "unread"] = "fault"
+    """unread: nothing is known to be wrong; the next request reads on."""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether nothing is lost: it is not counted among a run's problems."""
+        return self.severity == "info" or self.kind == "unread"
 
 
 class ForeignFiles(Struct, frozen=True):
@@ -129,7 +136,7 @@ class RunSummary(Struct, frozen=True):
     device_type: str
     """cuda, xpu, mps ...; cpu where there is no accelerator; empty: nothing tells it."""
     num_problems: int
-    """Without those that reading on will end."""
+    """Without notes, and without those that reading on will end."""
 
 
 RunStatus: TypeAlias = Literal[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin import storage
@@ -38,8 +38,6 @@ _SKEW_SECONDS: Final = 5.0
 _MAX_PROBLEMS: Final = 200
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
-STILL_READING: Final = "The file has not been read to its end yet."
-"""No damage: the next request reads on."""
 _WORST_FIRST: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _ENDS: Final[dict[How, str]] = {
     "closed": "ended in order",
@@ -115,9 +113,10 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     if file.unfinished and not file.faults:
         yield _problem(
             file,
-            STILL_READING,
+            "The file has not been read to its end yet.",
             where=f"byte {file.read_to} of {file.layout.size_bytes}",
             remedy="Wait a moment: each refresh of the page reads on.",
+            kind="unread",
         )
 
 
@@ -218,6 +217,7 @@ def _problem(
     severity: Severity = "warning",
     where: str = "",
     remedy: str,
+    kind: Literal["fault", "unread"] = "fault",
 ) -> Problem:
     return Problem(
         severity,
@@ -227,6 +227,7 @@ def _problem(
         where=where,
         salvaged=_salvaged(file),
         rank=file.rank,
+        kind=kind,
     )
 
 

@@ -96,6 +96,7 @@ export interface Problem {
   readonly salvaged: string;
   readonly remedy: string;
   readonly rank: number | null;
+  readonly kind: "fault" | "unread";
 }
 
 /** Other tools' files seen in the logdir that no run is made of, by kind. */

@@ -32,6 +32,7 @@ from memboard.tb_plugin.formats.registry import FORMATS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.api.overview import (
         Attempt,
         Headline,
@@ -88,7 +89,7 @@ def run_section(report: RunReport, name: str) -> Section:
         )
     section.add(loss_line(report.overview.losses) or None)
     if report.problems:
-        section.add(f"{counted(len(report.problems), 'problem')}, listed at the end")
+        section.add(f"{_counted_problems(report.problems)}, listed at the end")
     section.add(_prediction(report.overview.prediction))
     section.add(*_findings(report))
     if run.made_of == "recording":
@@ -115,6 +116,13 @@ def run_section(report: RunReport, name: str) -> Section:
     for problem in report.problems:
         section.add(*problem_lines(problem))
     return section
+
+
+def _counted_problems(problems: Sequence[Problem]) -> str:
+    """`2 problems, 1 note`, counted as in the list of runs."""
+    num_notes = sum(one.is_note for one in problems)
+    counts = ((len(problems) - num_notes, "problem"), (num_notes, "note"))
+    return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
 def _prediction(found: Prediction | None) -> Section | None:

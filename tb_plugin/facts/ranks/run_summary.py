@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from memboard.collector.format.names import started_ns_of
 from memboard.tb_plugin.analysis.ranks.attempts import Start, grouped
 from memboard.tb_plugin.api.base import RunSummary
-from memboard.tb_plugin.index.problems import STILL_READING
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.series import SeriesReader
@@ -45,7 +44,7 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
         imported=run.made_of != "recording",
         made_of=run.made_of,
         device_type=device_types[0] if device_types else "",
-        num_problems=sum(one.what != STILL_READING for one in run.problems),
+        num_problems=sum(not one.is_note for one in run.problems),
     )
 
 

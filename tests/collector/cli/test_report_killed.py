@@ -78,12 +78,15 @@ def test_a_recording_that_a_kill_cut_off_was_read(file, report, tmp_path):
             text, code = report(*form)
             assert code == 0, at
             assert CUT in text
+            assert "--json" in form or "1 note, listed at the end" in text
         (problem,) = problems_in(report("--json")[0])
         assert problem["severity"] == "info"
         assert (problem["rank"], problem["salvaged"] != "nothing") == (0, True)
     page = Page(tmp_path)
-    (shown,) = page.of_run("/overview", "exp")["problems"]
+    overview = page.of_run("/overview", "exp")
+    (shown,) = overview["problems"]
     assert shown["severity"] == "info"
+    assert overview["run"]["num_problems"] == 0
 
 
 def test_a_recording_that_ends_with_a_record_has_no_problem(file, report):
