@@ -14,13 +14,14 @@ from memboard.tb_plugin import storage
 from memboard.tb_plugin.formats.memprofiler import names as dump_names
 from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
 from memboard.tb_plugin.formats.snapshots.files import names as snapshot_names
-from memboard.tb_plugin.formats.snapshots.files.listing import (
-    PICKLES,
-    SnapshotListing,
+from memboard.tb_plugin.formats.snapshots.files.containers import (
+    JSON,
+    PICKLE,
     begins_like_snapshot,
+    container_of,
     is_cut_off,
-    is_json,
 )
+from memboard.tb_plugin.formats.snapshots.files.listing import SnapshotListing
 from memboard.tb_plugin.formats.traces.files import names as trace_names
 from memboard.tb_plugin.formats.traces.files.heads import (
     begins_like_trace,
@@ -149,7 +150,7 @@ def sniff(head: bytes) -> Verdict:
     for kind, one in FORMATS.items():
         if kind != "memprofiler" and one.sniff is not None and one.sniff(head):
             return kind
-    if is_json(head):
+    if JSON.begins(head):
         is_whole = head.rstrip()[-1:] in (b"}", b"]")
         return "other" if is_whole or len(head) >= HEAD_BYTES else "unfinished"
     return "stub" if len(head) < _STUB_BYTES and is_cut_off(head) else "other"
@@ -177,9 +178,9 @@ def is_damaged(path: str) -> bool:
     """
     try:
         head = storage.at(path).peek(path, 0, len(GZIP))
-        if head[:1] in PICKLES:
+        if PICKLE.begins(head):
             return storage.at(path).peek(path, -1, 1) != _STOP
-        return bool(head) and head != GZIP and not is_json(head)
+        return bool(head) and head != GZIP and container_of(head) is None
     except storage.StorageError:
         raise
     except OSError:
@@ -231,9 +232,9 @@ def fault_of(path: str) -> tuple[str, str] | None:
             return what, _TAKE_AGAIN
         if verdict in ("other", "traces"):
             return "This is neither a memory snapshot nor a trace.", WHAT_IS_READ
-        if head[:1] not in PICKLES and not is_packed and not is_json(head):
+        if container_of(head) is None and not is_packed:
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN
-        if head[:1] in PICKLES and storage.at(path).peek(path, -1, 1) != _STOP:
+        if PICKLE.begins(head) and storage.at(path).peek(path, -1, 1) != _STOP:
             what = "The pickle has no end: it was cut off while it was written."
             return what, _TAKE_AGAIN
     except storage.StorageError:

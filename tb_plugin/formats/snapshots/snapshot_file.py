@@ -1,4 +1,4 @@
-"""A dumped snapshot, a pickle or JSON, plain or gzipped, to the tables of a capture."""
+"""A dumped snapshot in any container, plain or gzipped, to the tables of a capture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from memboard.collector.format.snapshots import tables_of
 from memboard.collector.format.snapshots.encode import FLAT, has_entries
 from memboard.collector.format.snapshots.interning import NotFramesError
+from memboard.tb_plugin.formats.snapshots.files.containers import (
+    JSON,
+    PICKLE,
+    container_of,
+)
 from memboard.tb_plugin.formats.snapshots.held_events import EventTables
 from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent
 from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memboard.collector.format.records import CaptureTable
-
+    from memboard.tb_plugin.formats.snapshots.files.containers import Container
 
 MAX_BYTES: Final = 128 << 20
 """Of the text, which is whole in memory while it is read."""
@@ -28,39 +33,39 @@ _PROTOCOL: Final = 4
 _PAIRS: Final = ("pool_id", "segment_pool_id")
 
 
-def is_json(window: Window) -> bool:
-    """Whether the file begins as JSON does."""
-    return window.data.lstrip()[:1] in (b"{", b"[")
+def _from_json(window: Window) -> Any:
+    text = window.data.decode()
+    window.data = b""
+    return json.loads(text, object_pairs_hook=_Objects().made, parse_constant=_refuse)
 
 
-def as_pickle(window: Window) -> io.BytesIO:
-    """The pickle of a snapshot's JSON.
+_DECODERS: Final[dict[str, Callable[[Window], Any]]] = {JSON.name: _from_json}
+"""By the container, where that is no pickle: what decodes it whole, or raises ValueError."""
+
+
+def as_pickle(window: Window, container: Container) -> io.BytesIO:
+    """The pickle of a snapshot in another container.
 
     Raises:
-        RefusedError: it is no JSON, or too long.
+        RefusedError: it does not decode, or is too long.
         OSError: the file cannot be read.
     """
+    name = container.name
     window.fill(0, MAX_BYTES + 1)
     if len(window.data) > MAX_BYTES:
         raise RefusedError(
-            f"as JSON it is longer than {MAX_BYTES:,} bytes",
+            f"as {name} it is longer than {MAX_BYTES:,} bytes",
             MAX_BYTES,
             remedy="Keep the pickle that torch.cuda.memory._dump_snapshot writes.",
         )
-    held = io.BytesIO()
+    pickled = io.BytesIO()
     try:
-        text = window.data.decode()
-        window.data = b""
-        found = json.loads(
-            text, object_pairs_hook=_Objects().made, parse_constant=_refuse
-        )
-        del text
-        pickle.dump(found, held, _PROTOCOL)
+        pickle.dump(_DECODERS[name](window), pickled, _PROTOCOL)
     except (ValueError, RecursionError) as error:
-        where = getattr(error, "pos", 0)
-        raise RefusedError(f"the JSON does not decode: {error}", where) from None
-    held.seek(0)
-    return held
+        position = getattr(error, "pos", 0)
+        raise RefusedError(f"the {name} does not decode: {error}", position) from None
+    pickled.seek(0)
+    return pickled
 
 
 class _Objects:
@@ -135,16 +140,17 @@ def imported(
 
 
 def _carried_out(window: Window) -> tuple[Machine, Any]:
-    """What a pickle makes, or what a JSON text would as one."""
-    if not is_json(window):
+    """What a pickle makes, or what another container would as one."""
+    container = container_of(window.data)
+    if container is None or container is PICKLE:
         machine = Machine(window)
         return machine, machine.run()
-    machine = Machine(Window(as_pickle(window)))
+    machine = Machine(Window(as_pickle(window, container)))
     try:
         return machine, machine.run()
     except RefusedError as error:
         # Its offset is in a pickle that nobody has.
-        raise RefusedError(error.what, 0, "in the JSON") from None
+        raise RefusedError(error.what, 0, f"in the {container.name}") from None
 
 
 def _is_snapshot(root: Any) -> bool:

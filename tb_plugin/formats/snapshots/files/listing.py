@@ -1,4 +1,4 @@
-"""The snapshot files of one run: looked at, not read; and how such files begin."""
+"""The snapshot files of one run: looked at, not read."""
 
 from __future__ import annotations
 
@@ -16,21 +16,6 @@ from memboard.tb_plugin.formats.snapshots.files.names import SnapshotName, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PICKLES: Final = (b"\x80", b"(", b"]", b"}")
-"""First bytes of pickles: a protocol, or in old ones the mark of a list or dict."""
-
-_WORDS: Final = (
-    b"device_traces",
-    b"allocated_size",
-    b"segment_type",
-    b"segment_pool_id",
-    b"allocator_settings",
-    b"free_requested",
-    b"free_completed",
-    b"segment_alloc",
-)
-"""Any of these, and two words in all: `segments` alone is in many a file."""
-_MORE_WORDS: Final = (b"segments", b"total_size", b"active_size", b"blocks", b"frames")
 _UNNAMED: Final = SnapshotName()
 
 
@@ -102,29 +87,3 @@ def _place(found: FoundSnapshot) -> tuple[int, int, str]:
     rank = -1 if found.rank is None else found.rank
     step = -1 if found.said.step is None else found.said.step
     return rank, step, found.shown_path
-
-
-def begins_like_snapshot(head: bytes) -> bool:
-    """Whether a file of any name that begins like this is an allocator snapshot."""
-    if is_json(head):
-        found = [word for word in (*_WORDS, *_MORE_WORDS) if b'"%b"' % word in head]
-    elif head[:1] in PICKLES:
-        found = [word for word in (*_WORDS, *_MORE_WORDS) if word in head]
-    else:  # of one whose beginning is damaged, other words are left
-        found = [word for word in (*_WORDS, *_MORE_WORDS) if _as_pickled(word) in head]
-    return len(found) > 1 and any(word in _WORDS for word in found)
-
-
-def is_cut_off(head: bytes) -> bool:
-    """Whether a short pickle lacks its end."""
-    return head[:1] == PICKLES[0] and head[-1:] != b"."
-
-
-def is_json(head: bytes) -> bool:
-    """Whether it begins as JSON does."""
-    return head.lstrip()[:1] in (b"{", b"[")
-
-
-def _as_pickled(word: bytes) -> bytes:
-    """A short text behind its opcode, as protocols from 4 on write it."""
-    return b"\x8c%c%b" % (len(word), word)
