@@ -404,7 +404,8 @@ def table() -> Iterator[tuple[str, str, str]]:
 
 def parts_not_found() -> Iterator[str]:
     """Parts of pages that do not lie where the page's name says."""
-    pages = re.findall(r'^    name: "(\w+)"', (ROOT / PAGES).read_text(), re.MULTILINE)
+    pages = re.findall(r"^    (\w+): async", (ROOT / PAGES).read_text(), re.MULTILINE)
+    assert pages, f"{PAGES} names no tab"
     for page in pages:
         names = re.compile(rf"(test_)?{page}(_\w+)?(\.\w+)*")
         for part, folder in PARTS.items():

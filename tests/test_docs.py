@@ -224,7 +224,8 @@ def python_names() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("path", "name"), python_names(), ids=str)
 def test_the_path_of_a_datum_names_python_that_exists(path, name):
-    target = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    module = path.removesuffix(".py").replace("/", ".")
+    target = importlib.import_module(f"memboard.{module}")
     for part in name.split("."):
         target = getattr(target, part)
 
