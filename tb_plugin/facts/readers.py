@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 FIND_SECONDS: Final = 2.0
 """Time of one search for a run's histories, traces or reports."""
-MODULES_CACHE_BYTES: Final = 192 << 20
 
 
 class Reading(NamedTuple):
@@ -126,10 +125,9 @@ class RunReaders:
     def modules(self) -> ModulesReader:
 
         def make() -> ModulesReader:
-            from memboard.tb_plugin.cache import Cache
             from memboard.tb_plugin.formats.recording.modules import ModulesReader
 
-            return ModulesReader(Cache(MODULES_CACHE_BYTES))
+            return ModulesReader(self.store.cache)
 
         return self._lazy.get("modules", make)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
 
-CACHE_BYTES: Final = 96 << 20
 REQUEST_SECONDS: Final = 3.0
 """A request answers with what it has after about this long."""
 CHECK_SECONDS: Final = 0.1
@@ -42,7 +41,7 @@ class Store:
         handed: Callable[[], Iterable[FoundRun]] = tuple,
     ) -> None:
         """`handed`: runs of files that a person handed over, wherever they lie."""
-        self.cache: Final = Cache(CACHE_BYTES)
+        self.cache: Final = Cache()
         self.series = SeriesReader(self.cache)
         self.epoch = secrets.token_hex(4)
         """Part of every ETag: another process has read other things."""

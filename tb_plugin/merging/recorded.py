@@ -43,7 +43,6 @@ SPANS: Final = "spans"
 TRAIN: Final = "train"
 
 _CHUNKS_AT_ONCE: Final = 16
-_DIRECTORY_BYTES: Final = 4 << 20
 _AXES: Final = ("time_ns", "step")
 _MARKS: Final = {"mark": "label", "phase": "phase", "epoch": "epoch", "oom": "message"}
 """Notes that are shown as moments, and what of them is their name."""
@@ -154,7 +153,7 @@ class RankEvents:
         return [s for s in every if s.table == STEP_TABLE or s.interval_seconds]
 
     def _refs(self, schema: Schema) -> list[ChunkRef]:
-        cache, budget = Cache(_DIRECTORY_BYTES), Budget(math.inf)
+        cache, budget = Cache(), Budget(math.inf)
         return chunks_between(
             self._file, schema.schema_id, "ns", *self._window, cache, budget
         )

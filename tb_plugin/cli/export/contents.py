@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["yaml", "modules", "history", "config"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
-_CACHE_BYTES: Final = 64 << 20
 _HISTORY: Final = "history"
 _SETTINGS_HEADING: Final = (
     "The settings that were in effect, as `memboard export --config` read them from"
@@ -71,7 +70,7 @@ class Contents:
         """`depth`, `units`: of tables; None: as each rank's settings say."""
         self._attempt = attempt
         self._depth, self._units = depth, units
-        self._modules = ModulesReader(Cache(_CACHE_BYTES))
+        self._modules = ModulesReader(Cache())
         self._windows: dict[int, list[tuple[WindowKey, RankWindow]]] = {}
         for key, ranks in self._modules.windows(run, no_deadline()).items():
             if key.attempt == attempt.index:

@@ -7,7 +7,7 @@ file holds: what is wrong with it becomes a problem, and the others are read.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.formats.found_files import FoundFiles
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ("Imports", "Window")
 
-_CACHE_BYTES: Final = 48 << 20
-_cache: Final = Cache(_CACHE_BYTES)
-
 
 class _Part(NamedTuple):
     """What is read at once: a file, or of a file of many calls one."""
@@ -69,6 +66,7 @@ class Imports:
         self._windows: dict[Window, dict[int, FoundDump]] | None = None
         self.snapshots = FoundSnapshots()
         """The captures of the allocator of all ranks: named, not opened."""
+        self._cache = Cache()
         self._problems: dict[_Part, tuple[Problem, ...]] = {}
         """Of what was read so far."""
 
@@ -201,9 +199,10 @@ class Imports:
         size_of: Callable[[Any], int],
     ) -> Any:
         """What `read` makes of a file's bytes: kept while there is room for it."""
-        found = _cache.get(part)
+        found = self._cache.get(part)
         if found is None:
             found = read_file(part.file, most_bytes, read)
-            _cache.put(part, found, 0 if found.value is None else size_of(found.value))
+            size = 0 if found.value is None else size_of(found.value)
+            self._cache.put(part, found, size)
         self._problems[part] = found.problems
         return found.value

@@ -218,7 +218,7 @@ def every_snap(file: RankFile) -> dict[FunctionKey, SnapTable]:
                 "ns",
                 -np.inf,
                 np.inf,
-                Cache(0),
+                Cache(),
                 Budget(math.inf),
             )
             names = [column.name for column in schema.columns]

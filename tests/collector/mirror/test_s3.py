@@ -101,7 +101,7 @@ def series_of(logdir) -> dict[int, dict[str, list]]:
         for schema in file.schemas.values():
             for column in schema.columns[2:]:
                 key = SeriesKey(schema.table, column.name)
-                reader = SeriesReader(Cache(1 << 24))
+                reader = SeriesReader(Cache())
                 rows = reader.row_by_row(file, key, None, -np.inf, np.inf, Budget(30))
                 held = found.setdefault(file.rank, {})
                 held[f"{schema.table}/{column.name}"] = [

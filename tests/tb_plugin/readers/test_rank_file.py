@@ -37,12 +37,12 @@ def opened(path, rank: int = 0) -> RankFile:
 
 
 def rollup(file: RankFile):
-    return SeriesReader(Cache(1 << 24)).rollup(file, KEY, None)
+    return SeriesReader(Cache()).rollup(file, KEY, None)
 
 
 def values_by_step(file: RankFile) -> dict[int, float]:
     """Every row the file still gives, read row by row."""
-    reader = SeriesReader(Cache(1 << 24))
+    reader = SeriesReader(Cache())
     rows = reader.row_by_row(file, KEY, None, -np.inf, np.inf, Budget(30))
     return {
         int(s): v for s, v in zip(rows.first, rows.high, strict=True) if not np.isnan(v)
@@ -132,7 +132,7 @@ def test_a_zoomed_read_decodes_only_the_chunks_it_needs(tmp_path, monkeypatch):
         rank.digest()
     rank.close()
     file = opened(rank.path)
-    reader = SeriesReader(Cache(1 << 24))
+    reader = SeriesReader(Cache())
     decoded = []
     read_record = file.read_record
     monkeypatch.setattr(

@@ -52,14 +52,14 @@ def opened(run_dir) -> RankFile:
 
 
 def rows_of(file, low=-np.inf, high=np.inf) -> dict[int, float]:
-    reader = SeriesReader(Cache(1 << 24))
+    reader = SeriesReader(Cache())
     rows = reader.row_by_row(file, KEY, None, low, high, Budget(30))
     pairs = zip(rows.first.tolist(), rows.high.tolist(), strict=True)
     return {step: value for step, value in pairs if not np.isnan(value)}
 
 
 def highest_of(file) -> list[float]:
-    return SeriesReader(Cache(1 << 24)).rollup(file, KEY, None).high.tolist()
+    return SeriesReader(Cache()).rollup(file, KEY, None).high.tolist()
 
 
 def expected(*steps: range) -> dict[int, float]:
@@ -118,7 +118,7 @@ def test_every_segment_is_an_event_file_of_its_own(both):
 def test_a_recording_is_followed_while_it_goes_from_segment_to_segment(tmp_path):
     run = Written(tmp_path, segment_bytes=SEGMENT_BYTES)
     file = RankFile(0, ATTEMPT, "run")
-    reader = SeriesReader(Cache(1 << 24))
+    reader = SeriesReader(Cache())
     generation = None
     for count in range(100, NUM_STEPS + 1, 100):
         run.steps(100, per_flush=7)
