@@ -8,15 +8,24 @@ this kind.
 
 from __future__ import annotations
 
+import math
+import mmap
+import sys
 import threading
 import weakref
 from collections import OrderedDict, deque
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from memboard.collector.core.control_group import machine_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
+
+    import numpy.typing as npt
 
 SHARE: Final = 1 / 8
 """Of the machine's memory, or of what a control group lets the process have."""
@@ -26,6 +35,7 @@ _UNKNOWN_BYTES: Final = 1 << 30
 """Where nobody says how much there is."""
 ENTRY_OVERHEAD_BYTES: Final = 400
 """Key, dictionary slots and array object of one entry, roughly."""
+_WITHOUT_PARTS: Final = (int, float, bool, str, bytes, type)
 
 
 def bound_bytes() -> int:
@@ -44,9 +54,11 @@ class _Entry:
 class _Shelf:
     """The entries of one cache, those used last at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: float) -> None:
         self.entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self.num_shown = 0
+        self.num_bytes = 0
+        self.max_bytes = max_bytes
 
 
 class CacheMemory:
@@ -84,12 +96,13 @@ class CacheMemory:
             before = shelf.entries.get(key)
             if before is not None:
                 removed.append(self._remove(before))
-            if cost > self.max_bytes and not shelf.num_shown:
+            if cost > min(self.max_bytes, shelf.max_bytes) and not shelf.num_shown:
                 return
             entry = shelf.entries[key] = _Entry(shelf, key, value, cost)
             self._order[entry] = None
             self.num_bytes += cost
-            removed += self._make_room()
+            shelf.num_bytes += cost
+            removed += self._make_room(shelf)
 
     def resize(self, shelf: _Shelf, key: Hashable, num_bytes: int) -> None:
         cost = num_bytes + ENTRY_OVERHEAD_BYTES
@@ -98,8 +111,9 @@ class CacheMemory:
             entry = shelf.entries.get(key)
             if entry is not None:
                 self.num_bytes += cost - entry.cost
+                shelf.num_bytes += cost - entry.cost
                 entry.cost = cost
-                removed += self._make_room()
+                removed += self._make_room(shelf)
 
     def remove(self, shelf: _Shelf, key: Hashable) -> None:
         with self._lock:
@@ -111,8 +125,10 @@ class CacheMemory:
         with self._lock:
             return list(shelf.entries)
 
-    def _make_room(self) -> list[_Entry]:
+    def _make_room(self, shelf: _Shelf) -> list[_Entry]:
         removed = []
+        while shelf.num_bytes > shelf.max_bytes:
+            removed.append(self._remove(next(iter(shelf.entries.values()))))
         while self.num_bytes > self.max_bytes:
             # What is being shown is passed over: there are few of these.
             oldest = next((one for one in self._order if _may_go(one)), None)
@@ -125,6 +141,7 @@ class CacheMemory:
         del entry.shelf.entries[entry.key]
         del self._order[entry]
         self.num_bytes -= entry.cost
+        entry.shelf.num_bytes -= entry.cost
         return entry
 
 
@@ -143,9 +160,12 @@ class Cache:
     changed in another way than by growing is simply never found again.
     """
 
-    def __init__(self, memory: CacheMemory = PROCESS) -> None:
+    def __init__(
+        self, memory: CacheMemory = PROCESS, max_bytes: float = math.inf
+    ) -> None:
+        """`max_bytes`: of what is read through once, so that it displaces nothing else."""
         self._memory = memory
-        self._shelf = _Shelf()
+        self._shelf = _Shelf(max_bytes)
         weakref.finalize(self, memory.abandon, self._shelf).atexit = False
 
     def get(self, key: Hashable) -> Any:
@@ -178,3 +198,66 @@ class Cache:
 
     def __len__(self) -> int:
         return len(self._shelf.entries)
+
+
+def held_bytes(value: Any) -> int:
+    """Bytes of all arrays and texts that an object leads to, each counted once.
+
+    What is mapped from a file does not count.
+    """
+    total = 0
+    left: list[Any] = [value]
+    counted: dict[int, Any] = {}
+    """By id; they are retained, so that no id is used twice meanwhile."""
+    while left:
+        item = left.pop()
+        if item is None or isinstance(item, _WITHOUT_PARTS):
+            continue
+        if isinstance(item, np.ndarray):
+            item = _owner(item)
+            if item is None:
+                continue
+        if id(item) in counted:
+            continue
+        counted[id(item)] = item
+        if isinstance(item, np.ndarray):
+            total += int(item.nbytes)
+        elif isinstance(item, (tuple, list)) and item and isinstance(item[0], str):
+            total += sum(map(sys.getsizeof, item))
+        else:
+            left += _parts(item)
+    return total
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What an object leads to, as far as it is ours, or a container."""
+    if isinstance(value, Cache):
+        return ()  # it counts by itself
+    if isinstance(value, (tuple, list)):
+        return value
+    if isinstance(value, dict):
+        return list(value.values())
+    kind: Any = type(value)
+    names = _field_names(kind)
+    if names is None and not kind.__module__.startswith("memboard."):
+        return ()
+    # Beside fields a dataclass may have properties that were made and kept.
+    parts = list(getattr(value, "__dict__", {}).values())
+    return parts or [getattr(value, name) for name in names or ()]
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Of a dataclass; None: it is none."""
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
+
+
+def _owner(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """The array whose memory it shows; None where that is a file's."""
+    if array.size and not any(array.strides):
+        return None  # one number, however often it is seen
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    base = owner.base.obj if isinstance(owner.base, memoryview) else owner.base
+    return None if isinstance(base, mmap.mmap) else owner

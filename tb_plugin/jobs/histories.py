@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     HistoryJob: TypeAlias = Job[FoundHistory, OpenHistory]
 
-MAX_BYTES: Final = 1 << 30
-"""Memory of histories that no page shows."""
 _READ_SHARE: Final = 0.85
 """Of the progress; the rest is pairing allocations and their frees."""
 _MAX_TEXT: Final = 1_000
@@ -46,13 +44,9 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
 
     max_retained = 64
 
-    def __init__(
-        self,
-        importer: Callable[[], Importer] = Importer,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
+    def __init__(self, importer: Callable[[], Importer] = Importer) -> None:
         """`importer` is called for the first other tool's file, or long capture."""
-        super().__init__(max_bytes, OpenHistory.num_bytes)
+        super().__init__(OpenHistory.num_bytes)
         self._make_importer = importer
         self._made: Importer | None = None
         self._making = threading.Lock()

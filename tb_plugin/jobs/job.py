@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeAlias, 
 
 from memboard.collector.format.errors import CorruptError, FormatError
 from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.errors import NotReadyError, RequestError
 from memboard.tb_plugin.worker.errors import ImportFailedError
 
@@ -136,29 +137,29 @@ class Jobs(Generic[Found, Result]):
     """Jobs by what they open. Safe for threads."""
 
     max_retained: int = 1 << 30
-    """Jobs that are done are let go of beyond so many..."""
-    min_retained: int = 1
-    """... and beyond `max_bytes`, but for so many that were used last."""
+    """Results at a time, however small: each may keep a file open."""
 
-    def __init__(self, max_bytes: int, num_bytes: Callable[[Result], int]) -> None:
+    def __init__(
+        self, num_bytes: Callable[[Result], int], cache: Cache | None = None
+    ) -> None:
         """`num_bytes`: how much a result holds in memory."""
         self.turn: Final = threading.Semaphore(_AT_ONCE)
         """Held while this process computes."""
         self.num_ended = 0
         """How many were opened so far, or could not be."""
-        self.max_bytes = max_bytes
         self._num_bytes = num_bytes
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, Job[Found, Result]] = OrderedDict()
-        """By content; those used last come last."""
+        self._pending: OrderedDict[Hashable, Job[Found, Result]] = OrderedDict()
+        """By content: under way, or failed; those asked for last come last."""
+        self._cache = Cache() if cache is None else cache
+        """By content: those that have a result, as long as there is room."""
+        self._cache.show(1)
         self._asked: dict[Hashable, Hashable] = {}
         """By name: the content that was last asked for."""
         self._ready: dict[Hashable, Hashable] = {}
         """By name: the content that was last there."""
-        self._sizes: dict[Hashable, int] = {}
-        """Of results by content, as they were measured last."""
-        self._used: set[Hashable] = set()
-        """What may have grown since."""
+        self._used: dict[Hashable, None] = {}
+        """What may have grown since it was measured, in the order of use."""
 
     def begin(
         self,
@@ -190,14 +191,14 @@ class Jobs(Generic[Found, Result]):
             NotReadyError: too many are under way.
         """
         with self._lock:
-            known = self._known.get(key)
+            known = self._job(key)
             wishes = frozenset() if known is None else known.wishes
             is_wished = again is not None and again not in wishes
             if known is None or known.may_be_tried_again(is_wished=is_wished):
                 self._ensure_room(found)
                 wishes |= set() if again is None else {again}
                 before = None if known is None else known.problem
-                known = self._known[key] = Job(found, wishes, before, note)
+                known = self._pending[key] = Job(found, wishes, before, note)
                 threading.Thread(
                     target=self._work,
                     args=(key, name, known, work, after),
@@ -211,9 +212,13 @@ class Jobs(Generic[Found, Result]):
             return known
 
     def known(self, key: Hashable) -> Job[Found, Result] | None:
-        """The job of some content; None where nobody asked for it yet."""
+        """The job of some content, which is no use of it; None: there is none."""
         with self._lock:
-            return self._known.get(key)
+            return self._job(key)
+
+    def show(self, num: int) -> None:
+        """So many results are shown together: those used last stay, whatever they take."""
+        self._cache.show(max(1, num))
 
     def current(self, name: Hashable) -> Job[Found, Result] | None:
         """The job of what had a name last, if it is done; counts as use of it."""
@@ -224,51 +229,49 @@ class Jobs(Generic[Found, Result]):
         return self._done(self._ready, name)
 
     def tidy(self) -> None:
-        """Let go of what was not used for longest, as far as there is too much."""
+        """Measure what was used again, and let go of what there is too much of."""
         with self._lock:
-            done = [
-                (key, job.result)
-                for key, job in reversed(self._known.items())
-                if job.result is not None
-            ]
-            recent = {key for key, _ in done[:_STILL_USED]} | self._used
-            self._used.clear()
+            used = list(self._used)
+            self._used = dict.fromkeys(used[-_STILL_USED:])
         # To measure all of many small ones each time would take longer than to open them.
-        sizes = {
-            key: self._num_bytes(result)
-            for key, result in done
-            if key in recent or key not in self._sizes
-        }
+        for key in used:
+            job = self._cache.peek(key)
+            if job is not None:
+                self._cache.resize(key, self._num_bytes(job.result))
+        done = list(self._cache)
+        for key in done[: max(0, len(done) - self.max_retained)]:
+            self._cache.remove(key)
         with self._lock:
-            self._sizes = {
-                key: sizes.get(key, self._sizes.get(key, 0)) for key, _ in done
-            }
-            total = 0
-            for place, (key, result) in enumerate(done):
-                total += self._sizes[key]
-                known = self._known.get(key)
-                is_it = known is not None and known.result is result
-                too_many = place >= self.max_retained or (
-                    place >= self.min_retained and total > self.max_bytes
-                )
-                if is_it and too_many:
-                    del self._known[key]
-            failed = [key for key, job in self._known.items() if job.state == "failed"]
+            failed = [
+                key for key, job in self._pending.items() if job.state == "failed"
+            ]
             for key in failed[: max(0, len(failed) - _MAX_FAILED)]:
-                del self._known[key]
+                del self._pending[key]
             for names in (self._asked, self._ready):
                 for name in [
-                    one for one, key in names.items() if key not in self._known
+                    one for one, key in names.items() if self._job(key) is None
                 ]:
                     del names[name]
 
-    def _use(self, key: Hashable) -> None:
-        """Note the use of something known; hold the lock."""
-        self._known.move_to_end(key)
-        self._used.add(key)
+    def _job(self, key: Hashable) -> Job[Found, Result] | None:
+        """The job of some content, pending or done; hold the lock."""
+        job: Job[Found, Result] | None = self._pending.get(key) or self._cache.peek(key)
+        return job
+
+    def _use(self, key: Hashable) -> Job[Found, Result] | None:
+        """The job of some content, which is used now; hold the lock."""
+        job: Job[Found, Result] | None = self._pending.get(key)
+        if job is not None:
+            self._pending.move_to_end(key)
+            return job
+        job = self._cache.get(key)
+        if job is not None:
+            self._used.pop(key, None)
+            self._used[key] = None
+        return job
 
     def _ensure_room(self, found: Found) -> None:
-        under_way = sum(job.state == "opening" for job in self._known.values())
+        under_way = sum(job.state == "opening" for job in self._pending.values())
         if under_way >= MAX_UNDER_WAY:
             raise NotReadyError(
                 f"{under_way} other files are being opened.",
@@ -281,11 +284,8 @@ class Jobs(Generic[Found, Result]):
     ) -> Job[Found, Result] | None:
         with self._lock:
             key = names.get(name)
-            job = None if key is None else self._known.get(key)
-            if key is None or job is None or job.result is None:
-                return None
-            self._use(key)
-            return job
+            job = None if key is None else self._use(key)
+            return None if job is None or job.result is None else job
 
     def _work(
         self,
@@ -298,8 +298,11 @@ class Jobs(Generic[Found, Result]):
         # Thread: one job
         result: Result | None = None
         problem: Problem | None = None
+        num_bytes = 0
         try:
-            result = work(job)
+            made = work(job)
+            num_bytes = self._num_bytes(made)
+            result = made
         except Exception as error:  # noqa: BLE001  # the one guard of the thread
             job.is_lasting = getattr(error, "is_lasting", False)
             problem = problem_of(job.found, error)
@@ -308,9 +311,12 @@ class Jobs(Generic[Found, Result]):
         )
         with self._lock:
             self.num_ended += 1
+            job.end(result, problem)
             if result is not None:
                 self._ready[name] = key
-            job.end(result, problem)
+                self._cache.put(key, job, num_bytes)
+                self._used[key] = None
+                self._pending.pop(key, None)
         if after is not None:
             job.derived(after)
         self.tidy()

@@ -1,23 +1,14 @@
-"""Values that are made when they are first asked for, and the memory they hold."""
+"""Values that are made when they are first asked for."""
 
 from __future__ import annotations
 
-import mmap
-import sys
 import threading
-from dataclasses import fields, is_dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import numpy.typing as npt
+    from collections.abc import Callable
 
 _T = TypeVar("_T")
-_WITHOUT_PARTS: Final = (int, float, bool, str, bytes, type)
 
 
 class LazyCache:
@@ -76,64 +67,3 @@ class lazy(Generic[_T]):  # noqa: N801  # used as a decorator
             return self
         cache: LazyCache = owner.lazy
         return cache.get(self._make.__name__, lambda: self._make(owner))
-
-
-def held_bytes(value: Any) -> int:
-    """Bytes of all arrays and texts that an object leads to, each counted once.
-
-    What is mapped from a file does not count.
-    """
-    total = 0
-    left: list[Any] = [value]
-    counted: dict[int, Any] = {}
-    """By id; they are retained, so that no id is used twice meanwhile."""
-    while left:
-        item = left.pop()
-        if item is None or isinstance(item, _WITHOUT_PARTS):
-            continue
-        if isinstance(item, np.ndarray):
-            item = _owner(item)
-            if item is None:
-                continue
-        if id(item) in counted:
-            continue
-        counted[id(item)] = item
-        if isinstance(item, np.ndarray):
-            total += int(item.nbytes)
-        elif isinstance(item, (tuple, list)) and item and isinstance(item[0], str):
-            total += sum(map(sys.getsizeof, item))
-        else:
-            left += _parts(item)
-    return total
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    """What an object leads to, as far as it is ours, or a container."""
-    if isinstance(value, (tuple, list)):
-        return value
-    if isinstance(value, dict):
-        return list(value.values())
-    kind: Any = type(value)
-    names = _field_names(kind)
-    if names is not None:
-        return [getattr(value, name) for name in names]
-    if kind.__module__.startswith("memboard."):
-        return list(getattr(value, "__dict__", {}).values())
-    return ()
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...] | None:
-    """Of a dataclass; None: it is none."""
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
-
-
-def _owner(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """The array whose memory it shows; None where that is a file's."""
-    if array.size and not any(array.strides):
-        return None  # one number, however often it is seen
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    base = owner.base.obj if isinstance(owner.base, memoryview) else owner.base
-    return None if isinstance(base, mmap.mmap) else owner

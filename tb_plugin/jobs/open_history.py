@@ -23,8 +23,9 @@ from memboard.tb_plugin.analysis.categories.forward_modules import forward_modul
 from memboard.tb_plugin.analysis.snapshots.marks import marks_of
 from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
 from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from memboard.tb_plugin.cache import held_bytes
 from memboard.tb_plugin.contract.errors import NotFoundError
-from memboard.tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
+from memboard.tb_plugin.jobs.lazy import LazyCache, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

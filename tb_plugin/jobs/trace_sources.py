@@ -17,9 +17,11 @@ from memboard.tb_plugin.analysis.trace.counters import with_counters
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.tiles import TraceTiles
 from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.cache import held_bytes
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.formats.recording.captures import capture_of, captures_of
 from memboard.tb_plugin.jobs.job import Job, Jobs, Note
+from memboard.tb_plugin.jobs.lazy import LazyCache, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Capture, CaptureEntry
     from memboard.tb_plugin.analysis.spans.events import SpanEvent
     from memboard.tb_plugin.analysis.time.intervals import Ranges
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.api.trace import TraceSourceKind
     from memboard.tb_plugin.budget import Budget
@@ -36,9 +39,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.index.run import Run
 
 _logger = logging.getLogger("memboard")
-
-MAX_BYTES: Final = 1 << 30
-"""Of the columns of all that are open. What is derived of them may be as much again."""
 
 MAX_SPANS: Final = 2_000_000
 """Of one rank that are shown: the newest."""
@@ -82,6 +82,7 @@ class OpenSource:
         self.found = found
         self.trace = trace
         self.tiles = TraceTiles(trace)
+        self.lazy = LazyCache()
         self._searched: tuple[str, npt.NDArray[Any]] | None = None
 
     @cached_property
@@ -98,6 +99,13 @@ class OpenSource:
         else:
             is_work = slice_roles(trace) != Role.OTHER
         return union(trace.slices.ranges(is_work))
+
+    @lazy
+    def profile(self) -> TraceProfile:
+        """Its analyses, as far as they were asked for."""
+        from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+
+        return TraceProfile(self.trace)
 
     def matching(self, text: str) -> npt.NDArray[Any]:
         """By string: whether it holds a text; the last text is remembered."""
@@ -116,11 +124,9 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
     """All sources that are open, or being opened; those used last stay."""
 
     max_retained = 64
-    min_retained = 16
-    """One picture may be of all of them."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        super().__init__(max_bytes, lambda source: source.trace.num_bytes)
+    def __init__(self) -> None:
+        super().__init__(held_bytes)
 
     def open(self, run_id: str, found: FoundSource) -> TraceJob:
         """A source, or how far it is; does not wait.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.profile import ProfileChoice
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery, profile_of, shown
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, shown
 
 S = TypeVar("S", bound=SourceQuery)
 
@@ -32,7 +32,7 @@ def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
         def answer(asked: RouteRequest[S]) -> object:
             found = shown(asked.state, asked.query)
             asked.decided_by(*found.stamp)
-            profile = profile_of(asked.state, found)
+            profile = found.profile
             choice = found.choice(asked.query)
             return view(found.run, choice, profile or _EMPTY, asked.query)
 

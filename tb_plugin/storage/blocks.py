@@ -30,6 +30,8 @@ _SMALL: Final = 4 * BLOCK
 """A file up to this size comes whole."""
 _LARGE: Final = 1 << 22
 """Longest block that is cached."""
+MAX_BYTES: Final = 32 << 20
+"""Of one store, so that a large file that is read through displaces nothing else."""
 _NUM_READERS: Final = 16
 _MAX_COMING: Final = 256
 """Pieces that were asked for and that nobody waits for."""
@@ -82,7 +84,7 @@ class Blocks:
         self._clock = clock
         self._workers = Workers("memboard-reading", _NUM_READERS)
         self._lock = threading.Lock()
-        self._kept = Cache()
+        self._kept = Cache(max_bytes=MAX_BYTES)
         self._coming: dict[tuple[Content, int, int], Future[bytes]] = {}
         self._refused: dict[Content | None, StoreRefusal] = {}
         """By file; None: the whole store is away."""

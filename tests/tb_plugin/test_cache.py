@@ -102,3 +102,14 @@ def test_a_control_group_counts_as_the_machine(monkeypatch, tmp_path):
     group = control_group.ControlGroup(tmp_path, control_group._VERSION_2)
     monkeypatch.setattr(control_group, "_own_group", lambda: group)
     assert bound_bytes() == int((1 << 30) * SHARE)
+
+
+def test_what_is_read_through_once_displaces_nothing_else():
+    memory = CacheMemory(BOUND)
+    other, blocks = Cache(memory), Cache(memory, max_bytes=3000)
+    other.put("a", "a", 5000)
+    for key in range(20):
+        blocks.put(key, key, 1000 - ENTRY_OVERHEAD_BYTES)
+    blocks.put("large", "large", 4000)
+    assert list(blocks) == [17, 18, 19]
+    assert other.get("a") == "a"

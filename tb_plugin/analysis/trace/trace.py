@@ -9,7 +9,7 @@ by bisection: see `Trace.rows_of_level`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -311,17 +311,6 @@ class Trace:
         """Whether there is nothing to show; its problems say why."""
         shown = (self.slices, self.instants, self.counters, self.memory)
         return not any(len(table) for table in shown)
-
-    @cached_property
-    def num_bytes(self) -> int:
-        """Of all columns, without what is derived of them."""
-        tables = (getattr(self, one.name) for one in fields(self))
-        return sum(
-            getattr(getattr(table, column.name), "nbytes", 0)
-            for table in tables
-            if is_dataclass(table)
-            for column in fields(table)
-        )
 
     @cached_property
     def _by_parent(self) -> tuple[Ints, Ints]:

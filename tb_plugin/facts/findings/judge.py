@@ -10,7 +10,6 @@ last error is the one that may have ended it.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -21,6 +20,7 @@ from memboard.tb_plugin.analysis.oom.errors import (
     errors_of,
     state_at,
 )
+from memboard.tb_plugin.cache import Cache, held_bytes
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
 
-MAX_KEPT: Final = 1 << 14
-"""Histories whose verdicts are kept. Findings are made of those of all files of a run: were
-they fewer, each time that one is asked for would open another again."""
 MAX_UNASKED_BYTES: Final = 256 << 20
 """Histories up to here are opened for the verdict; larger ones once somebody opens
 them."""
@@ -63,7 +60,8 @@ class HistoryJudge:
     def __init__(self, histories: Histories) -> None:
         self._histories = histories
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[object, ...], HistoryVerdict] = OrderedDict()
+        self._verdicts = Cache()
+        """By history. Findings are made of those of all files of a run."""
         self._under_way: dict[tuple[object, ...], threading.Thread] = {}
         self._one = threading.Semaphore(1)
         self._num_judged = 0
@@ -75,11 +73,8 @@ class HistoryJudge:
 
     def known(self, found: FoundHistory) -> HistoryVerdict | None:
         """What is known of a history; None: nothing yet."""
-        with self._lock:
-            judged = self._known.get(found.key)
-            if judged is not None:
-                self._known.move_to_end(found.key)
-            return judged
+        judged: HistoryVerdict | None = self._verdicts.get(found.key)
+        return judged
 
     def ask(
         self,
@@ -119,8 +114,8 @@ class HistoryJudge:
         with self._lock:
             if found.key in self._under_way:
                 return True
-            if found.key in self._known:
-                return False
+        if self._verdicts.peek(found.key) is not None:
+            return False
         # Whoever asks next has it judged, if it was opened by then.
         return self._histories.known(found.key) is not None
 
@@ -131,18 +126,16 @@ class HistoryJudge:
             judged = opening.derived(partial(judge, with_end=with_end))
         judged = judged or HistoryVerdict(None, None, opening.problem)
         key = opening.found.key
+        self._verdicts.put(key, judged, held_bytes(judged))
         with self._lock:
-            self._known[key] = judged
             self._num_judged += 1
             self._under_way.pop(key, None)
-            while len(self._known) > MAX_KEPT:
-                self._known.popitem(last=False)
         return judged
 
     def _begin(self, run: Run, opening: HistoryJob) -> threading.Thread | None:
         key = opening.found.key
         with self._lock:
-            judged = self._known.get(key)
+            judged: HistoryVerdict | None = self._verdicts.peek(key)
             if judged is not None and judged.is_enough_for(run):
                 return None
             thread = self._under_way.get(key)

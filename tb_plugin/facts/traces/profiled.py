@@ -89,6 +89,12 @@ class ChosenTrace(NamedTuple):
         state = found and (found.state, found.progress, found.doing)
         return [(one.id, *one.key) for one in self.traces], tried, state
 
+    @property
+    def profile(self) -> TraceProfile | None:
+        """The analyses of the trace that is shown; None while it is being opened."""
+        source = None if self.opening is None else self.opening.result
+        return None if source is None else source.profile
+
     def choice(self, query: SourceQuery) -> ProfileChoice:
         """What may be chosen, and what was."""
         found = self.opening
@@ -140,11 +146,6 @@ def _title(trace: FoundSource) -> str:
     return f"{', '.join(known)}: {trace.name}" if known else trace.name
 
 
-def profile_of(readers: RunReaders, found: ChosenTrace) -> TraceProfile | None:
-    """The profile of the trace that is shown; None while it is being opened."""
-    return None if found.opening is None else readers.profiles.profile_of(found.opening)
-
-
 def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
     """The trace to show, and what failed before it; where all fail, the first.
 
@@ -159,6 +160,7 @@ def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
     deadline = time.monotonic() + OPEN_SECONDS
     wanted = (query.source, query.rank, query.cycle)
     candidates = candidates_of(traces, *wanted)[:MAX_TRIED]
+    readers.traces.sources.show(1)
     for found in candidates:
         opening = readers.traces.sources.open(query.run, found)
         if opening.failed_before is None or len(candidates) == 1:

@@ -132,11 +132,14 @@ class RunTraces:
                 "the trace in the address",
                 "It may have been deleted: reload the page.",
             )
-        for one in sorted(wanted):
-            self._wait_for(run_id, by_id[one])
+        # Held here: what else is opened meanwhile may leave no room for them.
+        opened = {one: self._opened(run_id, by_id[one]) for one in sorted(wanted)}
         # All that are shown together decide where one without a wall clock lies.
-        shown = [one for one in listed.sources if self._is_open(run_id, one)]
-        found = self.placed(run_id, shown, listed.clocks, listed.summary)
+        shown = [
+            opened.get(one.id) or self.sources.ready(run_id, one.id)
+            for one in listed.sources
+        ]
+        found = _placed(shown, listed.clocks, listed.summary)
         return {one.id: one for one in found if one.id in wanted}
 
     def placed(
@@ -147,23 +150,26 @@ class RunTraces:
         summary: RunSummary,
     ) -> list[PlacedSource]:
         """Those of the sources that are open, on one clock."""
-        found: list[OpenSource] = []
-        for one in sources:
-            ready = self.sources.ready(run_id, one.id)
-            if ready is not None:
-                found.append(ready)
-        return placed(found, clocks, int(summary.first_ms * 1e6))
+        ready = (self.sources.ready(run_id, one.id) for one in sources)
+        return _placed(ready, clocks, summary)
 
-    def _is_open(self, run_id: str, found: FoundSource) -> bool:
-        return self.sources.ready(run_id, found.id) is not None
-
-    def _wait_for(self, run_id: str, found: FoundSource) -> None:
-        if self._is_open(run_id, found):
-            return
+    def _opened(self, run_id: str, found: FoundSource) -> OpenSource:
+        """One that is open, after some waiting."""
+        ready = self.sources.ready(run_id, found.id)
+        if ready is not None:
+            return ready
         opening = self.sources.open(run_id, found)
         opening.wait(PICTURE_SECONDS)
         if opening.problem is not None or opening.result is None:
             raise not_open("trace", found.name[:200], opening.problem)
+        return opening.result
+
+
+def _placed(
+    sources: Iterable[OpenSource | None], clocks: RunClocks, summary: RunSummary
+) -> list[PlacedSource]:
+    found = [one for one in sources if one is not None]
+    return placed(found, clocks, int(summary.first_ms * 1e6))
 
 
 def places_of(asked: RouteRequest[TracksQuery]) -> dict[str, PlacedSource]:

@@ -1,21 +1,14 @@
-"""Analyses of traces that are open, and small summaries of all ranks of a cycle.
-
-A trace's analyses live as long as the open trace. Summaries are small and are kept for
-many more ranks than traces are kept open.
-"""
+"""Small summaries of all ranks of a cycle: there are more of them than open traces."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
-from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.cache import Cache, held_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,19 +16,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import Problem
     from memboard.tb_plugin.jobs.trace_sources import (
         FoundSource,
-        OpenSource,
         TraceJob,
         TraceSources,
     )
 
     Ints: TypeAlias = npt.NDArray[Any]
 
-MAX_SUMMARIES: Final = 8_192
-_MAX_COMPARED: Final = 8
-"""Choices of ranks whose comparisons are kept."""
 _GLANCE_SECONDS: Final = 0.05
 _IN_FLIGHT: Final = 8
 """Traces that are asked for at once, so that none is let go before it was looked at."""
@@ -66,25 +56,8 @@ class Profiles:
 
     def __init__(self, sources: TraceSources) -> None:
         self._sources = sources
-        self._lock = threading.Lock()
-        self._profiles: WeakKeyDictionary[OpenSource, TraceProfile] = (
-            WeakKeyDictionary()
-        )
-        self._summaries: OrderedDict[tuple[object, ...], RankSummary] = OrderedDict()
-        self._compared: OrderedDict[tuple[RankSummary, ...], ComparedRanks] = (
-            OrderedDict()
-        )
-
-    def profile_of(self, opening: TraceJob) -> TraceProfile | None:
-        """The analyses of a trace that is open; None: it is not."""
-        source = opening.result
-        if source is None:
-            return None
-        with self._lock:
-            known = self._profiles.get(source)
-            if known is None:
-                known = self._profiles[source] = TraceProfile(source.trace)
-        return known
+        self._summaries = Cache()
+        self._compared = Cache()
 
     def summaries(
         self, run_id: str, traces: Sequence[FoundSource], seconds: float
@@ -134,43 +107,29 @@ class Profiles:
     def compared(self, summaries: Sequence[RankSummary]) -> ComparedRanks:
         """The collectives of ranks beside each other; of each rank the last one counts."""
         key = tuple(summaries)
-        with self._lock:
-            known = self._compared.get(key)
-            if known is not None:
-                self._compared.move_to_end(key)
-                return known
-        found = compared(
-            {one.rank: one.collectives for one in summaries}, world_size_of(summaries)
-        )
-        with self._lock:
-            self._compared[key] = found
-            while len(self._compared) > _MAX_COMPARED:
-                self._compared.popitem(last=False)
-        return found
+        known: ComparedRanks | None = self._compared.get(key)
+        if known is None:
+            of_rank = {one.rank: one.collectives for one in summaries}
+            known = compared(of_rank, world_size_of(summaries))
+            self._compared.put(key, known, held_bytes(known))
+        return known
 
     def _known(self, run_id: str, trace: FoundSource) -> RankSummary | None:
-        with self._lock:
-            key = (run_id, trace.id, *trace.key)
-            known = self._summaries.get(key)
-            if known is not None:
-                self._summaries.move_to_end(key)
+        known: RankSummary | None = self._summaries.get((run_id, trace.id, *trace.key))
         return known
 
     def _summarised(
         self, run_id: str, trace: FoundSource, opening: TraceJob
     ) -> RankSummary | None:
-        profile = self.profile_of(opening)
-        if profile is None:
+        if opening.result is None:
             return None
+        profile = opening.result.profile
         rank = trace.rank if trace.rank is not None else profile.trace.facts.rank
         summary = opening.derived(lambda _: summary_of(profile, rank))
         if summary is None:
             return None
         key = (run_id, trace.id, *trace.key)
-        with self._lock:
-            self._summaries[key] = summary
-            while len(self._summaries) > MAX_SUMMARIES:
-                self._summaries.popitem(last=False)
+        self._summaries.put(key, summary, held_bytes(summary))
         return summary
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
-from collections import OrderedDict
 from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from memboard.tb_plugin import storage
+from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
 from memboard.tb_plugin.formats.traces.events import FAULTS, plain
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-_MAX_CHUNKS: Final = 8
 _MAX_CHUNK: Final = 64 << 20
 _RAWS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -45,7 +45,8 @@ class FileArgs:
         self._num_bytes = np.asarray(chunks.get("num_bytes", ()), np.int64)
         self._first = np.asarray(chunks.get("first", ()), np.int64)
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, Sequence[bytes]] = OrderedDict()
+        self._chunks = Cache()
+        """Events of the chunks that were read, by their number."""
         self._stream: tuple[IO[bytes], InflatedFile, int, bytes] | None = None
         """Of a deflated file: where inflating stands, and what is left of a block."""
         self._closing: Callable[[], object] | None = None
@@ -57,13 +58,10 @@ class FileArgs:
         if chunk < 0:
             return {}
         with self._lock:
-            events = self._known.get(chunk)
+            events: Sequence[bytes] | None = self._chunks.get(chunk)
             if events is None:
                 events = _events(self._bytes(chunk))
-                self._known[chunk] = events
-                while len(self._known) > _MAX_CHUNKS:
-                    self._known.popitem(last=False)
-            self._known.move_to_end(chunk)
+                self._chunks.put(chunk, events, sum(map(sys.getsizeof, events)))
         place = handle - int(self._first[chunk])
         return _args(events[place]) if place < len(events) else {}
 

@@ -19,7 +19,7 @@ from memboard.tb_plugin.api.compare import (
 from memboard.tb_plugin.contract.parameters import SourceId, Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, titled
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery, profile_of, shown
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, shown
 from memboard.tb_plugin.pages.compare.difference import difference, side_columns
 from memboard.tb_plugin.pages.compare.words import steps_sentence
 from memboard.tb_plugin.pages.operators.kernels import KernelsQuery, kernels
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
-    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
 
 MAX_ROWS: Final = 5_000
@@ -150,7 +149,7 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
         )
     ]
     asked.decided_by(*(part for one in found for part in one.stamp))
-    a, b = (_side(state, one, table) for one in found)
+    a, b = (_side(one, table) for one in found)
     names, *rows = joined(a.names, b.names)
     by_trace = max(1, a.num_steps) == max(1, b.num_steps)
     per = query.per or ("trace" if by_trace else "step")
@@ -181,8 +180,8 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
     )
 
 
-def _side(readers: RunReaders, found: ChosenTrace, table: _Table) -> _Side:
-    profile = profile_of(readers, found)
+def _side(found: ChosenTrace, table: _Table) -> _Side:
+    profile = found.profile
     if profile is None:
         return _Side((), {}, "", np.zeros(len(Role)), 0)
     query = table.query(run=found.run.id)

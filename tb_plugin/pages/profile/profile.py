@@ -23,7 +23,6 @@ from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
-    profile_of,
     shown,
 )
 from memboard.tb_plugin.facts.view import loader_workers
@@ -97,7 +96,7 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         with state.reading(query.run) as (run, _):
             num_workers = None if rank is None else loader_workers(run, rank)
     asked.decided_by(*found.stamp, len(beside), num_workers)
-    profile, choice = profile_of(state, found), found.choice(query)
+    profile, choice = found.profile, found.choice(query)
     if profile is None:
         return ProfileResponse(run=found.run, choice=choice)
     steps, first = profile.steps, slice(MAX_STEPS)

@@ -143,6 +143,7 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
     chosen = choose(listed.sources, query, ranks)
     still_reading = listed.still_reading or not is_known
     run = state.store.run(query.run)
+    traces.sources.show(len(chosen.sources))
     openings = [traces.sources.open(query.run, one) for one in chosen.sources]
     until = time.monotonic() + OPEN_SECONDS
     for opening in openings:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from memboard.collector.format.errors import CorruptError, VersionError
+from memboard.tb_plugin.cache import ENTRY_OVERHEAD_BYTES, Cache, CacheMemory
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.jobs import job as module
 from memboard.tb_plugin.jobs.job import Job, Jobs
 from memboard.tb_plugin.worker.errors import FileError, LimitError
 from tests.collector.recordings import wait_until
-from tests.traces_builder import MadeTrace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Opener(Jobs[Thing, bytes]):
     """Opens what the test has decided about."""
 
     def __init__(self, max_bytes: int = 10**9) -> None:
-        super().__init__(max_bytes, len)
+        super().__init__(len, Cache(CacheMemory(max_bytes)))
         self.gates: dict[str, threading.Event] = {}
         self.errors: dict[str, Exception] = {}
         self.sizes: dict[str, int] = {}
@@ -180,7 +180,7 @@ def test_the_older_content_is_there_while_the_newer_is_opened(opener):
 
 
 def test_those_used_last_stay_within_the_bound():
-    opener = Opener(max_bytes=25)
+    opener = Opener(max_bytes=25 + 2 * ENTRY_OVERHEAD_BYTES)
     for name in "ab":
         opener.done(name)
     opener.current("a")  # used again
@@ -191,7 +191,8 @@ def test_those_used_last_stay_within_the_bound():
     opener.done("large")
     wait_until(lambda: opener.ready("abc") == "")
     assert opener.current("large") is not None
-    opener.max_retained, opener.min_retained = 3, 3
+    opener.max_retained = 3
+    opener.show(3)
     for name in "defg":
         opener.done(name)
     wait_until(lambda: opener.ready("defg") == "efg")
@@ -211,12 +212,3 @@ def test_of_many_results_only_those_that_were_used_are_measured_again():
     opener.open("last").wait(SECONDS)
     assert 80 <= len(measured) < 80 * 20
     assert opener.current("3").result == bytes(10)
-
-
-def test_bytes_of_a_trace_are_those_of_its_columns():
-    made = MadeTrace()
-    for at in range(1000):
-        made.slice("main", "aten::mm", at, 1)
-    trace = made.build()
-    columns = vars(trace.slices).values()
-    assert trace.num_bytes >= sum(column.nbytes for column in columns) >= 1000 * 8 * 4

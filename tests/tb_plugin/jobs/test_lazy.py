@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memboard.tb_plugin.jobs.lazy import LazyCache, held_bytes
+from memboard.tb_plugin.cache import held_bytes
+from memboard.tb_plugin.jobs.lazy import LazyCache
 
 SOON_S = 60.0
 

@@ -9,7 +9,7 @@ import pytest
 
 from memboard.collector.format.snapshots import tables_of
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
-from memboard.tb_plugin.jobs.lazy import held_bytes
+from memboard.tb_plugin.cache import held_bytes
 from memboard.tb_plugin.jobs.open_history import Capacity, OpenHistory
 
 

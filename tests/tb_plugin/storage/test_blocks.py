@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.cache import Cache, CacheMemory
 from memboard.tb_plugin.storage import blocks as module
 from memboard.tb_plugin.storage.blocks import BLOCK, Blocks, Content
 from memboard.tb_plugin.storage.contract import PendingError, StorageError
@@ -104,12 +102,11 @@ def test_not_more_is_on_its_way_than_there_is_room_for(monkeypatch):
 
 
 def test_memory_is_bounded_and_those_used_last_stay(monkeypatch):
-    memory = CacheMemory(4 * BLOCK + 4 * 400)
-    monkeypatch.setattr(module, "Cache", partial(Cache, memory))
+    monkeypatch.setattr(module, "MAX_BYTES", 4 * BLOCK + 4 * 400)
     store = Store()
     for number in range(10):
         store.read(number * BLOCK, 10)
-    assert memory.num_bytes <= 4 * BLOCK + 4 * 400
+    assert len(store.blocks._kept) <= 4
     store.asked.clear()
     store.read(9 * BLOCK, 10)
     assert store.asked == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import pytest
 import memboard as mb
 from memboard.collector.format.names import RUN_INDEX
 from memboard.tb_plugin import storage
-from memboard.tb_plugin.cache import Cache, CacheMemory
 from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.collector.recordings import ONLY_STEPS, wait_until
@@ -103,8 +101,7 @@ def test_a_damaged_index_costs_requests_alone(s3, url):
 
 def test_polling_lists_and_reads_nothing_that_did_not_change(s3, url, monkeypatch):
     """Also where a run is larger than what is kept of it."""
-    small = partial(Cache, CacheMemory(50_000))
-    monkeypatch.setattr("memboard.tb_plugin.storage.blocks.Cache", small)
+    monkeypatch.setattr("memboard.tb_plugin.storage.blocks.MAX_BYTES", 50_000)
     page = opened(url)
     answers(page)
     s3.proxy.gets.clear()
