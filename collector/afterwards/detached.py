@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR, RUN_INDEX
 
@@ -97,6 +97,33 @@ def start_index(run_dir: Path, remote: Mirror, world_size: int) -> None:
     task = remote.task_for_later()
     if world_size >= _MIN_INDEXED and url is not None and task:
         start("memboard.tb_plugin.cli.index", [url], index.with_name("index.log"), task)
+
+
+def reader(
+    module: str,
+    descriptor: int,
+    *,
+    asked: IO[bytes],
+    answered: IO[bytes],
+    failed: IO[bytes],
+) -> subprocess.Popen[bytes]:
+    """Start `python -m module descriptor`, which reads that open file.
+
+    `asked`, `answered`, `failed`: its standard streams.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    return subprocess.Popen(  # noqa: S603  # our own interpreter and module
+        [sys.executable or "python3", "-m", module, str(descriptor)],
+        cwd=_ROOT,
+        env=environment(),
+        stdin=asked,
+        stdout=answered,
+        stderr=failed,
+        pass_fds=(descriptor,),
+        start_new_session=True,
+    )
 
 
 def finish(module: str, task: bytes, seconds: float) -> None:

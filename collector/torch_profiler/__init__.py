@@ -4,8 +4,8 @@
   `others`: the program's own profilers, which come first;
 - `exporting`: the thread that saves and reads; `saving` and `files`, `kept` (retention),
   `moments` (variables of names); `lost`: cycles without a trace;
-- `digest`: what is read out of a trace: `events`, `nesting`, `operators`, `summary`,
-  `stacks`, `memory_timeline`; `report`: the capture.
+- `digest`: what is read out of a trace: `reading`, by a process that runs the page's
+  analysis; `summary`; `memory_timeline`, by torch's; `report`: the capture.
 
 `open_torch_profiler` puts them together for a recording.
 """

@@ -53,6 +53,9 @@ _NAME: Final = "torch_profiler"
 MAX_WAITING: Final = 2
 """Traces that may wait to be saved while training goes on, and be held by whatever size."""
 
+MAX_UNREAD: Final = 64
+"""Traces that may be saved and not yet read: each keeps its file open."""
+
 MAX_UNREAD_BYTES: Final = 2**28
 """Of memory, about, that further traces may take which are saved and not yet read."""
 
@@ -183,7 +186,8 @@ class Exporter:
         if len(unsaved) + len(unread) <= MAX_WAITING:
             return True
         held = sum(saved.num_plain_bytes for saved in unread) * _MEMORY_PER_BYTE
-        return len(unsaved) <= MAX_WAITING and held <= MAX_UNREAD_BYTES
+        has_files = len(unread) < MAX_UNREAD
+        return len(unsaved) <= MAX_WAITING and has_files and held <= MAX_UNREAD_BYTES
 
     def _unsaved(self) -> list[Trace]:
         return [*filter(None, (self._saving,)), *self._waiting]
@@ -310,9 +314,14 @@ class Exporter:
     def _digest(self, saved: SavedTrace) -> None:
         trace = saved.trace
         with Block(partial(self._unreadable, saved.path)):
-            digest = digest_of(
-                trace, self._settings, rank=self._sink.rank, pause=self._pause
-            )
+            with saved.file as file:
+                digest = digest_of(
+                    trace,
+                    file,
+                    self._settings,
+                    rank=self._sink.rank,
+                    pause=self._pause,
+                )
             if digest.why_no_timeline:
                 self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
             beside, problems = self._files.write_beside(digest, saved)

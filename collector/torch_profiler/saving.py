@@ -114,11 +114,13 @@ class TraceFiles:
             raise OverBudgetError(
                 f"it is beyond the {MAX_BYTES:,} bytes that traces may take"
             )
+        file = path.open("rb")
         stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
         return SavedTrace(
             trace=trace,
             folder=folder,
             path=path,
+            file=file,
             num_bytes=size,
             num_plain_bytes=plain,
             values=values,

@@ -1,19 +1,21 @@
-"""Reads a stopped profiler: operators, summary, stacks, memory timeline.
+"""Reads a saved trace: operators, summary, stacks, memory timeline.
 
 Each part stands by itself: what fails or cannot be had is said in words and the others
-are there.
+are there. Operators and stacks are read out of the file; FLOP, and what torch's own
+analysis says of memory, are not in it and come from the stopped profiler.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from memboard.collector.config.rules import NEEDED_BY_MEMORY
 from memboard.collector.core.guard import Block
 from memboard.collector.core.source import Unavailable
-from memboard.collector.torch_profiler.digest.events import read_events
 from memboard.collector.torch_profiler.digest.memory_page import timeline_page
 from memboard.collector.torch_profiler.digest.memory_timeline import (
     MAX_EVENTS,
@@ -21,9 +23,10 @@ from memboard.collector.torch_profiler.digest.memory_timeline import (
     memory_timelines,
     timeline_csv,
 )
-from memboard.collector.torch_profiler.digest.operators import operators_table
-from memboard.collector.torch_profiler.digest.recorder import without_recorder
-from memboard.collector.torch_profiler.digest.stacks import folded_stacks, has_stacks
+from memboard.collector.torch_profiler.digest.reading import (
+    TraceTask,
+    read_trace,
+)
 from memboard.collector.torch_profiler.digest.summary import summary
 
 if TYPE_CHECKING:
@@ -31,9 +34,13 @@ if TYPE_CHECKING:
 
     from memboard.collector.config.sections import TorchProfilerConfig
     from memboard.collector.format.records import CaptureTable
-    from memboard.collector.torch_profiler.digest.events import Events
     from memboard.collector.torch_profiler.digest.memory_timeline import DeviceTimeline
     from memboard.collector.torch_profiler.source import Trace
+
+_PORTION: Final = 1000
+"""Events asked for their FLOP in one go: less than the interpreter gives a thread."""
+
+_PAUSE_SECONDS: Final = 0.003
 
 
 @dataclass(slots=True)
@@ -42,7 +49,7 @@ class Digest:
     flops: float | None = None
     """Of all its steps; None where they were not counted."""
     summary: str = ""
-    stacks: str | None = None  # Folded; see `stacks`
+    stacks: str | None = None  # Folded; see `tb_plugin.analysis.time.folded_stacks`
     timelines: Sequence[DeviceTimeline] | None = None
     why_no_timeline: tuple[str, str] | None = None
     """Reason and remedy, where it was asked for and cannot be had."""
@@ -63,6 +70,7 @@ class Digest:
 
 def digest_of(
     trace: Trace,
+    file: IO[bytes],
     settings: TorchProfilerConfig,
     *,
     rank: int,
@@ -70,55 +78,69 @@ def digest_of(
 ) -> Digest:
     """Read what the settings ask for.
 
-    `pause` is called between portions of the work, so that training goes on. Never raises.
+    `file`: the trace's, open. `pause` is called between portions of the work, so that
+    training goes on. Never raises.
     """
     digest = Digest()
-    events = _tried(digest, "events", lambda: _events(trace.profile, pause))
-    if events is None:
-        return digest
-    digest.num_events = len(events)
-    program = _tried(
+    flops: dict[int, int] = {}
+    if trace.wanted.options["with_flops"]:
+        counted = _tried(digest, "FLOP", lambda: flops_of(trace.profile, pause))
+        if counted is not None:
+            flops = counted
+    _tried(
         digest,
-        "operators without the recorder's",
-        lambda: without_recorder(events, tracks_modules=trace.tracks_modules),
+        "operators",
+        lambda: _read(digest, trace, file, settings, flops, rank, pause),
     )
-    if program is None:
-        program = events
-    _tried(digest, "operators", lambda: _sum_up(digest, program, trace, rank))
-    if settings.stacks_filename:
-        if has_stacks(events):
-            digest.stacks = _tried(
-                digest,
-                "stacks",
-                lambda: folded_stacks(program, settings.stacks_metric, pause),
-            )
-        else:
-            digest.problems.append(
-                "no stacks: this torch has no Python calls as events"
-            )
     if all(trace.wanted.options[name] for name in NEEDED_BY_MEMORY):
         try:
             most = MAX_EVENTS_WANTED if settings.memory_filename else MAX_EVENTS
-            digest.timelines = memory_timelines(trace.profile, len(events), most)
+            digest.timelines = memory_timelines(
+                trace.profile, digest.num_events or 0, most
+            )
         except Unavailable as missing:
             digest.why_no_timeline = missing.reason, missing.remedy
             digest.problems.append(f"no memory timeline: {missing.reason}")
     return digest
 
 
-def _events(profile: Any, pause: Callable[[float], None]) -> Events:
-    return read_events(profile.profiler.kineto_results, pause)
+def flops_of(
+    profile: Any, pause: Callable[[float], None] = time.sleep
+) -> dict[int, int]:
+    """What torch counted, by the id that the trace calls `External id`."""
+    events = profile.profiler.kineto_results.events()
+    flops: dict[int, int] = {}
+    while events:  # from the end: what was looked at is let go
+        portion = events[-_PORTION:]
+        del events[-_PORTION:]
+        for event in portion:
+            if num := event.flops():
+                flops[event.correlation_id()] = num
+        pause(_PAUSE_SECONDS)
+    return flops
 
 
-def _sum_up(
+def _read(
     digest: Digest,
-    events: Events,
     trace: Trace,
+    file: IO[bytes],
+    settings: TorchProfilerConfig,
+    flops: dict[int, int],
     rank: int,
+    pause: Callable[[float], None],
 ) -> None:
-    digest.operators = operators_table(events)
+    task = TraceTask(flops=flops)
+    if settings.stacks_filename:
+        task.stacks = settings.stacks_metric
+    answer, tables = read_trace(file, task, pause)
+    digest.problems += answer.problems
+    digest.num_events = answer.num_events
+    digest.stacks = answer.stacks
+    digest.operators = tables.get("operators")
+    if digest.operators is None:
+        return
     if trace.wanted.options["with_flops"]:
-        digest.flops = float(events.flops.sum())
+        digest.flops = float(np.asarray(digest.operators["flops"]).sum())
     digest.summary = summary(digest.operators, rank=rank)
 
 

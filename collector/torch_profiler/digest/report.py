@@ -8,7 +8,7 @@ one before, says all that it does, and takes its place; see `TRACE_CONTEXTS`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from memboard.collector.core.calls import WHOLE_STEP
 from memboard.collector.format.capture import TRACE_READ
@@ -36,6 +36,8 @@ class SavedTrace:
     trace: Trace
     folder: Path
     path: Path
+    file: IO[bytes]
+    """The same, open: it is read also where it is moved or deleted first."""
     num_bytes: int
     num_plain_bytes: int
     values: dict[str, Any]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from memboard.collector.format.memory import CATEGORIES
+from memboard.tb_plugin.analysis.time.operator_sums import OPERATOR_COLUMNS
 from memboard.tb_plugin.formats.recording.captures import (
     CaptureMetas,
     capture_of,
@@ -39,19 +40,6 @@ MAX_OPERATORS: Final = 20_000
 MAX_MOMENTS: Final = 1_000_000
 MAX_DEVICES: Final = 64
 _MAX_TEXT: Final = 500
-
-OPERATOR_COLUMNS: Final = (
-    "calls",
-    "cpu_ns",
-    "self_cpu_ns",
-    "device_ns",
-    "self_device_ns",
-    "cpu_memory_bytes",
-    "self_cpu_memory_bytes",
-    "device_memory_bytes",
-    "self_device_memory_bytes",
-    "flops",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,11 +81,11 @@ def slow_reading(monkeypatch):
     """Traces are read more slowly than they come; how many were held at most."""
     digest_of, held = exporting.digest_of, []
 
-    def slow(trace, settings, *, rank, pause):
+    def slow(trace, file, settings, *, rank, pause):
         for _ in range(20):
             pause(0.01)
             time.sleep(0.01)
-        return digest_of(trace, settings, rank=rank, pause=pause)
+        return digest_of(trace, file, settings, rank=rank, pause=pause)
 
     put_capture = exporting.capture_of
 

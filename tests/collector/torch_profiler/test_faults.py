@@ -12,12 +12,12 @@ import torch
 import memboard as mb
 from memboard.collector.core import guard
 from memboard.collector.torch_profiler import others, saving
+from memboard.collector.torch_profiler.digest import reading
 from memboard.collector.torch_profiler.session import Session
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
     missed,
-    needs_python_calls,
     record,
     recording,
     step_names,
@@ -288,19 +288,16 @@ def test_an_export_that_fails_loses_one_trace_alone(tmp_path, monkeypatch, caplo
     assert caplog.text.count("was not saved and nothing of it is left") == 1
 
 
-@needs_python_calls
-def test_a_part_that_fails_leaves_the_others(tmp_path, monkeypatch):
-    def failing(*_args, **_kwargs):
-        raise ValueError("planted")
-
-    monkeypatch.setattr(
-        "memboard.collector.torch_profiler.digest.digest.operators_table", failing
-    )
-    train(tmp_path, 4, with_stack=True, stacks_filename="s.txt")
+def test_a_trace_whose_reading_fails_is_there_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_MODULE", "no_such_module")
+    train(tmp_path, 4, with_stack=True, record_shapes=True)
     (capture,) = traces(tmp_path)
-    assert capture.meta["problem"] == "no operators: ValueError: planted"
-    assert capture.tables == {}
-    assert "s.txt" in artifacts(tmp_path)
+    said = (
+        "no operators: ReadingError: the process that reads it ended with exit status 1"
+    )
+    assert capture.meta["problem"].startswith(said)
+    assert "No module named no_such_module" in capture.meta["problem"]
+    assert list(capture.tables) == ["memory_timeline"]
 
 
 def test_a_torch_that_cannot_tell_categories_says_so(tmp_path, monkeypatch):

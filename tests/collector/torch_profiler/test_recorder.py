@@ -8,10 +8,6 @@ import pytest
 import memboard as mb
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER
 from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
-from memboard.collector.torch_profiler.digest.events import read_events
-from memboard.collector.torch_profiler.digest.operators import operators_table
-from memboard.collector.torch_profiler.digest.recorder import without_recorder
-from tests.collector.torch_profiler.made import Results, kernel, op
 from tests.collector.torch_profiler.training import (
     CYCLES,
     Training,
@@ -75,26 +71,3 @@ def test_operators_and_flops_are_those_without_tracked_modules(tmp_path, with_st
         stacks = artifacts(tmp_path / "tracked")[STACKS].read_text()
         assert RECORDER in stacks
         assert "modules/dispatch.py" not in stacks
-
-
-MADE = (
-    op("aten::mm", 0, 100, correlation=1, flops=500),
-    op(DISPATCH_MODE, 10, 80, correlation=2),
-    op("aten::mm", 30, 40, correlation=3, flops=500),
-    kernel("gemm", 200, 50, linked=3),
-)
-
-
-def test_what_a_repeated_call_launched_is_of_the_programs_call():
-    events = read_events(Results(MADE), pause=lambda _seconds: None)
-    program = without_recorder(events, tracks_modules=True)
-    table = operators_table(program)
-    rows = {name: at for at, name in enumerate(table["name"])}
-    mm, own = rows["aten::mm"], rows[RECORDER]
-    assert table["calls"][mm] == 1
-    assert table["self_cpu_ns"].tolist()[mm] == 60
-    assert table["self_cpu_ns"].tolist()[own] == 40
-    assert table["cpu_ns"].tolist()[mm] == 60
-    assert table["self_device_ns"].tolist()[mm] == 50
-    assert table["flops"].tolist()[mm] == 500
-    assert without_recorder(events, tracks_modules=False) is events

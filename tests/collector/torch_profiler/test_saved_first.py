@@ -27,10 +27,10 @@ def reading(monkeypatch):
     go = threading.Event()
     digest_of = exporting.digest_of
 
-    def slow(trace, settings, *, rank, pause):
+    def slow(trace, file, settings, *, rank, pause):
         while not go.is_set():
             pause(0.01)
-        return digest_of(trace, settings, rank=rank, pause=pause)
+        return digest_of(trace, file, settings, rank=rank, pause=pause)
 
     monkeypatch.setattr(exporting, "digest_of", slow)
     yield go
