@@ -207,6 +207,19 @@ def test_caches_and_temporary_folders_are_made_in_one_place():
     assert found == {"memboard.collector.core.private_folder"}
 
 
+def test_what_files_contain_is_cached_in_one_memory():
+    own = re.compile(r"\blru_cache|\bOrderedDict\(\)|popitem\(")
+    found = {module_name(p) for p in python_files() if own.search(p.read_text())}
+    assert {one for one in found if is_below(one, "memboard.tb_plugin")} == {
+        "memboard.tb_plugin.cache",
+        # What is under way or failed, and names, schemas and notes that were parsed.
+        "memboard.tb_plugin.jobs.job",
+        "memboard.tb_plugin.formats.recording.frames.headers",
+        "memboard.tb_plugin.formats.snapshots.files.names",
+        "memboard.tb_plugin.index.notes",
+    }
+
+
 def test_no_module_is_a_drawer_for_everything():
     sources = [*python_files(), *(ROOT / "frontend" / "src").rglob("*.ts*")]
     assert sources

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.functions import FunctionsReader
     from memboard.tb_plugin.formats.recording.modules import ModulesReader
-    from memboard.tb_plugin.formats.recording.profiles import Profiles
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummaries
     from memboard.tb_plugin.formats.recording.trace_reports import TraceReports
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store
@@ -154,15 +154,17 @@ class RunReaders:
         return self._lazy.get("traces", make)
 
     @property
-    def profiles(self) -> Profiles:
-        """Profiles of traces that are open."""
+    def rank_summaries(self) -> RankSummaries:
+        """What the ranks of a cycle of traces are compared by."""
 
-        def make() -> Profiles:
-            from memboard.tb_plugin.formats.recording.profiles import Profiles
+        def make() -> RankSummaries:
+            from memboard.tb_plugin.formats.recording.rank_summaries import (
+                RankSummaries,
+            )
 
-            return Profiles(self.traces.sources)
+            return RankSummaries(self.traces.sources)
 
-        return self._lazy.get("profiles", make)
+        return self._lazy.get("rank summaries", make)
 
     @property
     def trace_reports(self) -> TraceReports:

@@ -19,18 +19,14 @@ class LazyCache:
         self._making: dict[str, threading.RLock] = {}
         """Held by whoever makes it: others are made meanwhile."""
         self._values: dict[str, Any] = {}
-        self._bounded: list[str] = []
 
     def peek(self, name: str) -> Any:
         """The value of a name; None where nobody asked for it yet."""
         with self._lock:
             return self._values.get(name)
 
-    def get(self, name: str, make: Callable[[], _T], most: int | None = None) -> _T:
-        """The value of a name, made now where it is not there yet.
-
-        Of those made with `most` at most so many are retained.
-        """
+    def get(self, name: str, make: Callable[[], _T]) -> _T:
+        """The value of a name, made now where it is not there yet."""
         with self._lock:
             if name in self._values:
                 return cast("_T", self._values[name])
@@ -43,11 +39,6 @@ class LazyCache:
             with self._lock:
                 self._values[name] = found
                 self._making.pop(name, None)
-                if most is not None:
-                    self._bounded.append(name)
-                    for old in self._bounded[:-most]:
-                        del self._values[old]
-                    del self._bounded[:-most]
             return found
 
 

@@ -6,6 +6,7 @@ it is first asked for, once, and kept as long as the history is.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from memboard.tb_plugin.analysis.categories.forward_modules import forward_modul
 from memboard.tb_plugin.analysis.snapshots.marks import marks_of
 from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
 from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
-from memboard.tb_plugin.cache import held_bytes
+from memboard.tb_plugin.cache import Cache, held_bytes
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.jobs.lazy import LazyCache, lazy
 
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _US_PER_MS: Final = 1e3
-_MAX_SELECTIONS: Final = 4
-"""Choices of stream and pool that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,9 @@ class OpenDevice:
         self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
         self.replay = Replay(history.snapshot, device, known)
         self.lazy = LazyCache()
+        self._selections = Cache()
+        self._selecting = threading.Lock()
+        """Held while one is made: whoever wants the same waits for it."""
         self.lives: Lifetimes = self.replay.lives
         self.num_events: int = self.replay.num_events
         # Every picture needs them.
@@ -196,11 +198,12 @@ class OpenDevice:
         _check_row("pool", pool, len(snapshot.pools))
         if stream is None and pool is None:
             return everything(self.replay, self.residual_bytes)
-        return self.lazy.get(
-            f"selection {stream} {pool}",
-            lambda: selected(self.replay, stream, pool),
-            most=_MAX_SELECTIONS,
-        )
+        with self._selecting:
+            found: Selection | None = self._selections.get((stream, pool))
+            if found is None:
+                found = selected(self.replay, stream, pool)
+                self._selections.put((stream, pool), found, held_bytes(found))
+        return found
 
     def time_ms(self, moment: int) -> float | None:
         """When an event was, since the epoch; None before all, and without times."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.facts.readers import RunReaders
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
 
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.api.findings import Finding
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 
 
 def straggler(
@@ -45,6 +45,6 @@ def compared_with(
         return []
     is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
     opens = is_small and not any(is_remote(one.path or "") for one in own)
-    known = readers.profiles.beside(run_id, own, opens=opens)
+    known = readers.rank_summaries.beside(run_id, own, opens=opens)
     by_rank = {one.rank: one for one in known}
     return [by_rank[rank] for rank in sorted(by_rank)]

@@ -14,7 +14,7 @@ from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
-from memboard.tb_plugin.formats.recording.profiles import world_size_of
+from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
 from memboard.tb_plugin.pages.distributed.tables import (
     collectives_table,
     groups_table,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.tables import TableRows
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import TraceJob
 from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
 
@@ -104,7 +104,7 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
         if one.cycle == number
         and (query.ranks is None or (one.rank or 0) in query.ranks)
     ]
-    found, failed = asked.state.profiles.summaries(query.run, own, OPEN_SECONDS)
+    found, failed = asked.state.rank_summaries.summaries(query.run, own, OPEN_SECONDS)
     keys = [(one.id, *one.key) for one in traces]
     asked.decided_by(keys, len(found), len(failed))
     return listed.summary, Cycle(tuple(cycles), number, len(own), found, failed)
@@ -114,7 +114,7 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
 def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
-    together = asked.state.profiles.compared(cycle.summaries)
+    together = asked.state.rank_summaries.compared(cycle.summaries)
     query, shown = asked.query, cycle.ranks
     numbers = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     steps = np.unique(numbers)

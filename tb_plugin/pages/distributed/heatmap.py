@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 
 _SECOND: Final = 1e9
 

@@ -16,7 +16,7 @@ from memboard.tb_plugin.contract.table import (
     titled,
 )
 from memboard.tb_plugin.facts.traces.profiled import MS
-from memboard.tb_plugin.formats.recording.profiles import world_size_of
+from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         GroupRow,
     )
     from memboard.tb_plugin.api.tables import TableRows
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 
 R = TypeVar("R", "GroupRow", "CollectiveRow")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.trace import TraceFacts
     from memboard.tb_plugin.api.profile import ProfileRole
     from memboard.tb_plugin.api.tables import TableRows
-    from memboard.tb_plugin.formats.recording.profiles import RankSummary
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with
 
 _MAX_TEXT: Final = 300
@@ -112,7 +112,7 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         )
     ]
     if len(beside) > 1 and not found.run.virtual_gpu:
-        findings += straggler(beside, state.profiles.compared(beside))
+        findings += straggler(beside, state.rank_summaries.compared(beside))
     # What a trace cannot have (kernels without a device) is left out.
     had = [one for one in Role if one == Role.OTHER or parts_ns[:, one].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS

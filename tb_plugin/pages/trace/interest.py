@@ -52,7 +52,7 @@ def of_interest(
     if not late and len(traces) > 1:
         beside = compared_with(readers, run_id, traces, traces[-1])
         if len(beside) > 1:
-            rows = straggler(beside, readers.profiles.compared(beside))
+            rows = straggler(beside, readers.rank_summaries.compared(beside))
             late = [one.rank for one in rows if one.rank is not None]
     found += [Interest(rank, "the straggler") for rank in late[:1]]
     found += [Interest(rank, "which is pinned") for rank in pinned]

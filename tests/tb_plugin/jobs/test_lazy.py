@@ -70,14 +70,6 @@ def test_what_could_not_be_made_is_tried_again():
     assert kept.get("one", lambda: "there") == "there"
 
 
-def test_of_those_with_a_bound_the_oldest_go():
-    kept = LazyCache()
-    for name in "abc":
-        kept.get(name, lambda name=name: name, most=2)
-    assert kept.get("c", lambda: "new", most=2) == "c"
-    assert kept.get("a", lambda: "new", most=2) == "new"
-
-
 @dataclass
 class Parts:
     """Something that leads to others."""

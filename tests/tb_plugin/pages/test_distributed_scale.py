@@ -9,7 +9,10 @@ import pytest
 
 from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
 from memboard.tb_plugin.analysis.series.heatmap import farthest_ranks
-from memboard.tb_plugin.formats.recording.profiles import Profiles, RankSummary
+from memboard.tb_plugin.formats.recording.rank_summaries import (
+    RankSummaries,
+    RankSummary,
+)
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 
@@ -54,7 +57,7 @@ def page_of(tmp_path, monkeypatch) -> Callable[[Sequence[RankSummary]], Page]:
     trained().write(tmp_path / "exp" / "host_0.1.pt.trace.json")
 
     def page(ranks: Sequence[RankSummary]) -> Page:
-        monkeypatch.setattr(Profiles, "summaries", lambda *_: (ranks, ()))
+        monkeypatch.setattr(RankSummaries, "summaries", lambda *_: (ranks, ()))
         return Page(tmp_path)
 
     return page

@@ -51,7 +51,7 @@ class RankSummary:
     """Whether its trace has nothing to show."""
 
 
-class Profiles:
+class RankSummaries:
     """All of one plugin. Safe for threads."""
 
     def __init__(self, sources: TraceSources) -> None:
