@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "frontend" / "src"
+STEP_TO_DISK, DISK_TO_TIMELINE, TIMELINES_PAGE = 49, 28, 97
+SNAPSHOT_TO_STACK, TRACE_TO_OPERATORS = 60, 55
+"""How many files each walk may enter: the goals, which format.md has too."""
 _STEPS_BEFORE = 3
 _IMPORT = re.compile(r'^(?:import|export)(?! type)[^"]*?from "(\.[^"]+)"', re.MULTILINE)
 
@@ -96,6 +99,7 @@ def asked(logdir: Path, *routes: str) -> set[str]:
     walk = Walk("tb_plugin")
     with walk.watched():
         plugin = Plugin(logdir)
+        plugin.look_once()
         runs = plugin.ask("runs", {})["answer"]["runs"]
         known = {"run": str(runs[0]["id"])}
         with walk.on():
@@ -125,33 +129,31 @@ def page(view: str) -> set[str]:
     return found
 
 
-def walks() -> Iterator[tuple[str, str, set[str]]]:
-    """(walk, goal, files)."""
+def walks() -> Iterator[tuple[str, int, set[str]]]:
+    """Name of each walk, the most files that it should enter, and those that it enters."""
     from tests.kineto_files import trained
 
     recorded = ROOT / "tests" / "virtual" / "recorded" / "torch2.13_training.pickle.gz"
     with tempfile.TemporaryDirectory() as folder:
-        places = {name: Path(folder) / name for name in ("run", "snapshot", "trace")}
-        for place in places.values():
-            place.mkdir()
-        yield "rec.step() to the disk", "49", step_to_disk(places["run"] / "one")
-        yield "disk to /timeline", "28", asked(places["run"], "timeline")
-        yield "the Timeline's page", "97", page("timeline/timeline.tsx")
-        shutil.copy(recorded, places["snapshot"])
+        run, snapshot, trace = (Path(folder) / n for n in ("run", "snapshot", "trace"))
+        for logdir in (run, snapshot, trace):
+            logdir.mkdir()
+        yield "rec.step() to the disk", STEP_TO_DISK, step_to_disk(run / "one")
+        yield "disk to /timeline", DISK_TO_TIMELINE, asked(run, "timeline")
+        yield "the Timeline's page", TIMELINES_PAGE, page("timeline/timeline.tsx")
+        shutil.copy(recorded, snapshot)
         routes = ("histories", "history", "allocations", "allocation_block", "stacks")
-        yield "snapshot to a block's stack", "60", asked(places["snapshot"], *routes)
-        trained().write(places["trace"] / "host_1.1700000000000000000.pt.trace.json")
-        yield (
-            "trace to /operators",
-            "55",
-            asked(places["trace"], "profile", "operators"),
-        )
+        files = asked(snapshot, *routes)
+        yield "snapshot to a block's stack", SNAPSHOT_TO_STACK, files
+        trained().write(trace / "host_1.1700000000000000000.pt.trace.json")
+        files = asked(trace, "profile", "operators")
+        yield "trace to /operators", TRACE_TO_OPERATORS, files
 
 
 def main(arguments: list[str]) -> None:
     """Print how many files each walk enters; `--files` names them."""
     for name, goal, files in walks():
-        print(f"{name:48} {len(files):>12} files   {goal}")
+        print(f"{name:48} {len(files):>12} files   <= {goal}")
         if "--files" in arguments:
             folders = defaultdict(list)
             for file in sorted(files):
