@@ -258,7 +258,7 @@ def problems_at(logdir: Logdir) -> Iterator[Problem]:
             "warning",
             logdir.shown,
             "There is no such directory (yet).",
-            remedy="Check --logdir; the page fills by itself once the directory exists.",
+            remedy="Check --logdir; the page updates automatically once the directory exists.",
         )
 
 
@@ -271,7 +271,10 @@ def _at_store(root: str) -> Iterator[Problem]:
     listing = remote.progress()
     if listing:
         yield Problem(
-            "warning", root, listing, remedy="Wait a moment: the page fills by itself."
+            "warning",
+            root,
+            listing,
+            remedy="Wait a moment: the page updates automatically.",
         )
     if remote.num_refused_names:
         yield Problem(

@@ -70,7 +70,7 @@ def refusal_of(error: BaseException, url: Url) -> StorageError:
     if kind == "missing":
         return StorageError(
             "There is nothing at this address (yet)",
-            "Check it; the page fills by itself once something is there.",
+            "Check it; the page updates automatically once something is there.",
             errno.ENOENT,
         )
     if kind == "away":

@@ -170,7 +170,7 @@ def test_a_run_grows_in_the_open_page(tensorboard, open_page, tmp_path):
     logdir.mkdir()
     board = tensorboard("--logdir", logdir)
     page = open_page(f"{board.url}#memboard")
-    # Before anything is there the page says so, and it fills by itself.
+    # Before anything is there the page says so, and it updates automatically.
     see(tab(page), "No memory data yet")
     see(tab(page), str(logdir))
     program = textwrap.dedent(f"""

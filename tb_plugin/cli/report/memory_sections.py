@@ -85,7 +85,7 @@ def modules_section(report: RunReport) -> Section | None:
     peak = None if facts is None else facts.window_peak_bytes
     section = Section(
         f"modules: {answer.window} on rank {answer.rank}, {answer.device},"
-        f" {answer.state}; peak of the window {bytes_text(peak)};"
+        f" {answer.state}; peak of the tracked step {bytes_text(peak)};"
         f" {counted(len(rows), 'module')}"
     )
     for window in report.passed_over[:1]:

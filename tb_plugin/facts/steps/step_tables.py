@@ -67,7 +67,7 @@ _SEEN_BY: Final[dict[str, tuple[str, str]]] = {
         "no collective was seen on the training thread",
         (
             "collectives inside a backward (DDP, FSDP) count as that; a torch profile shows"
-            " them by themselves"
+            " them separately"
         ),
     ),
 }

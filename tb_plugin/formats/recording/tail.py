@@ -116,7 +116,7 @@ class CaptureLister:
         last, self._last = self._last, None
         lost = None
         if last is not None:
-            what = f"{named(last.entry)} is not whole"
+            what = f"{named(last.entry)} is incomplete"
             lost = LostCapture(self._offset, self._end, what)
         if item.kind != CAPTURE:
             return lost

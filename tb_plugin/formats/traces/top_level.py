@@ -221,7 +221,7 @@ def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
         return
     first = min((one.offset for one in around.bad.values()), default=0)
     if around.cut_off and around.num_bad == 1 and not gathered.num_events:
-        what = "The file ends inside its first event: it is not whole."
+        what = "The file ends inside its first event: it is incomplete."
         raise RefusedError(what, first, remedy=_COPY)
     nouns = [_NOUNS[fault] for fault in around.bad]
     if gathered.num_events:

@@ -64,7 +64,7 @@ def imported(
         gathered.problems.note(stream.problem, 1)
     else:
         refuse_no_events(around, gathered)
-        what = "The file ends inside its list of events: it is not whole."
+        what = "The file ends inside its list of events: it is incomplete."
         is_torn = not around.ended and not around.is_list
         gathered.problems.note(what, int(around.cut_off or is_torn))
     note_problems(around, gathered, told)

@@ -314,4 +314,4 @@ def test_what_a_broken_off_file_still_has_is_shown_and_said_so(page, name):
     assert asked(page, name, "profile", **of)["step"].tolist()[:2] == [5, 6]
     for route in ("profile", "operators", "kernels", "module_times", "operator_memory"):
         problems = asked(page, name, route, **of)["choice"]["problems"]
-        assert any("not whole" in one["what"] for one in problems), route
+        assert any("incomplete" in one["what"] for one in problems), route

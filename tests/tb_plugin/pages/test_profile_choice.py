@@ -75,7 +75,7 @@ def test_what_a_trace_that_is_not_whole_lacks_is_said_on_every_page(tmp_path):
             continue
         choice = ask(page, route, source=ids[cut.name])["choice"]
         assert (choice["state"], choice["problem"]) == ("ready", None)
-        assert any("not whole" in one["what"] for one in choice["problems"])
+        assert any("incomplete" in one["what"] for one in choice["problems"])
         assert {one["path"] for one in choice["problems"]} == {cut.name}
         assert ask(page, route, source=ids[whole.name])["choice"]["problems"] == []
     answer = ask(page, "distributed")

@@ -79,7 +79,7 @@ class InflatedFile:
             self._ended = not self._left
         if self._ended and not self._left:
             if not self._inflate.eof and not self.problem:
-                self.problem = "The file ends inside its gzip stream: it is not whole."
+                self.problem = "The file ends inside its gzip stream: it is incomplete."
             return b""
         try:
             block = self._inflate.decompress(self._left, BLOCK)

@@ -64,10 +64,10 @@ def test_numbers_that_are_none_are_not_there(word):
 @pytest.mark.parametrize(
     ("damaged", "left", "problems"),
     [
-        (THREE[:-2], "abc", {"The file ends inside its list of events: it is not whole.": 1}),
-        (THREE[:-2] + b",", "abc", {"The file ends inside its list of events: it is not whole.": 1}),
+        (THREE[:-2], "abc", {"The file ends inside its list of events: it is incomplete.": 1}),
+        (THREE[:-2] + b",", "abc", {"The file ends inside its list of events: it is incomplete.": 1}),
         (THREE[:-20], "ab", {
-            "The file ends inside its list of events: it is not whole.": 1,
+            "The file ends inside its list of events: it is incomplete.": 1,
             "events that could not be read are not shown": 1,
         }),
         (THREE.replace(b'"name": "b"', b'"name" "b"'), "ac", {
@@ -233,7 +233,7 @@ def test_other_ways_of_writing_are_named(content, what, remedy):
         (b'{"a": [1, 2]}', "traceEvents"),
         (b'{"traceEvents": 5}', "traceEvents"),
         (b"[[1, 2], [3]]", "memory timeline"),
-        (b"[[", "not whole"),
+        (b"[[", "incomplete"),
         (gzip.compress(THREE, mtime=0)[:12], "gzip"),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_day_is_no_time():
 @pytest.mark.parametrize(
     ("spoilt", "what"),
     [
-        (lambda b: b[: len(b) // 2], "The file ends inside its gzip stream: it is not whole."),
+        (lambda b: b[: len(b) // 2], "The file ends inside its gzip stream: it is incomplete."),
         (lambda b: b[: len(b) // 2] + b"\xff" * 9 + b[len(b) // 2 :], "gzip stream is damaged"),
     ],
 )  # fmt: skip
