@@ -252,11 +252,9 @@ def test_names_of_the_package_exist():
 
 
 def test_modules_that_are_named_can_be_found():
-    named = set(
-        re.findall(r"python -m ((?:tests|collector|tb_plugin)[\w.]*)", EVERYTHING)
-    )
-    named |= set(re.findall(r"`(collector\.integrations\.\w+)`", EVERYTHING))
-    named |= set(re.findall(r"from (collector[\w.]*) import", EVERYTHING))
+    named = set(re.findall(r"python -m ((?:tests|memboard)[\w.]*)", EVERYTHING))
+    named |= set(re.findall(r"`(memboard\.integrations\.\w+)`", EVERYTHING))
+    named |= set(re.findall(r"from (memboard[\w.]*) import", EVERYTHING))
     assert len(named) > 8
     assert sorted(one for one in named if find_spec(one) is None) == []
 
