@@ -14,7 +14,7 @@ from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.tb_plugin.readers.traces.reading import document, event, read
 
 TRACKED = {METADATA_KEY: {TRACKS_MODULES: True}}
-OURS = "/opt/venv/lib/python3.11/site-packages/collector"
+OURS = "/opt/venv/lib/python3.11/site-packages/memboard/collector"
 DISPATCH = f"{OURS}/modules/dispatch.py(50): __torch_dispatch__"
 INNER = "/opt/venv/torch/_compile.py(42): inner"
 
