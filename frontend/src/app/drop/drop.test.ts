@@ -3,8 +3,8 @@ import { ApiError } from "../../api/client";
 import { DROP_HEADER, sendDrop } from "../../api/sending";
 import { envelope } from "../../api/test_bodies";
 import type { DropResponse } from "../../api/types.gen";
-import { type DropProgress, sendAll } from "./queue";
-import { carriesFiles, type DroppedItem, itemsOf } from "./drop";
+import { type DropProgress, sendAll, type DroppedItem } from "./queue";
+import { carriesFiles, itemsOf } from "./drop";
 
 function file(name: string, size = 3): DroppedItem & { readonly file: File } {
   return { name, file: new File([new Uint8Array(size)], name) };

@@ -6,7 +6,7 @@ import type { DropResponse, RunSummary } from "../../api/types.gen";
 import { sendDrop } from "../../api/sending";
 import { counted } from "../../base/bytes";
 import { listen } from "../../base/browser";
-import { sendAll, type DropFault, type DropProgress } from "./queue";
+import { sendAll, type DropFault, type DroppedItem, type DropProgress } from "./queue";
 import { Modal } from "../chrome/overlays";
 
 interface DropTargetProps {
@@ -77,12 +77,6 @@ export function DropTarget(props: DropTargetProps) {
       )}
     </>
   );
-}
-
-export interface DroppedItem {
-  /** null: a directory, whose files a page may not read unasked. */
-  readonly file: File | null;
-  readonly name: string;
 }
 
 /** Browsers expose the items only during the event. */

@@ -1,7 +1,12 @@
 import { isAbort, type ApiError } from "../../api/client";
 import type { DropResponse } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
-import type { DroppedItem } from "./drop";
+
+export interface DroppedItem {
+  /** null: a directory, whose files a page may not read unasked. */
+  readonly file: File | null;
+  readonly name: string;
+}
 
 export interface DropFault {
   readonly name: string;

@@ -1,3 +1,8 @@
+import type {
+  CompareResponse,
+  HistoryDevice,
+  ProfileResponse,
+} from "../../api/types.gen";
 import { FRAME_WORDS } from "../../model/stacks/call_stacks";
 import {
   oneOf,
@@ -106,4 +111,15 @@ export interface PartProps {
   readonly view: ViewProps;
   readonly params: CompareState;
   readonly change: (changes: Partial<CompareState>, how?: "replace" | "push") => void;
+}
+
+export interface DifferenceProps extends PartProps {
+  readonly answer: CompareResponse;
+  readonly a: HistoryDevice;
+  readonly b: HistoryDevice;
+}
+
+export interface TracesProps extends PartProps {
+  readonly a: ProfileResponse;
+  readonly b: ProfileResponse;
 }

@@ -1,8 +1,4 @@
-import type {
-  CompareResponse,
-  CompareRunsResponse,
-  HistoryDevice,
-} from "../../api/types.gen";
+import type { CompareResponse, CompareRunsResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { Blaming } from "../../widgets/finding/finding";
 import { IconButton } from "../../widgets/icon/icon";
@@ -31,12 +27,6 @@ import {
   useOtherRun,
   type Side,
 } from "./sides";
-
-export interface DifferenceProps extends PartProps {
-  readonly answer: CompareResponse;
-  readonly a: HistoryDevice;
-  readonly b: HistoryDevice;
-}
 
 export function Two(part: PartProps) {
   const { view, params, change } = part;

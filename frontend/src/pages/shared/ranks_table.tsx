@@ -5,9 +5,9 @@ import type { Theme } from "../../base/tokens";
 import { parseRankSet } from "../../model/words/rank_set";
 import { IconButton } from "../../widgets/icon/icon";
 import type { RankFact } from "../../widgets/rank_bars/rank_bars";
-import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
 import { AnswerTable, columnsOf } from "./table/answer_table";
 import type { ViewProps } from "./view_props";
+import type { RowCell, RowColumn } from "../../widgets/row_table/columns";
 
 const TABLE_PX = 360;
 const COLOURS = { room: "var(--link)", full: "var(--bad)" };

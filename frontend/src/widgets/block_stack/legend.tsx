@@ -1,12 +1,13 @@
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { Legend, type Named } from "../plot/legend";
-import { PointerTip, type Reading } from "../plot/reading";
+import { PointerTip } from "../plot/reading";
 import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
 import { GUTTER } from "./paint/paint";
 import type { BlockHover, BlockPicture } from "./picture";
 import type { BlockTile } from "./tile";
+import type { Reading } from "../plot/reader";
 
 export function BlockLegend(props: {
   readonly stage: BlockStage;

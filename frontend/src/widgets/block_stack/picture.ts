@@ -53,3 +53,15 @@ export interface BlockHover {
   /** A band's blocks that are too thin to draw. */
   readonly rest: { readonly band: number; readonly bytes: number } | null;
 }
+
+export interface DirectLabel {
+  readonly text: string;
+  /** World units; the middle of the text. */
+  readonly x: number;
+  readonly y: number;
+  readonly kind: "band" | "block";
+  /** Band or slot. */
+  readonly of: number;
+  /** The text crosses the edges of its band. */
+  readonly overflows?: boolean;
+}

@@ -1,8 +1,8 @@
 import { useMemo } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
 import { headingWidth } from "../row_table/headings";
-import type { RowColumn } from "../row_table/row_table";
 import { SortedTable } from "../row_table/sorted_table";
+import type { RowColumn } from "../row_table/columns";
 
 /** Rows that determine the width of a column. */
 const SAMPLE_ROWS = 100;

@@ -6,7 +6,7 @@ import { boxAt, ROOT_FRAME } from "../../model/stacks/flame_tree";
 import "../plot/plot.css";
 import { fitted, Pace, useWidth } from "../plot/canvas";
 import "./flame.css";
-import { PointerTip, type Reading } from "../plot/reading";
+import { PointerTip } from "../plot/reading";
 import {
   FlameLabels,
   nodeWords,
@@ -16,6 +16,7 @@ import {
   type FlameProps,
 } from "./layout";
 import { labelWidths, paintFlame, rowAt, rowTop } from "./paint";
+import type { Reading } from "../plot/reader";
 
 interface Hover {
   readonly node: number;

@@ -4,8 +4,8 @@ import { highestColumn } from "../../model/lines/peaks";
 import type { Table } from "../../model/table";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { cellValue } from "../../render/palette";
-import type { Reading } from "../plot/reading";
 import type { CellFacts } from "./layout";
+import type { Reading } from "../plot/reader";
 
 /** Of several ranks: the highest value, or the farthest from the median rank. */
 export type Pooled = "farthest" | "highest";

@@ -14,8 +14,14 @@ import { IconButton } from "../icon/icon";
 import type { Named } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
 import { widened, type XRange } from "../plot/range";
-import { onColumns, type Reader, type Seen } from "../plot/reader";
-import type { Reading, ReadingNote, ReadingRow } from "../plot/reading";
+import {
+  onColumns,
+  type Reader,
+  type Seen,
+  type Reading,
+  type ReadingNote,
+  type ReadingRow,
+} from "../plot/reader";
 import { cursorRows, envelopeOf, nearestLine, pointAt, rowOf } from "./cursor";
 import { MARK_WORDS } from "./marks";
 import { paintLimitName, paintLines, paintMarks } from "./paint";

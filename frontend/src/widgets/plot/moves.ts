@@ -4,15 +4,28 @@ import { highestColumn, localPeaks, nextPeak } from "../../model/lines/peaks";
 import { panStep, viewAfterKey, zoomStep, type PointPx } from "../../render/gestures";
 import { pxToX, pxToY, xToPx, yToPx, type Viewport } from "../../render/viewport";
 import type { ExportShell } from "../export/export_menu";
-import type { PlotProps } from "./plot";
 import { rangeAround, type XRange } from "./range";
-import type { Seen } from "./reader";
+import type { Seen, Reader, Rows } from "./reader";
 import { spokenWords } from "./reading";
+import type { Picture } from "./axes";
 
 export interface PlotPage {
   readonly view: ExportShell;
   /** Group of its keys in help; absent: another chart has the page's keys. */
   readonly group?: string;
+}
+
+/** What of a plot decides how its keys and gestures move it. */
+export interface MovesProps {
+  readonly picture: Picture;
+  readonly range: XRange | null;
+  readonly onRange: (range: XRange | null) => void;
+  /** Rows that zoom and pan as x does. */
+  readonly rows?: Rows;
+  readonly reader: Reader;
+  /** F was pressed, or a double click. */
+  readonly onFit?: () => void;
+  readonly page?: PlotPage | undefined;
 }
 
 interface PlotState {
@@ -25,7 +38,7 @@ interface PlotState {
 }
 
 export function movesOf(
-  props: PlotProps,
+  props: MovesProps,
   seen: Seen,
   all: XRange,
   { cursor, hover, spoken, gestured }: PlotState,

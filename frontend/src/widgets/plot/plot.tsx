@@ -10,13 +10,13 @@ import { attachGestures, type PointPx } from "../../render/gestures";
 import type { RectPx, Viewport } from "../../render/viewport";
 import { figureOf } from "../export/figure";
 import type { ExportSource } from "../export/source";
-import { AXIS_PX, paintPicture, paintPointer, SIDES, type Picture } from "./axes";
+import { AXIS_PX, paintPicture, paintPointer, SIDES } from "./axes";
 import { fitted, Pace, useWidth } from "./canvas";
 import { ChartFrame, type ChartFrameProps } from "./chart_frame";
 import { CursorLegend, type Named } from "./legend";
-import { movesOf, type PlotPage } from "./moves";
+import { movesOf, type MovesProps } from "./moves";
 import { widened, type XRange } from "./range";
-import type { Reader, Rows, Seen } from "./reader";
+import type { Seen } from "./reader";
 import { ReadingTip } from "./reading";
 
 /**
@@ -29,39 +29,34 @@ const OWN_GESTURE_MS = 100;
 const WIDE_BOX_PX = 4;
 const TOP_PX = 12;
 
-export interface PlotProps extends Pick<
-  ChartFrameProps,
-  | "bar"
-  | "children"
-  | "help"
-  | "kind"
-  | "label"
-  | "subject"
-  | "tableView"
-  | "title"
-  | "what"
-> {
-  readonly picture: Picture;
+export interface PlotProps
+  extends
+    MovesProps,
+    Pick<
+      ChartFrameProps,
+      | "bar"
+      | "children"
+      | "help"
+      | "kind"
+      | "label"
+      | "subject"
+      | "tableView"
+      | "title"
+      | "what"
+    > {
   /** The pointer's row has a line, too; "cells": visible on every colour. */
   readonly cross?: boolean | "cells";
   readonly extent: XRange;
-  readonly range: XRange | null;
-  readonly onRange: (range: XRange | null) => void;
   readonly y: readonly [upper: number, lower: number];
-  /** Rows that zoom and pan as x does. */
-  readonly rows?: Rows;
   readonly plotPx: number;
   readonly topPx?: number;
   /** Below the axis, over the same x. */
   readonly stripPx?: number;
   /** Shared by charts that move together. */
   readonly cursor?: Signal<number | null> | undefined;
-  readonly reader: Reader;
   readonly onSeen?: (seen: Seen) => void;
   /** A box was drawn; without it boxes have the plot's height. */
   readonly onBox?: (box: RectPx, seen: Seen) => void;
-  /** F was pressed, or a double click. */
-  readonly onFit?: () => void;
   readonly table: (view: Viewport) => Table;
   /** Content of files; default: `table`. */
   readonly fileTable?: () => Table;
@@ -74,7 +69,6 @@ export interface PlotProps extends Pick<
   readonly onToggle?: (index: number) => void;
   /** true (default): below the chart. */
   readonly legend?: boolean | "bar" | undefined;
-  readonly page?: PlotPage | undefined;
   readonly under?: ComponentChildren;
 }
 

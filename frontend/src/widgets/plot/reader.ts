@@ -2,7 +2,29 @@ import { nearestIndex } from "../../model/lines/polyline";
 import type { Envelope } from "../../model/lines/peaks";
 import type { PointPx } from "../../render/gestures";
 import type { SizePx, Viewport } from "../../render/viewport";
-import type { Reading } from "./reading";
+import type { Named } from "./legend";
+
+export type ReadingNote =
+  string | { readonly text: string; readonly class: "bad" | "quiet" | "warn" };
+
+export interface ReadingRow {
+  readonly name: string;
+  /** After the name, fainter. */
+  readonly note?: string | undefined;
+  readonly value: string;
+  /** After the value, fainter. */
+  readonly exact?: string | undefined;
+  readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
+}
+
+export interface Reading {
+  readonly title: string;
+  /** Colour of what the pointer is on. */
+  readonly swatch?: string | undefined;
+  readonly notes?: readonly ReadingNote[];
+  readonly rows?: readonly ReadingRow[];
+  readonly foot?: readonly ReadingNote[];
+}
 
 /** The visible part, and the plot's corner on the canvas. */
 export interface Seen {

@@ -2,30 +2,8 @@ import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
 import { xToPx, type SizePx } from "../../render/viewport";
-import { Swatch, type Named } from "./legend";
-import type { Reader, Seen } from "./reader";
-
-export type ReadingNote =
-  string | { readonly text: string; readonly class: "bad" | "quiet" | "warn" };
-
-export interface ReadingRow {
-  readonly name: string;
-  /** After the name, fainter. */
-  readonly note?: string | undefined;
-  readonly value: string;
-  /** After the value, fainter. */
-  readonly exact?: string | undefined;
-  readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
-}
-
-export interface Reading {
-  readonly title: string;
-  /** Colour of what the pointer is on. */
-  readonly swatch?: string | undefined;
-  readonly notes?: readonly ReadingNote[];
-  readonly rows?: readonly ReadingRow[];
-  readonly foot?: readonly ReadingNote[];
-}
+import { Swatch } from "./legend";
+import type { Reader, Seen, Reading, ReadingNote } from "./reader";
 
 /** Screen readers get fewer rows. */
 const MOST_SPOKEN = 9;

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { TreeRow } from "../../model/tree";
 import { Icon } from "../icon/icon";
-import type { RowCell, RowColumn, RowTableProps } from "./row_table";
+import type { RowCell, RowColumn } from "./columns";
+import type { Sort } from "../../model/shown_rows";
 
 const INDENT_PX = 14;
 /** Least width of a column. */
@@ -13,8 +14,8 @@ function cellClass({ numeric, isTree }: RowColumn): string {
 
 export function Heading(props: {
   readonly column: RowColumn;
-  readonly sort: RowTableProps["sort"];
-  readonly onSort: RowTableProps["onSort"];
+  readonly sort: Sort | null;
+  readonly onSort: ((key: string) => void) | undefined;
   readonly onWidth: (px: number | null) => void;
 }) {
   const { column, sort, onSort, onWidth } = props;

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import {
   formatBytes,
   formatBytesExact,
@@ -6,7 +7,54 @@ import {
 } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { Table, TableColumn } from "../../model/table";
-import type { RowCell, RowColumn } from "./row_table";
+
+export interface RowCell {
+  readonly text: string;
+  /** End of the text that stays visible: the middle is cut. */
+  readonly tail?: string;
+  /** Tooltip: every digit, or the whole text. */
+  readonly title?: string;
+  /** "#rrggbb" before the text. */
+  readonly swatch?: string;
+  /** Below the number: share of the cell, start and colour. */
+  readonly bar?: {
+    readonly share: number;
+    readonly from?: number;
+    readonly colour: string;
+  };
+  /** After the text, fainter. */
+  readonly note?: string;
+  readonly tone?: "quiet" | "warn" | "bad" | "link";
+  /** The cause of a finding. */
+  readonly isCause?: boolean;
+  /** Replaces the text. */
+  readonly content?: ComponentChildren;
+}
+
+export interface RowColumn {
+  /** Name in the URL, in files and in sort requests. */
+  readonly key: string;
+  /** May have several lines. */
+  readonly title: string;
+  /** Tooltip of the heading: its meaning, and how it is computed. */
+  readonly hint?: string;
+  /** "#rrggbb" beside the heading. */
+  readonly swatch?: string;
+  readonly numeric: boolean;
+  /** CSS grid width: "96px", "minmax(160px, 1fr)". */
+  readonly width: string;
+  /** For sorting and exports; see `tableOf`. */
+  readonly values?: ArrayLike<number> | readonly string[];
+  /** Exported column with its unit; default: key and values; null: none. */
+  readonly exported?: TableColumn | null;
+  /** true: the owner sorts, without values; false: not sortable despite values. */
+  readonly sortable?: boolean;
+  /** The first click sorts ascending, as for texts. */
+  readonly ascends?: boolean;
+  /** Indented, with a button that opens a row. */
+  readonly isTree?: boolean;
+  readonly cell: (row: number) => RowCell;
+}
 
 /** Exported columns, in the order of `rows`. */
 export function tableOf(

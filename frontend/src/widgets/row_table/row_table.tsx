@@ -2,13 +2,13 @@
  * Only rows in view are elements: redrawn at every move of the pointer, in 1 to 2 ms.
  */
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { TableColumn } from "../../model/table";
 import type { TreeRow } from "../../model/tree";
 import { Cell, Heading } from "./cells";
 import { headingLines } from "./headings";
 import { afterKey, firstRow, ROW_PX, scrollScale, totalPx } from "./rows";
+import type { RowColumn } from "./columns";
+import type { Sort } from "../../model/shown_rows";
 import "./row_table.css";
 
 export { ROW_PX };
@@ -21,54 +21,6 @@ const SPARE_ROWS = 6;
 const GAP_PX = 12;
 const END_PX = 10;
 
-export interface RowCell {
-  readonly text: string;
-  /** End of the text that stays visible: the middle is cut. */
-  readonly tail?: string;
-  /** Tooltip: every digit, or the whole text. */
-  readonly title?: string;
-  /** "#rrggbb" before the text. */
-  readonly swatch?: string;
-  /** Below the number: share of the cell, start and colour. */
-  readonly bar?: {
-    readonly share: number;
-    readonly from?: number;
-    readonly colour: string;
-  };
-  /** After the text, fainter. */
-  readonly note?: string;
-  readonly tone?: "quiet" | "warn" | "bad" | "link";
-  /** The cause of a finding. */
-  readonly isCause?: boolean;
-  /** Replaces the text. */
-  readonly content?: ComponentChildren;
-}
-
-export interface RowColumn {
-  /** Name in the URL, in files and in sort requests. */
-  readonly key: string;
-  /** May have several lines. */
-  readonly title: string;
-  /** Tooltip of the heading: its meaning, and how it is computed. */
-  readonly hint?: string;
-  /** "#rrggbb" beside the heading. */
-  readonly swatch?: string;
-  readonly numeric: boolean;
-  /** CSS grid width: "96px", "minmax(160px, 1fr)". */
-  readonly width: string;
-  /** For sorting and exports; see `tableOf`. */
-  readonly values?: ArrayLike<number> | readonly string[];
-  /** Exported column with its unit; default: key and values; null: none. */
-  readonly exported?: TableColumn | null;
-  /** true: the owner sorts, without values; false: not sortable despite values. */
-  readonly sortable?: boolean;
-  /** The first click sorts ascending, as for texts. */
-  readonly ascends?: boolean;
-  /** Indented, with a button that opens a row. */
-  readonly isTree?: boolean;
-  readonly cell: (row: number) => RowCell;
-}
-
 export interface RowTableProps {
   readonly label: string;
   readonly columns: readonly RowColumn[];
@@ -79,7 +31,7 @@ export interface RowTableProps {
   readonly onHover?: (row: number | null) => void;
   /** Highlighted besides the selected row. */
   readonly isMarked?: (row: number) => boolean;
-  readonly sort: { readonly key: string; readonly descending: boolean } | null;
+  readonly sort: Sort | null;
   readonly onSort?: (key: string) => void;
   readonly empty: string;
   /** At most; fewer rows take less. */

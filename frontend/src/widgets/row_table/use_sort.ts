@@ -10,7 +10,8 @@ import {
   type SortValues,
 } from "../../model/shown_rows";
 import { flatRows, treeRows, type Tree } from "../../model/tree";
-import type { RowColumn, RowTableProps } from "./row_table";
+import type { RowTableProps } from "./row_table";
+import type { RowColumn } from "./columns";
 
 interface Sorted {
   readonly rows: readonly number[];

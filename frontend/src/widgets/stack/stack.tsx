@@ -13,8 +13,7 @@ import type { Picture } from "../plot/axes";
 import { ChartSwitch } from "../plot/chart_frame";
 import type { Named } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
-import { onColumns, type Reader, type Seen } from "../plot/reader";
-import type { Reading } from "../plot/reading";
+import { onColumns, type Reader, type Seen, type Reading } from "../plot/reader";
 
 interface StackLayer extends Named {
   readonly name: string;

@@ -13,7 +13,7 @@ import { useWidth } from "../../../widgets/plot/canvas";
 import { Legend } from "../../../widgets/plot/legend";
 import { Switch, TextButton } from "../../shared/controls/choices";
 import { COMPARE } from "../params";
-import type { DifferenceProps } from "../two";
+import type { DifferenceProps } from "../params";
 import { about, comparedStacks } from "../rows";
 
 const FLAME_PX = 300;

@@ -11,7 +11,7 @@ import type { ChartFill, ChartLine } from "../../../widgets/line_chart/types";
 import type { XRange } from "../../../widgets/plot/range";
 import { Segmented } from "../../shared/controls/choices";
 import { lookOf } from "../../shared/view_props";
-import type { DifferenceProps } from "../two";
+import type { DifferenceProps } from "../params";
 
 const OVERLAY_PX = 226;
 

@@ -9,11 +9,6 @@ import type { PartProps } from "../params";
 import { nearest, SideFrame, useOtherRun } from "../sides";
 import { TraceTables } from "./tables";
 
-export interface TracesProps extends PartProps {
-  readonly a: ProfileResponse;
-  readonly b: ProfileResponse;
-}
-
 function ready({ data }: Live<ProfileResponse>): ProfileResponse | null {
   const isOpen = data?.choice.state === "ready" && data.choice.problem === null;
   return isOpen ? data : null;

@@ -4,8 +4,7 @@ import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { DifferenceRows } from "../difference_rows";
-import { PER_WORDS, TABLE_WORDS } from "../params";
-import type { TracesProps } from "./part";
+import { PER_WORDS, TABLE_WORDS, type TracesProps } from "../params";
 
 const TABLE_PX = 560;
 

@@ -10,7 +10,7 @@ import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { BlockDrawer } from "../history/block_drawer";
-import { HistoryFrame, HistoryNotes, type OpenHistory } from "../history/frame";
+import { HistoryFrame, HistoryNotes } from "../history/frame";
 import "./blocks.css";
 import { FlamePanel } from "./held/flame_panel";
 import { LedgerBar } from "./held/ledger_bar";
@@ -20,6 +20,7 @@ import { RangeDrawer } from "./range_drawer";
 import { BLOCKS, type BlocksState } from "./state";
 import { PictureBar } from "./toolbar";
 import { useBlocks, type Blocks } from "./use_blocks";
+import type { OpenHistory } from "../history/use_history";
 
 /** Height of the top holders, from their heading to the end of the column. */
 const HOLDERS_PX = 218;

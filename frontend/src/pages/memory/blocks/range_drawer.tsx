@@ -15,8 +15,11 @@ import { categoryColour } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { XRange } from "../../../widgets/plot/range";
-import { bytesColumn, longestOf } from "../../../widgets/row_table/columns";
-import type { RowColumn } from "../../../widgets/row_table/row_table";
+import {
+  bytesColumn,
+  longestOf,
+  type RowColumn,
+} from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
 import { Drawer, Facts } from "../../shared/panels/drawer";

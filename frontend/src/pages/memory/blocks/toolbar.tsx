@@ -2,7 +2,6 @@ import { Popover } from "../../../widgets/menu/menu";
 import { Choice, RowChoice, Segmented } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { ViewProps } from "../../shared/view_props";
-import type { OpenHistory } from "../history/frame";
 import {
   COLOURS,
   keysOf,
@@ -12,6 +11,7 @@ import {
   whyUntimed,
   type BlocksState,
 } from "./state";
+import type { OpenHistory } from "../history/use_history";
 
 interface PictureBarProps {
   readonly view: ViewProps;

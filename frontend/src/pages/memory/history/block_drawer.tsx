@@ -23,7 +23,7 @@ import { Check, TextButton } from "../../shared/controls/choices";
 import { Drawer, Facts, type FactRows } from "../../shared/panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../../shared/panels/source_frame";
 import type { ViewProps } from "../../shared/view_props";
-import type { OpenHistory } from "./frame";
+import type { OpenHistory } from "./use_history";
 
 interface BlockDrawerProps {
   readonly view: Pick<ViewProps, "client" | "run" | "theme" | "byteUnit">;

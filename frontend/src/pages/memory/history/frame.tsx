@@ -4,7 +4,6 @@
  */
 
 import { Fragment, type ComponentChildren } from "preact";
-import type { Query } from "../../../api/client";
 import type {
   HistoriesResponse,
   HistoryDevice,
@@ -20,25 +19,17 @@ import { Choice, TextButton } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import { HistoryChooser } from "./chooser";
-import { deviceWords, historyWords, type MomentPlace } from "./moment";
+import { deviceWords, historyWords } from "./moment";
 import {
   chosenDevice,
   chosenHistory,
   nextHistory,
   useHistories,
   useHistory,
+  type OpenHistory,
 } from "./use_history";
 import { rankWords } from "./words";
 import "./history.css";
-
-export interface OpenHistory {
-  readonly answer: HistoryResponse;
-  readonly facts: HistoryFacts;
-  readonly device: HistoryDevice;
-  readonly at: MomentPlace;
-  /** run, history and device. */
-  readonly place: Query;
-}
 
 interface HistoryFrameProps {
   readonly view: ViewProps;

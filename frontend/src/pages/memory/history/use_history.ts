@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ApiError, Client } from "../../../api/client";
+import type { ApiError, Client, Query } from "../../../api/client";
 import type {
   FindingsResponse,
   HistoriesResponse,
@@ -13,11 +13,21 @@ import type { Live } from "../../../api/watch";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
 import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
+import type { MomentPlace } from "./moment";
 
 /** While a history opens. Each request itself waits up to a second in the server. */
 const OPENING_POLL_MS = 50;
 /** The server closes histories that are not polled. */
 const OPEN_POLL_MS = 20_000;
+
+export interface OpenHistory {
+  readonly answer: HistoryResponse;
+  readonly facts: HistoryFacts;
+  readonly device: HistoryDevice;
+  readonly at: MomentPlace;
+  /** run, history and device. */
+  readonly place: Query;
+}
 
 export interface FollowedHistory {
   /** null until the first answer about this history. */

@@ -2,7 +2,7 @@ import type { HistoryChoice, HistoryReference } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import { formatInstant } from "../../../base/durations";
 import { searchOf } from "../../../model/shown_rows";
-import type { OpenHistory } from "./frame";
+import type { OpenHistory } from "./use_history";
 
 export function rankWords({ rank }: HistoryReference): string {
   return rank === null ? "" : `rank ${rank}`;

@@ -22,9 +22,10 @@ import {
   longestOf,
   numberColumn,
   tableOf,
+  type RowCell,
+  type RowColumn,
 } from "../../../widgets/row_table/columns";
 import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
-import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
 import { FIRST_DEPTH, stateWords } from "./params";
 
 export class Modules {

@@ -10,12 +10,12 @@ import {
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { formatSigned } from "../../../model/words/quantity";
-import { bytesCell } from "../../../widgets/row_table/columns";
 import {
-  RowTable,
+  bytesCell,
   type RowCell,
   type RowColumn,
-} from "../../../widgets/row_table/row_table";
+} from "../../../widgets/row_table/columns";
+import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { Switch } from "../../shared/controls/choices";
 import { useAnswers } from "./answers";

@@ -16,8 +16,9 @@ import {
   longestOf,
   numberColumn,
   textColumn,
+  type RowColumn,
 } from "../../../widgets/row_table/columns";
-import { ROW_PX, RowTable, type RowColumn } from "../../../widgets/row_table/row_table";
+import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
 import { TextButton } from "../../shared/controls/choices";
 import type { Shown } from "./params";
 

@@ -10,7 +10,7 @@ import {
 } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
 import type { ViewProps } from "../../shared/view_props";
-import type { OpenHistory } from "../history/frame";
+import type { OpenHistory } from "../history/use_history";
 
 const SCALE: Word<SegmentScale> = {
   read: (params) => {

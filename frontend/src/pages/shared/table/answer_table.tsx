@@ -24,14 +24,11 @@ import {
   changeBar,
   durationCell,
   tableOf,
-} from "../../../widgets/row_table/columns";
-import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
-import {
-  RowTable,
   type RowCell,
   type RowColumn,
-  type RowTableProps,
-} from "../../../widgets/row_table/row_table";
+} from "../../../widgets/row_table/columns";
+import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
+import { RowTable, type RowTableProps } from "../../../widgets/row_table/row_table";
 import { useSort } from "../../../widgets/row_table/use_sort";
 import { SearchBox, type SearchBoxProps } from "../controls/search_box";
 import type { ViewProps } from "../view_props";

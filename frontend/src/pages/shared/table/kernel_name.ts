@@ -1,4 +1,4 @@
-import type { RowCell } from "../../../widgets/row_table/row_table";
+import type { RowCell } from "../../../widgets/row_table/columns";
 
 /** Longer names are cut in the middle. */
 const MOST = 90;

@@ -18,7 +18,7 @@ import {
   type World,
 } from "./tiles/loader";
 import { overviewOf } from "./strip";
-import { fitting } from "./paint/paint";
+import { fitting } from "./paint/canvas";
 import { absolute, times, toggled } from "./state/params";
 import { perfettoFile, perfettoAt } from "./perfetto";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";

@@ -3,8 +3,7 @@ import { tokens, type Theme } from "../../../base/tokens";
 import { categoryColour, categoryLabel, siteColour } from "../../../model/category";
 import { hexOf, paletteAt, pixelOf } from "../../../render/palette";
 import type { RunColours } from "../../../render/raster/runs";
-import type { DirectLabel } from "./labels";
-import type { BlockPicture } from "../picture";
+import type { BlockPicture, DirectLabel } from "../picture";
 import type { BlockTile } from "../tile";
 
 /** Groups that are not one thing: the rest, and memory without a name. */

@@ -7,20 +7,8 @@ import type { RectPx, SizePx, Viewport } from "../../../render/viewport";
 import { pxToX, pxToY, xToPx, yToPx } from "../../../render/viewport";
 import { fitting } from "../../plot/canvas";
 import { groupLabel } from "./colours";
-import type { BlockPicture } from "../picture";
+import type { BlockPicture, DirectLabel } from "../picture";
 import type { BlockTile } from "../tile";
-
-export interface DirectLabel {
-  readonly text: string;
-  /** World units; the middle of the text. */
-  readonly x: number;
-  readonly y: number;
-  readonly kind: "band" | "block";
-  /** Band or slot. */
-  readonly of: number;
-  /** The text crosses the edges of its band. */
-  readonly overflows?: boolean;
-}
 
 interface LabelNames {
   /** "": no label. */

@@ -9,9 +9,8 @@ import type { Seen } from "../../plot/reader";
 import { paintNames, paintStrip, STRIP_ROW_PX, stripTop } from "../../plot/strip";
 import { haloText } from "../../plot/canvas";
 import { inkOn } from "./colours";
-import type { DirectLabel } from "./labels";
 import type { DrawnMarks, PointMark, SpanMark } from "../marks";
-import type { BlockPicture } from "../picture";
+import type { BlockPicture, DirectLabel } from "../picture";
 import type { BlockTile } from "../tile";
 
 export const GUTTER = { ...SIDES, top: 20 } as const;

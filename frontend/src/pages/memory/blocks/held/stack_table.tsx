@@ -6,8 +6,8 @@ import {
   bytesColumn,
   numberColumn,
   textColumn,
+  type RowColumn,
 } from "../../../../widgets/row_table/columns";
-import type { RowColumn } from "../../../../widgets/row_table/row_table";
 import { SortedTable } from "../../../../widgets/row_table/sorted_table";
 import type { Blocks } from "../use_blocks";
 import type { Held, HeldColours } from "./held";

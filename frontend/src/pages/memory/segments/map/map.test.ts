@@ -12,7 +12,8 @@ import {
   segmentLayout,
   steppedBlock,
 } from "./layout";
-import { legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
+import { legendOf, paintMap, paintMarks } from "./paint";
+import type { MapPicture } from "./picture";
 import { addressText, headWords, pinText, segmentTable } from "./words";
 
 /** State (0 free, 1 allocated, 2 pending) and bytes. */

@@ -24,7 +24,8 @@ import {
   steppedBlock,
   type Hit,
 } from "./layout";
-import { FOLD_PX, legendOf, paintMap, paintMarks, type MapPicture } from "./paint";
+import { FOLD_PX, legendOf, paintMap, paintMarks } from "./paint";
+import type { MapPicture } from "./picture";
 import { blockWords, readingOf, segmentTable } from "./words";
 
 /** Taller maps are cut until the user shows all: other panels are below. */

@@ -3,9 +3,8 @@
  * ones beside live ones hatched.
  */
 
-import type { SegmentsResponse } from "../../../../api/types.gen";
-import { formatBytes, formatBytesExact, type ByteUnit } from "../../../../base/bytes";
-import { tokens, type Theme } from "../../../../base/tokens";
+import { formatBytes, formatBytesExact } from "../../../../base/bytes";
+import { tokens } from "../../../../base/tokens";
 import { hexOf, pixelOf } from "../../../../render/palette";
 import type { RectPx } from "../../../../render/viewport";
 import { groupLabel, mixed } from "../../../../widgets/block_stack/paint/colours";
@@ -21,14 +20,9 @@ import {
   LINE_PX,
   pieces,
   rowsBetween,
-  type SegmentLayout,
 } from "./layout";
+import { blockColour, COLOURS, STATE, type MapPicture } from "./picture";
 import { headWords, pinText } from "./words";
-
-type SegmentFill = "category" | "state";
-
-/** `SegmentBlocks.state`. */
-export const STATE = { free: 0, allocated: 1, pending: 2 } as const;
 
 /** Left of the labels, where equal segments are folded. */
 export const FOLD_PX = 16;
@@ -40,51 +34,11 @@ const NOTE_LEAST_PX = 120;
 /** Segments with a larger free share get a note on what pins them. */
 const NOTE_LEAST_FREE = 0.5;
 
-const COLOURS: Readonly<
-  Record<Theme, Readonly<Record<"split" | "whole" | "allocated" | "pending", string>>>
-> = {
-  light: {
-    split: "#c3c8ce",
-    whole: "#e9ebee",
-    allocated: "#1f6fc4",
-    pending: "#e7ad51",
-  },
-  dark: {
-    split: "#63676d",
-    whole: "#464a4f",
-    allocated: "#5aa7ee",
-    pending: "#e2b84f",
-  },
-};
-
-export interface MapPicture {
-  readonly answer: SegmentsResponse;
-  readonly layout: SegmentLayout;
-  readonly fill: SegmentFill;
-  readonly colours: readonly string[];
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-  readonly heightPx: number;
-  readonly scrollPx: number;
-}
-
 /** Rows of blocks; -1: none. */
 interface MapMarks {
   readonly hovered: number;
   readonly selected: number;
   readonly segment: number | null;
-}
-
-/** `block & 1` selects the tone. */
-export function blockColour(
-  { answer: { blocks }, fill, colours, theme }: MapPicture,
-  block: number,
-): string {
-  const own = COLOURS[theme];
-  const colour = colours[blocks.category[block] ?? -1];
-  if (blocks.state[block] === STATE.free) return own.split;
-  if (fill === "category" && colour !== undefined) return colour;
-  return blocks.state[block] === STATE.pending ? own.pending : own.allocated;
 }
 
 export function paintMap(pen: Pen, of: MapPicture): void {

@@ -9,9 +9,10 @@ import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import type { Table } from "../../../../model/table";
 import { momentText } from "../../../../widgets/block_stack/axis";
 import { groupLabel } from "../../../../widgets/block_stack/paint/colours";
-import { spokenWords, type Reading } from "../../../../widgets/plot/reading";
+import { spokenWords } from "../../../../widgets/plot/reading";
 import type { Hit } from "./layout";
-import { blockColour, STATE, type MapPicture } from "./paint";
+import { blockColour, STATE, type MapPicture } from "./picture";
+import type { Reading } from "../../../../widgets/plot/reader";
 
 /** Exact: addresses are below 2^53. */
 export function addressText(address: number): string {

@@ -10,7 +10,7 @@ import { COUNTER_PX, LANE_PX, rowsBetween, type Row } from "../plot/layout";
 import type { Timeline } from "../state/timeline";
 import { marksOf, type Piece, type TraceTile } from "../tiles/tile";
 import { formatTick } from "../words";
-import { fitting, MARK_PX, widthOf, type Canvas } from "./paint";
+import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 
 /** Not the colour of a kind of work or a category. */
 const COUNTER_COLOUR: Readonly<Record<Theme, string>> = {

@@ -1,31 +1,12 @@
 import { counted } from "../../../../base/bytes";
 import { tokens } from "../../../../base/tokens";
-import type { RectPx, Viewport } from "../../../../render/viewport";
 import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
-import { cutMiddle, foldTemplates } from "../../../shared/table/kernel_name";
-import { laneTop, LANE_PX, rowsBetween, type Layout, type Place } from "../plot/layout";
-import type { Timeline } from "../state/timeline";
-import type { Piece } from "../tiles/tile";
+import { foldTemplates } from "../../../shared/table/kernel_name";
+import { laneTop, LANE_PX, rowsBetween, type Place } from "../plot/layout";
 import { formatNs } from "../words";
+import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 import { firstStep, paintCounters, paintInstants } from "./lines";
-import type { Picture } from "./quads";
-
-export interface Canvas {
-  readonly context: CanvasRenderingContext2D;
-  readonly trace: Timeline;
-  readonly layout: Layout;
-  readonly picture: Picture;
-  readonly hovered: Piece | null;
-  readonly box: RectPx | null;
-  readonly view: Viewport;
-  readonly widthPx: number;
-  readonly heightPx: number;
-  readonly toX: (ns: number) => number;
-}
-
-/** Half of an instant's width. */
-export const MARK_PX = 5;
 
 export function paintOverlay(canvas: Canvas): void {
   const { context, trace, hovered, box, toX, heightPx } = canvas;
@@ -152,24 +133,6 @@ function paintLabels(canvas: Canvas): void {
     context.fillStyle = inkOn(quads.colour[i] ?? 0);
     context.fillText(words, x + PAD_PX, top + LANE_PX / 2);
   }
-}
-
-const widths = new Map<string, number>();
-
-export function widthOf(context: CanvasRenderingContext2D, text: string): number {
-  const known = widths.get(text);
-  if (known !== undefined) return known;
-  const width = context.measureText(text).width;
-  if (widths.size > 20_000) widths.clear();
-  widths.set(text, width);
-  return width;
-}
-
-/** Cut in the middle where it does not fit; "" where that is meaningless. */
-export function fitting(text: string, wide: number, room: number): string {
-  if (wide <= room) return text;
-  const letters = Math.floor((room - 8) / (wide / Math.max(1, text.length)));
-  return letters < 3 ? "" : cutMiddle(text, letters + 1);
 }
 
 /** null: folded or filtered out. */

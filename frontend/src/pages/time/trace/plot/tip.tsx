@@ -5,13 +5,14 @@ import {
   type ByteUnit,
 } from "../../../../base/bytes";
 import { formatQuantity } from "../../../../model/words/quantity";
-import { PointerTip, type Reading } from "../../../../widgets/plot/reading";
+import { PointerTip } from "../../../../widgets/plot/reading";
 import { traceColour } from "../paint/lines";
 import type { Picture } from "../paint/quads";
 import type { Piece } from "../tiles/tile";
 import { familyWords, formatNs, formatNsExact } from "../words";
 import type { Row } from "./layout";
 import type { Hover, PlotStage } from "./stage";
+import type { Reading } from "../../../../widgets/plot/reader";
 
 export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   const hover = stage.hover.value;
