@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { ApiError, Client, requestPath, worthSaying } from "./client";
 import { runsBody } from "./test_bodies";
 
-interface Asked {
+interface TestRequest {
   readonly url: string;
   readonly etag: string | undefined;
 }
 
-function clientOf(answer: (asked: Asked) => Response | Promise<Response>) {
-  const asked: Asked[] = [];
+function clientOf(answer: (asked: TestRequest) => Response | Promise<Response>) {
+  const asked: TestRequest[] = [];
   const client = new Client("./", (url, init) => {
     const headers = new Headers(init.headers);
     const one = { url, etag: headers.get("If-None-Match") ?? undefined };

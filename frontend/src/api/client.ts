@@ -22,7 +22,7 @@ const MOST_PIXELS = 8192;
 /** Cached answers; a heatmap of a full screen is about 4 MB. */
 const MAX_KEPT = 24;
 
-interface Kept {
+interface CachedAnswer {
   readonly etag: string;
   readonly value: unknown;
 }
@@ -32,7 +32,7 @@ export class Client {
   unit = "";
   readonly #fetch: Fetch;
   readonly #folder: string;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedAnswer>();
   readonly #ahead = new Map<string, Promise<Response>>();
 
   /** `folder`: of the routes, relative to the page. */
@@ -89,7 +89,7 @@ export class Client {
     });
   }
 
-  #keep(url: string, kept: Kept): void {
+  #keep(url: string, kept: CachedAnswer): void {
     this.#kept.delete(url);
     this.#kept.set(url, kept);
     const [oldest] = this.#kept.keys();

@@ -53,7 +53,7 @@ async function answerIn<R extends keyof Responses>(
   const name = header["response"];
   if (name !== expected)
     throw new Error(`expected a ${expected}, the server sent a ${String(name)}.`);
-  const columns = await columnsOf(header["columns"] as Described[], body);
+  const columns = await columnsOf(header["columns"] as ColumnHeader[], body);
   const data = typed(header["data"], columns);
   if (!isRecord(data)) throw new Error("it has no data.");
   // Sound because both ends have the same version, and the answer is of this route.
@@ -102,13 +102,13 @@ const ARRAYS = {
 } as const;
 
 /** `packed_`: the first bytes of all elements, then all second ones, and so on. */
-interface Described {
+interface ColumnHeader {
   readonly dtype: string;
   readonly offset: number;
   readonly length: number;
 }
 
-async function columnsOf(described: readonly Described[], body: ArrayBuffer) {
+async function columnsOf(described: readonly ColumnHeader[], body: ArrayBuffer) {
   const leaves = described.some(({ dtype }) => dtype.startsWith(PACKED));
   const columns: Column[] = [];
   let begun = performance.now();

@@ -8,7 +8,7 @@ interface Part {
   readonly high: number;
 }
 
-interface Asked extends Part {
+interface TestRequest extends Part {
   readonly signal: AbortSignal;
   readonly answer: () => void;
   readonly fail: (error: unknown) => void;
@@ -22,7 +22,7 @@ function covers(tile: Part, look: Part): boolean {
 
 /** A picture whose answers are given by hand: everything first, then what is looked at. */
 function byHand(changes: Partial<TileSource<Part, Part, Part>> = {}) {
-  const asked: Asked[] = [];
+  const asked: TestRequest[] = [];
   const isWhole = (tile: Part): boolean => covers(tile, ALL);
   const source: TileSource<Part, Part, Part> = {
     stamp: "a",

@@ -15,7 +15,7 @@ import {
   type Command,
   type CommandRow,
 } from "../base/commands";
-import { writeLateWords } from "../base/late_words";
+import { writePendingUrls } from "../base/debounced_url";
 import type { Theme } from "../base/tokens";
 import type { ViewProps } from "../pages/shared/view_props";
 import { isTyping, type HostPage } from "./host_page";
@@ -205,13 +205,13 @@ function usePlace(host: HostPage) {
     setPlace(host.place());
     return host.onPlace(setPlace);
   }, [host]);
-  useEffect(() => listen(window, ["pagehide"], writeLateWords), []);
+  useEffect(() => listen(window, ["pagehide"], writePendingUrls), []);
   const show = (next: Place, how: "replace" | "push"): void => {
     host.show(next, how);
     setPlace(next);
   };
   const here = (): Place => {
-    writeLateWords();
+    writePendingUrls();
     return host.place();
   };
   return { place, here, show };

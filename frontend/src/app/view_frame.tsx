@@ -4,7 +4,7 @@ import type { ViewProps } from "../pages/shared/view_props";
 import { Failure, Skeleton } from "../widgets/state/state";
 import { preload, TABS, type Tab } from "./pages";
 
-type Loaded =
+type PageModule =
   { readonly View: ComponentType<ViewProps> } | { readonly failed: string } | null;
 
 /** The other pages' code is fetched after this one's data. */
@@ -12,11 +12,11 @@ const OTHERS_DELAY_MS = 4_000;
 
 export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }) {
   const { tab, view } = props;
-  const [loaded, setLoaded] = useState<Loaded>(null);
+  const [loaded, setLoaded] = useState<PageModule>(null);
   useEffect(() => {
     let timer = 0;
     let wanted = true;
-    const show = (next: Loaded): void => {
+    const show = (next: PageModule): void => {
       if (wanted) setLoaded(next);
     };
     tab.load().then(

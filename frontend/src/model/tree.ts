@@ -73,7 +73,7 @@ export class Tree {
 /** null: as they came. */
 type NodeOrder = ((a: number, b: number) => number) | null;
 
-export interface Shown {
+export interface TreeFilter {
   readonly order: NodeOrder;
   readonly isExpanded: (id: number) => boolean;
   /** null: no search. */
@@ -81,7 +81,7 @@ export interface Shown {
 }
 
 /** A search opens the way to its matches; below them the tree opens as usual. */
-export function treeRows(tree: Tree, shown: Shown): readonly TreeRow[] {
+export function treeRows(tree: Tree, shown: TreeFilter): readonly TreeRow[] {
   const { order, isExpanded, matches } = shown;
   const wanted = matches === null ? null : withAncestors(tree, matches);
   const rows: TreeRow[] = [];
@@ -125,7 +125,7 @@ function withAncestors(tree: Tree, matches: Uint8Array): Uint8Array {
 
 export function flatRows(
   tree: Tree,
-  shown: Pick<Shown, "order" | "matches">,
+  shown: Pick<TreeFilter, "order" | "matches">,
   maxDepth = Infinity,
 ): readonly TreeRow[] {
   const ids: number[] = [];

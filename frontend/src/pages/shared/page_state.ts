@@ -62,7 +62,7 @@ export type Labels<T extends string> = Readonly<
   Record<T, readonly [label: string, hint: string]>
 >;
 
-export interface Switched<T extends string> extends Word<T> {
+export interface SwitchWord<T extends string> extends Word<T> {
   readonly labels: Labels<T>;
 }
 
@@ -71,7 +71,7 @@ export function switched<T extends string>(
   name: string,
   labels: Labels<T>,
   usual: NoInfer<T>,
-): Switched<T> {
+): SwitchWord<T> {
   return { ...oneOf<T, T>(name, Object.keys(labels) as T[], usual), labels };
 }
 

@@ -1,6 +1,6 @@
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
-import { Legend, type Named } from "../plot/legend";
+import { Legend, type LegendEntry } from "../plot/legend";
 import { PointerTip } from "../plot/reading";
 import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
@@ -37,7 +37,7 @@ export function BlockLegend(props: {
         group.key === only || whole.bytesOf(i).some((bytes) => bytes > 0),
     )
     .reverse();
-  const items = shown.map(({ group, key, colour }): Named => {
+  const items = shown.map(({ group, key, colour }): LegendEntry => {
     const [label, own, isAlone] = [groupLabel(group), bytesOf(key), only === key];
     const hint = isAlone ? "Click to show all" : "Click to show only this";
     return {

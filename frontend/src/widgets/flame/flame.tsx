@@ -12,7 +12,7 @@ import {
   nodeWords,
   placed,
   ROW_PX,
-  type Placed,
+  type FlameLayout,
   type FlameProps,
 } from "./layout";
 import { labelWidths, paintFlame, rowAt, rowTop } from "./paint";
@@ -34,7 +34,7 @@ export function Flame(props: FlameProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const spacer = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const drawn = useSignal<Placed | null>(null);
+  const drawn = useSignal<FlameLayout | null>(null);
   const hover = useSignal<Hover | null>(null);
   const hovered = useComputed(() => hover.value?.node ?? -1);
   const selected = useSignal(-1);
@@ -100,14 +100,18 @@ export function Flame(props: FlameProps) {
   }
 
   /** `isFrame`: callers and callees instead of zooming. */
-  function choose({ data: { tree } }: Placed, node: number, isFrame: boolean): void {
+  function choose(
+    { data: { tree } }: FlameLayout,
+    node: number,
+    isFrame: boolean,
+  ): void {
     selected.value = node;
     const frame = tree.frame[node] ?? ROOT_FRAME;
     if (!isFrame || onFrame === undefined) props.onZoom(tree.path(node));
     else if (frame >= 0) onFrame(frame);
   }
 
-  function select(now: Placed, node: number): void {
+  function select(now: FlameLayout, node: number): void {
     selected.value = node;
     spoken.value = nodeWords(now, node, stacks, byteUnit).join(", ");
     const top = rowTop(now.data.tree.depth(node), now);
@@ -173,7 +177,7 @@ export function Flame(props: FlameProps) {
 }
 
 /** null: not a key of the chart. */
-function afterKey(key: string, now: Placed, from: number): number | null {
+function afterKey(key: string, now: FlameLayout, from: number): number | null {
   const { root, upwards } = now;
   const shown = now.boxes.map(({ node }) => node);
   const { tree } = now.data;
@@ -202,7 +206,7 @@ function afterKey(key: string, now: Placed, from: number): number | null {
 function FlameTip(
   own: FlameProps & {
     readonly hover: ReadonlySignal<Hover | null>;
-    readonly drawn: ReadonlySignal<Placed | null>;
+    readonly drawn: ReadonlySignal<FlameLayout | null>;
     readonly widthPx: number;
   },
 ) {

@@ -108,7 +108,7 @@ export function boxInks(): (fill: string) => string {
   };
 }
 
-export interface Placed {
+export interface FlameLayout {
   readonly data: FlameData;
   readonly boxes: readonly FlameBox[];
   readonly root: number;
@@ -124,7 +124,7 @@ export function placed(
   { zoom, upwards = false, hideRoot = false }: FlameShape,
   widthPx: number,
   heightPx = 0,
-): Placed {
+): FlameLayout {
   const root = zoomedNode(data.tree, zoom);
   const boxes = flameBoxes(data.tree, data.values, root, LEAST_BOX_PX / widthPx);
   const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
@@ -134,7 +134,7 @@ export function placed(
 }
 
 export function nodeWords(
-  { data, root }: Placed,
+  { data, root }: FlameLayout,
   node: number,
   stacks: FrameNames,
   byteUnit: ByteUnit,

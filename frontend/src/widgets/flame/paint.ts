@@ -13,7 +13,7 @@ import {
   rootText,
   ROW_PX,
   FlameLabels,
-  type Placed,
+  type FlameLayout,
   placed,
   type FlameData,
   type FlameShape,
@@ -26,7 +26,7 @@ export function labelWidths(): (text: string) => number {
   return (text) => context?.measureText(text).width ?? 0;
 }
 
-interface FlamePaint extends Placed {
+interface FlamePaint extends FlameLayout {
   readonly labels: FlameLabels;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
@@ -39,7 +39,7 @@ interface FlamePaint extends Placed {
   readonly selected: number;
 }
 
-type Rows = Pick<Placed, "upwards" | "hideRoot" | "totalPx">;
+type Rows = Pick<FlameLayout, "upwards" | "hideRoot" | "totalPx">;
 
 /** Px from the top of all rows. */
 export function rowTop(row: number, { upwards, hideRoot, totalPx }: Rows): number {

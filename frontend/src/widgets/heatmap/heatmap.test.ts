@@ -8,7 +8,7 @@ import {
   needOf,
   worldOf,
 } from "./layout";
-import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
+import { cellReading, cellTable, summaryTable, type Pooling } from "./text";
 
 const GIB = 2 ** 30;
 const PLAIN = {
@@ -109,7 +109,7 @@ describe("the words of a cell", () => {
   });
 
   it("say which of several ranks is shown", () => {
-    const rank = (pooled: Pooled) =>
+    const rank = (pooled: Pooling) =>
       cellReading(facts, { ...PLAIN, pooled }).notes?.[1];
     expect(rank("highest")).toBe("highest of ranks 4–7");
     expect(rank("farthest")).toBe("farthest from the median rank of ranks 4–7");

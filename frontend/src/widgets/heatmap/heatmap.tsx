@@ -12,7 +12,7 @@ import { SIDES, type Picture } from "../plot/axes";
 import { Turns } from "../plot/canvas";
 import { ChartSwitch, DrawingFailed } from "../plot/chart_frame";
 import { Plot, type PlotProps } from "../plot/plot";
-import type { Reader, Seen } from "../plot/reader";
+import type { Reader, PlotSight } from "../plot/reader";
 import { scaleOf, sceneColours, rankTicks, paintMarks, paintPins } from "./paint";
 import {
   AROUND_PX,
@@ -26,7 +26,7 @@ import {
   type CellFacts,
   type HeatmapNeed,
 } from "./layout";
-import { cellReading, cellTable, summaryTable, type Pooled } from "./words";
+import { cellReading, cellTable, summaryTable, type Pooling } from "./text";
 
 const AXIS = { ...X_AXES.step, name: "", least: 4 };
 const LEAST_RANKS = 2;
@@ -52,7 +52,7 @@ export interface HeatmapProps extends Pick<
   /** Values are differences from 0; default no. */
   readonly diverging?: boolean;
   /** Of a cell of several ranks; default the highest. */
-  readonly pooled?: Pooled;
+  readonly pooled?: Pooling;
 }
 
 export function Heatmap(props: HeatmapProps) {
@@ -106,7 +106,7 @@ export function Heatmap(props: HeatmapProps) {
     surface?.refresh();
   }, [surface, overview, detail, ranks, domain, theme]);
 
-  const now = useRef({ props, world, seen: null as Seen | null, asked: "" });
+  const now = useRef({ props, world, seen: null as PlotSight | null, asked: "" });
   Object.assign(now.current, { props, world });
   const turns = useMemo(
     () =>
@@ -122,7 +122,7 @@ export function Heatmap(props: HeatmapProps) {
   );
   useEffect(() => () => turns.stop(), [turns]);
   const onSeen = useCallback(
-    (seen: Seen): void => {
+    (seen: PlotSight): void => {
       now.current.seen = seen;
       surface?.show(seen.view, seen.size);
       turns.moved();

@@ -16,8 +16,8 @@ import { xToPx, yToPx, type Viewport } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
 import { markLook } from "../line_chart/marks";
-import type { Named } from "../plot/legend";
-import type { Seen } from "../plot/reader";
+import type { LegendEntry } from "../plot/legend";
+import type { PlotSight } from "../plot/reader";
 import type { Domain } from "./layout";
 
 const LABEL_PX = 12;
@@ -59,7 +59,7 @@ function pinPlaces(view: Viewport, heightPx: number, { ranks, pinned }: OverlayL
   });
 }
 
-export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
+export function paintPins(pen: Pen, seen: PlotSight, look: OverlayLook): void {
   const { left, view, size } = seen;
   const { link } = tokens(look.theme);
   pen.font = `bold ${FONT}`;
@@ -87,7 +87,7 @@ export function paintPins(pen: Pen, seen: Seen, look: OverlayLook): void {
 /** A mark of a rank is on its row; one of the whole run is a line. */
 export function paintMarks(
   pen: Pen,
-  { view, size }: Seen,
+  { view, size }: PlotSight,
   { ranks, marks, theme }: OverlayLook,
 ): void {
   for (const mark of marks) {
@@ -167,7 +167,7 @@ export function scaleOf(
   { low, high, capacity, diverging }: Domain,
   theme: Theme,
   text: (value: number) => string,
-): readonly Named[] {
+): readonly LegendEntry[] {
   const { flag, absent, accent } = COLOURS[theme];
   const palette = paletteOf({ low, high, capacity, diverging }, theme);
   const scale = Array.from({ length: SCALE_STEPS + 1 }, (_, i) => {

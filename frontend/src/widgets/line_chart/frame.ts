@@ -1,10 +1,10 @@
 import { valueRange, type Project } from "../../model/lines/polyline";
 import { yToPx } from "../../render/viewport";
 import type { XRange } from "../plot/range";
-import type { Seen } from "../plot/reader";
+import type { PlotSight } from "../plot/reader";
 import type { ChartBand, ChartFill, ChartLimit, ChartLine } from "./types";
 
-export interface Frame extends Pick<Seen, "size" | "view"> {
+export interface Frame extends Pick<PlotSight, "size" | "view"> {
   readonly logScale: boolean;
 }
 

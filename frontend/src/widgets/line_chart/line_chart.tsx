@@ -11,13 +11,13 @@ import type { PointPx } from "../../render/gestures";
 import { pxToY, xToPx } from "../../render/viewport";
 import { AXIS_PX, type Picture } from "../plot/axes";
 import { IconButton } from "../icon/icon";
-import type { Named } from "../plot/legend";
+import type { LegendEntry } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
 import { widened, type XRange } from "../plot/range";
 import {
   onColumns,
   type Reader,
-  type Seen,
+  type PlotSight,
   type Reading,
   type ReadingNote,
   type ReadingRow,
@@ -121,8 +121,8 @@ export function LineChart(props: LineChartProps) {
     dash: dashOf(colour),
   });
 
-  function names(at: number | null): readonly Named[] {
-    const bandItem = (of: ChartBand): Named => ({
+  function names(at: number | null): readonly LegendEntry[] {
+    const bandItem = (of: ChartBand): LegendEntry => ({
       label: `${of.label}: median, p5–p95, min–max`,
       value: text(of.median[pointAt(of.x, at ?? of.x.at(-1) ?? NaN)] ?? NaN),
       colour: link,
@@ -130,7 +130,7 @@ export function LineChart(props: LineChartProps) {
       isBand: true,
       isHidden: hidden.has(BAND_ID),
     });
-    const lineItem = (line: ChartLine): Named => ({
+    const lineItem = (line: ChartLine): LegendEntry => ({
       label: line.label,
       note: line.note,
       value: text(at === null ? (line.y.at(-1) ?? NaN) : rowOf(line, at).value),
@@ -140,7 +140,7 @@ export function LineChart(props: LineChartProps) {
     return [...(band === null ? [] : [bandItem(band)]), ...lines.map(lineItem)];
   }
 
-  function read(x: number, at: PointPx, { view, size }: Seen): Reading {
+  function read(x: number, at: PointPx, { view, size }: PlotSight): Reading {
     const found = cursorRows(visibleLines(data), x);
     const near = marks.filter(
       (mark) => Math.abs(xToPx(view, size.widthPx, mark.x) - at.x) <= MARK_REACH_PX,
@@ -165,7 +165,7 @@ export function LineChart(props: LineChartProps) {
     const above = isDrawn ? bandRows(band, x, text, said) : [];
     return { title: axis.text(x), notes, rows: [...above, ...rows], foot };
   }
-  function pick(x: number, at: PointPx, seen: Seen): void {
+  function pick(x: number, at: PointPx, seen: PlotSight): void {
     const visible = visibleLines(data);
     const toY = projectY({ ...seen, logScale });
     const [top] = cursorRows(visible, x);

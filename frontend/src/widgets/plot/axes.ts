@@ -3,7 +3,7 @@ import type { Tick, XAxis } from "../../model/lines/axis";
 import { xToPx, yToPx, type RectPx, type Viewport } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import { FONT, type Pen } from "../export/pen";
-import type { Seen } from "./reader";
+import type { PlotSight } from "./reader";
 
 /** Equal in all plots, so that they line up below each other. */
 export const SIDES = { left: 72, right: 14 } as const;
@@ -17,17 +17,17 @@ export interface Picture {
   /** At most `most` ticks. */
   readonly yTicks: (view: Viewport, most: number, heightPx: number) => readonly Tick[];
   /** Values to px of the plot, where the scale is not linear. */
-  readonly toY?: (value: number, seen: Seen) => number;
+  readonly toY?: (value: number, seen: PlotSight) => number;
   readonly grid: "both" | "none" | "y";
   /** Clipped to the plot, with its corner as origin. */
-  readonly paint: (pen: Pen, seen: Seen) => void;
+  readonly paint: (pen: Pen, seen: PlotSight) => void;
   /** Over the plot, in px of the canvas. */
-  readonly over?: (pen: Pen, seen: Seen) => void;
+  readonly over?: (pen: Pen, seen: PlotSight) => void;
 }
 
 const [X_TICK_PX, Y_TICK_PX] = [84, 28];
 
-export function paintPicture(pen: Pen, seen: Seen, picture: Picture): void {
+export function paintPicture(pen: Pen, seen: PlotSight, picture: Picture): void {
   const { view, size, left, top } = seen;
   const { widthPx, heightPx } = size;
   const most = (px: number, tickPx: number) => Math.max(2, Math.floor(px / tickPx));
@@ -41,7 +41,7 @@ export function paintPicture(pen: Pen, seen: Seen, picture: Picture): void {
   picture.over?.(pen, seen);
 }
 
-export interface Axes extends Seen, Pick<Picture, "grid" | "theme" | "toY"> {
+export interface Axes extends PlotSight, Pick<Picture, "grid" | "theme" | "toY"> {
   readonly x: readonly Tick[];
   readonly y: readonly Tick[];
 }
@@ -94,7 +94,7 @@ const ON_CELLS = [
 export function paintPointer(
   pen: Pen,
   theme: Theme,
-  { view, size, left, top }: Seen,
+  { view, size, left, top }: PlotSight,
   at: {
     readonly x: number;
     readonly row: number;

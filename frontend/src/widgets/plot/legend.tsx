@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { LegendItem } from "../export/figure";
 
-export interface Named extends LegendItem {
+export interface LegendEntry extends LegendItem {
   readonly help?: string | undefined;
   /** After the name, fainter. */
   readonly note?: string | undefined;
@@ -20,7 +20,7 @@ export function Swatch({
   isBand = false,
   scale,
   hatch,
-}: Pick<Named, "colour" | "dash" | "hatch" | "isBand" | "scale">) {
+}: Pick<LegendEntry, "colour" | "dash" | "hatch" | "isBand" | "scale">) {
   if (scale !== undefined) {
     const background = `linear-gradient(to right, ${scale.join(", ")})`;
     return <span class="swatch" style={{ background, width: "140px" }} />;
@@ -45,7 +45,7 @@ export function Swatch({
 }
 
 export function Legend(props: {
-  readonly items: readonly Named[];
+  readonly items: readonly LegendEntry[];
   readonly onToggle?: ((index: number) => void) | undefined;
 }) {
   const { items, onToggle } = props;
@@ -87,7 +87,7 @@ export function Legend(props: {
 }
 
 export function CursorLegend(props: {
-  readonly names: (x: number | null) => readonly Named[];
+  readonly names: (x: number | null) => readonly LegendEntry[];
   readonly cursor: ReadonlySignal<number | null>;
   readonly onToggle?: ((index: number) => void) | undefined;
 }) {

@@ -5,7 +5,7 @@ import { panStep, viewAfterKey, zoomStep, type PointPx } from "../../render/gest
 import { pxToX, pxToY, xToPx, yToPx, type Viewport } from "../../render/viewport";
 import type { ExportShell } from "../export/export_menu";
 import { rangeAround, type XRange } from "./range";
-import type { Seen, Reader, Rows } from "./reader";
+import type { PlotSight, Reader, Rows } from "./reader";
 import { spokenWords } from "./reading";
 import type { Picture } from "./axes";
 
@@ -39,7 +39,7 @@ interface PlotState {
 
 export function movesOf(
   props: MovesProps,
-  seen: Seen,
+  seen: PlotSight,
   all: XRange,
   { cursor, hover, spoken, gestured }: PlotState,
 ) {

@@ -13,10 +13,10 @@ import type { ExportSource } from "../export/source";
 import { AXIS_PX, paintPicture, paintPointer, SIDES } from "./axes";
 import { fitted, Pace, useWidth } from "./canvas";
 import { ChartFrame, type ChartFrameProps } from "./chart_frame";
-import { CursorLegend, type Named } from "./legend";
+import { CursorLegend, type LegendEntry } from "./legend";
 import { movesOf, type MovesProps } from "./moves";
 import { widened, type XRange } from "./range";
-import type { Seen } from "./reader";
+import type { PlotSight } from "./reader";
 import { ReadingTip } from "./reading";
 
 /**
@@ -54,18 +54,18 @@ export interface PlotProps
   readonly stripPx?: number;
   /** Shared by charts that move together. */
   readonly cursor?: Signal<number | null> | undefined;
-  readonly onSeen?: (seen: Seen) => void;
+  readonly onSeen?: (seen: PlotSight) => void;
   /** A box was drawn; without it boxes have the plot's height. */
-  readonly onBox?: (box: RectPx, seen: Seen) => void;
+  readonly onBox?: (box: RectPx, seen: PlotSight) => void;
   readonly table: (view: Viewport) => Table;
   /** Content of files; default: `table`. */
   readonly fileTable?: () => Table;
   readonly origin: Origin;
   readonly about: () => Readonly<Record<string, unknown>>;
   /** Legend, with values at the cursor. */
-  readonly names: (x: number | null) => readonly Named[];
+  readonly names: (x: number | null) => readonly LegendEntry[];
   /** More of the legend in exports. */
-  readonly pictured?: readonly Named[];
+  readonly pictured?: readonly LegendEntry[];
   readonly onToggle?: (index: number) => void;
   /** true (default): below the chart. */
   readonly legend?: boolean | "bar" | undefined;
@@ -95,7 +95,7 @@ export function Plot(props: PlotProps) {
   const { low, high } = widened(props.range ?? extent);
   const [y0, y1] = props.y;
   const insetPx = SIDES.left + SIDES.right;
-  const seen = useMemo<Seen>(
+  const seen = useMemo<PlotSight>(
     () => ({
       view: { x0: low, x1: high, y0, y1 },
       size: { widthPx: Math.max(1, widthPx - insetPx), heightPx: plotPx },

@@ -2,7 +2,7 @@ import { nearestIndex } from "../../model/lines/polyline";
 import type { Envelope } from "../../model/lines/peaks";
 import type { PointPx } from "../../render/gestures";
 import type { SizePx, Viewport } from "../../render/viewport";
-import type { Named } from "./legend";
+import type { LegendEntry } from "./legend";
 
 export type ReadingNote =
   string | { readonly text: string; readonly class: "bad" | "quiet" | "warn" };
@@ -14,7 +14,7 @@ export interface ReadingRow {
   readonly value: string;
   /** After the value, fainter. */
   readonly exact?: string | undefined;
-  readonly swatch?: Pick<Named, "colour" | "dash" | "isBand">;
+  readonly swatch?: Pick<LegendEntry, "colour" | "dash" | "isBand">;
 }
 
 export interface Reading {
@@ -27,7 +27,7 @@ export interface Reading {
 }
 
 /** The visible part, and the plot's corner on the canvas. */
-export interface Seen {
+export interface PlotSight {
   readonly view: Viewport;
   readonly size: SizePx;
   readonly left: number;
@@ -45,8 +45,8 @@ export interface Reader {
   /** Up and down move between them. */
   readonly stops?: readonly number[] | undefined;
   /** `at`: px of the plot; y is NaN where keys moved the cursor. */
-  readonly read: (x: number, at: PointPx, seen: Seen) => Reading | null;
-  readonly pick?: ((x: number, at: PointPx, seen: Seen) => void) | undefined;
+  readonly read: (x: number, at: PointPx, seen: PlotSight) => Reading | null;
+  readonly pick?: ((x: number, at: PointPx, seen: PlotSight) => void) | undefined;
 }
 
 export interface Rows {

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PointPx } from "../../render/gestures";
 import { xToPx, type SizePx } from "../../render/viewport";
 import { Swatch } from "./legend";
-import type { Reader, Seen, Reading, ReadingNote } from "./reader";
+import type { Reader, PlotSight, Reading, ReadingNote } from "./reader";
 
 /** Screen readers get fewer rows. */
 const MOST_SPOKEN = 9;
@@ -105,7 +105,7 @@ export function ReadingTip(props: {
   readonly hover: ReadonlySignal<PointPx | null>;
   readonly cursor: ReadonlySignal<number | null>;
   readonly read: Reader["read"];
-  readonly seen: Seen;
+  readonly seen: PlotSight;
   readonly totalPx: number;
   /** At the pointer instead of above or below the plot. */
   readonly beside: boolean;

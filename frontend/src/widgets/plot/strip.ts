@@ -2,7 +2,7 @@ import { tokens, type Theme } from "../../base/tokens";
 import { xToPx, type RectPx } from "../../render/viewport";
 import { FONT, type Pen } from "../export/pen";
 import { AXIS_PX, SIDES } from "./axes";
-import type { Seen } from "./reader";
+import type { PlotSight } from "./reader";
 import { fitting } from "./canvas";
 
 export const STRIP_ROW_PX = 16;
@@ -23,13 +23,13 @@ interface StripSpan {
 }
 
 /** Px of the canvas. */
-export function stripTop({ top, size }: Seen): number {
+export function stripTop({ top, size }: PlotSight): number {
   return top + size.heightPx + AXIS_PX;
 }
 
 export function paintStrip(
   pen: Pen,
-  seen: Seen,
+  seen: PlotSight,
   spans: readonly StripSpan[],
   theme: Theme,
 ): void {
@@ -98,7 +98,7 @@ interface MarkName {
 /** A name that would hide an earlier one is not drawn. */
 export function paintNames(
   pen: Pen,
-  { left, size }: Seen,
+  { left, size }: PlotSight,
   names: readonly MarkName[],
   y: number,
   besidePx: number,

@@ -1,7 +1,7 @@
 import type { RankStrip } from "../../api/types.gen";
 import type { XAxis } from "../../model/lines/axis";
 import { xToPx } from "../../render/viewport";
-import type { Seen } from "../plot/reader";
+import type { PlotSight } from "../plot/reader";
 
 export const STRIP_ORDERS = ["rank", "peak", "growth"] as const;
 export type StripOrder = (typeof STRIP_ORDERS)[number];
@@ -32,7 +32,7 @@ export function membersAt(
   strip: Bars,
   places: readonly number[],
   x: number,
-  { view, size }: Seen,
+  { view, size }: PlotSight,
 ): readonly number[] {
   const reach = ((NARROWEST_PX / 2) * (view.x1 - view.x0)) / size.widthPx;
   const [low, high] = reach < 0.5 ? [x, x] : [x - reach, x + reach];
@@ -55,7 +55,10 @@ function gapOf(pitchPx: number): number {
 const WIDEST_PX = 80;
 
 /** Left edge and width, in whole px of the plot. */
-export function barPx(place: number, { view, size }: Seen): readonly [number, number] {
+export function barPx(
+  place: number,
+  { view, size }: PlotSight,
+): readonly [number, number] {
   const from = xToPx(view, size.widthPx, place);
   const pitch = xToPx(view, size.widthPx, place + 1) - from;
   const width = Math.min(pitch - gapOf(pitch), WIDEST_PX);

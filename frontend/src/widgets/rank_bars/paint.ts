@@ -2,7 +2,7 @@ import { tokens, type Theme } from "../../base/tokens";
 import { yToPx } from "../../render/viewport";
 import { strokeLine } from "../export/figure";
 import type { Pen } from "../export/pen";
-import type { Seen } from "../plot/reader";
+import type { PlotSight } from "../plot/reader";
 import { barPx, type Bars } from "./bars";
 
 export interface BarLook {
@@ -29,14 +29,14 @@ function toneOf({ numOoms, outliers, rank }: Bars, i: number): 0 | 1 | 2 {
   return outliers?.includes(rank[i] ?? -1) === true ? 1 : 0;
 }
 
-function seenPlaces({ view }: Seen, { places }: BarLook): readonly number[] {
+function seenPlaces({ view }: PlotSight, { places }: BarLook): readonly number[] {
   const first = Math.max(0, Math.floor(view.x0));
   const end = Math.min(places.length, Math.ceil(view.x1));
   return Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
 }
 
 /** Outliers last: bars thinner than a px would hide them. */
-export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
+export function paintBars(pen: Pen, seen: PlotSight, look: BarLook): void {
   const { strip, places, rank, filter, theme, lines } = look;
   const { view, size } = seen;
   const { grid, link, warn, bad } = tokens(theme);
@@ -73,7 +73,7 @@ export function paintBars(pen: Pen, seen: Seen, look: BarLook): void {
 }
 
 /** An OOM has a cross, not only a colour. */
-export function paintCrosses(pen: Pen, seen: Seen, look: BarLook): void {
+export function paintCrosses(pen: Pen, seen: PlotSight, look: BarLook): void {
   const { strip, places, theme } = look;
   const { left, top, view, size } = seen;
   pen.strokeStyle = tokens(theme).bad;

@@ -13,7 +13,7 @@ import { flatRows, treeRows, type Tree } from "../../model/tree";
 import type { RowTableProps } from "./row_table";
 import type { RowColumn } from "./columns";
 
-interface Sorted {
+interface SortOrder {
   readonly rows: readonly number[];
   readonly sort: Sort;
   readonly onSort: (key: string) => void;
@@ -25,7 +25,7 @@ function orderOf(
   usual: Sort,
   word: string | null | undefined,
   setWord: (word: string | null) => void,
-): Omit<Sorted, "rows"> & { readonly values: SortValues | undefined } {
+): Omit<SortOrder, "rows"> & { readonly values: SortValues | undefined } {
   const keys = columns.flatMap(({ key, values, sortable = values !== undefined }) =>
     sortable ? [key] : [],
   );
@@ -47,7 +47,7 @@ export function useSort(
   usual: Sort,
   word: string | null | undefined,
   setWord: (word: string | null) => void,
-): Sorted {
+): SortOrder {
   const { values, ...order } = orderOf(columns, usual, word, setWord);
   const { descending } = order.sort;
   const rows = useMemo(
@@ -57,7 +57,7 @@ export function useSort(
   return { ...order, rows };
 }
 
-interface TreeShown {
+interface TreeOptions {
   readonly columns: readonly RowColumn[];
   readonly tree: Tree;
   /** Full name by row: open rows stay open when rows change. */
@@ -82,8 +82,8 @@ interface TreeShown {
 const NONE: ReadonlySet<string> = new Set();
 
 export function useTree(
-  shown: TreeShown,
-): Omit<Sorted, "rows"> &
+  shown: TreeOptions,
+): Omit<SortOrder, "rows"> &
   Required<Pick<RowTableProps, "columns" | "rows" | "selected" | "tree">> {
   const { columns, tree, names, texts = names, find, depth, selected } = shown;
   const { opened = [], flat = false } = shown;

@@ -11,11 +11,11 @@ import { type Viewport, type SizePx, xToPx, yToPx } from "../../render/viewport"
 import type { Pen } from "../export/pen";
 import type { Picture } from "../plot/axes";
 import { ChartSwitch } from "../plot/chart_frame";
-import type { Named } from "../plot/legend";
+import type { LegendEntry } from "../plot/legend";
 import { Plot, type PlotProps } from "../plot/plot";
-import { onColumns, type Reader, type Seen, type Reading } from "../plot/reader";
+import { onColumns, type Reader, type PlotSight, type Reading } from "../plot/reader";
 
-interface StackLayer extends Named {
+interface StackLayer extends LegendEntry {
   readonly name: string;
   readonly values: Float64Array;
 }
@@ -47,7 +47,7 @@ interface StackProps
   readonly total: string;
   readonly exact: (value: number, total: number) => string;
   /** The rest of the tip; column -1: none at x. */
-  readonly words: (x: number, at: PointPx, column: number, seen: Seen) => Reading;
+  readonly words: (x: number, at: PointPx, column: number, seen: PlotSight) => Reading;
   readonly look: BandLook;
   /** The cursor is not limited to columns. */
   readonly isFree?: boolean;
@@ -82,7 +82,7 @@ export function Stack(props: StackProps) {
     return { ...on, snap: props.isFree === true ? (x: number) => x : centre };
   }, [data, props.isFree]);
 
-  function read(x: number, at: PointPx, seen: Seen): Reading {
+  function read(x: number, at: PointPx, seen: PlotSight): Reading {
     const column = columnAt(data, x);
     const words = props.words(x, at, column, seen);
     if (column < 0) return words;

@@ -15,7 +15,7 @@ import { strokeLine } from "../export/figure";
 import type { Pen } from "../export/pen";
 import { AXIS_PX, clipTo } from "../plot/axes";
 import type { PlotProps } from "../plot/plot";
-import type { Seen } from "../plot/reader";
+import type { PlotSight } from "../plot/reader";
 import { STRIP_ROW_PX, paintNames, paintStrip, stripTop } from "../plot/strip";
 import {
   boundaries,
@@ -74,7 +74,7 @@ export function WindowStack(props: WindowStackProps) {
   const all = useMemo(() => boundaries(spans, marks), [spans, marks]);
   const axis = useMemo(() => windowAxis(answer, began), [answer, began]);
   const over = useCallback(
-    (pen: Pen, seen: Seen) =>
+    (pen: Pen, seen: PlotSight) =>
       paintWindow(pen, seen, { answer, spans, theme, selected, moment }),
     [answer, spans, theme, selected, moment],
   );
@@ -188,7 +188,7 @@ interface WindowLook {
   readonly moment: number | null;
 }
 
-export function paintWindow(pen: Pen, seen: Seen, look: WindowLook): void {
+export function paintWindow(pen: Pen, seen: PlotSight, look: WindowLook): void {
   const { view, size, left, top } = seen;
   const { spans, theme, selected, moment } = look;
   const { text, secondary, link } = tokens(theme);

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import { useLateWords } from "../../../base/late_words";
+import { useDebouncedUrl } from "../../../base/debounced_url";
 import { originOf } from "../../../model/words/origin";
 import type { Viewport } from "../../../render/viewport";
 import { atMoment } from "../../../widgets/block_stack/axis";
@@ -121,7 +121,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
 function useViewWords({ stage, state, view }: Blocks): (now: Viewport) => void {
   const { x, y } = state;
   const { params, setParams } = view;
-  const write = useLateWords({
+  const write = useDebouncedUrl({
     params,
     setParams,
     names: Object.keys(writeState(BLOCKS, { x: null, y: null })),

@@ -12,11 +12,11 @@ import type { BlockTile } from "../../../widgets/block_stack/tile";
 import type { ViewProps } from "../../shared/view_props";
 import { firstMoment, peakOf, pinnedMoment } from "../history/moment";
 import { useCulprits, useStacks, type OpenHistory } from "../history/use_history";
-import { pictureLabel } from "../history/words";
+import { pictureLabel } from "../history/text";
 import { useTiles } from "../tiles/use_tiles";
 import { blockActions, blockCommands } from "./actions";
 import { stackFiles, type StackFile } from "./held/files";
-import { heldColours, useHeld, type Held } from "./held/held";
+import { heldColours, useHeld, type LiveStacks } from "./held/held";
 import { useSearch } from "./search";
 import { orderOf, type BlocksState } from "./state";
 
@@ -111,7 +111,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
       : new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
   const actions = blockActions({ view, state, at, stage, marks, anchor });
   const label = pictureLabel("Active memory", open);
-  const filesOf = (held: Held | null): readonly StackFile[] =>
+  const filesOf = (held: LiveStacks | null): readonly StackFile[] =>
     held === null || stacks === null
       ? []
       : stackFiles(held, stacks, state.frames, originOf(run), label);

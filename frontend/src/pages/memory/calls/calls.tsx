@@ -25,7 +25,7 @@ import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_c
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { Pinned, useMomentStep } from "../history/pinned";
-import { historyNote } from "../history/words";
+import { historyNote } from "../history/text";
 import { ColumnPicker, Controls } from "./controls";
 import { CALLS, SIDES } from "./params";
 import "./calls.css";

@@ -4,7 +4,7 @@ import { formatInteger, type ByteUnit } from "../../../base/bytes";
 import { Icon } from "../../../widgets/icon/icon";
 import "./history.css";
 import { Opener } from "../../../widgets/menu/menu";
-import { historyMatches, historyNote, rankWords } from "./words";
+import { historyMatches, historyNote, rankWords } from "./text";
 
 /** More are searched rather than scrolled. */
 const MOST_LISTED = 200;

@@ -28,7 +28,7 @@ import {
   useHistory,
   type OpenHistory,
 } from "./use_history";
-import { rankWords } from "./words";
+import { rankWords } from "./text";
 import "./history.css";
 
 interface HistoryFrameProps {

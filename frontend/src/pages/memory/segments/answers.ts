@@ -11,7 +11,7 @@ import { useTileLoader, type TileSource } from "../../../api/tiles";
 /** Chunks of a list, or a few past and prefetched moments. */
 const MOST_KEPT = 24;
 
-interface Numbered<T> {
+interface NumberedAnswer<T> {
   readonly key: number;
   readonly answer: T;
 }
@@ -21,7 +21,7 @@ type Ask<T> = (key: number, signal: AbortSignal) => Promise<T>;
 export function answerSource<T>(
   subject: Query,
   ask: Ask<T>,
-): TileSource<readonly number[], number, Numbered<T>> {
+): TileSource<readonly number[], number, NumberedAnswer<T>> {
   return {
     stamp: JSON.stringify(subject),
     most: MOST_KEPT,

@@ -20,7 +20,7 @@ import { Waiting } from "../../../widgets/state/state";
 import { Switch } from "../../shared/controls/choices";
 import { useAnswers } from "./answers";
 import { actionWords } from "./moment";
-import { SEGMENTS, type SegmentsState, type Shown } from "./params";
+import { SEGMENTS, type SegmentsState, type OpenSegments } from "./params";
 
 const HEIGHT_PX = 560;
 const CHUNK_ROWS = 400;
@@ -42,7 +42,7 @@ const SIGNS: Partial<Record<AllocatorAction, number>> = {
   segment_unmap: -1,
 };
 
-export function EventList(props: Shown) {
+export function EventList(props: OpenSegments) {
   const { view, open, params, setParams, moment } = props;
   const { client } = view;
   const choice = params.events;
@@ -130,7 +130,7 @@ type EventCell = (
 ) => RowCell;
 
 function eventColumns(
-  { open: { facts, device }, stacks, view: { byteUnit } }: Shown,
+  { open: { facts, device }, stacks, view: { byteUnit } }: OpenSegments,
   chunkOf: (row: number) => AllocatorEventsResponse | null,
 ): readonly RowColumn[] {
   const column = (

@@ -1,19 +1,19 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatInteger } from "../../../base/bytes";
-import { addressText, openedText, pinText } from "./map/words";
+import { addressText, openedText, pinText } from "./map/text";
 import { TextButton } from "../../shared/controls/choices";
 import { Drawer } from "../../shared/panels/drawer";
 import { Facts } from "../../shared/panels/drawer";
 import { BlockDrawer, StackFrames } from "../history/block_drawer";
 import { momentWords } from "../history/moment";
 import { Panels } from "./panels";
-import type { Shown } from "./params";
+import type { OpenSegments } from "./params";
 
 /** Users do not notice an inspector with less of it in sight. */
 const LEAST_SEEN_PX = 60;
 
-export function Inspector(props: Shown) {
+export function Inspector(props: OpenSegments) {
   const { view, params, setParams, open, moment, go } = props;
   const { life, segment } = params;
   const box = useRef<HTMLElement>(null);
@@ -57,7 +57,7 @@ export function Inspector(props: Shown) {
   );
 }
 
-function SegmentDrawer(props: Shown & { readonly address: number }) {
+function SegmentDrawer(props: OpenSegments & { readonly address: number }) {
   const { state, address, stacks, view, go } = props;
   const { byteUnit } = view;
   const close = (): void => props.setParams({ segment: null });

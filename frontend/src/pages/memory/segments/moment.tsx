@@ -7,7 +7,7 @@ import type {
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { CommandRow } from "../../../base/commands";
-import { useLateWords } from "../../../base/late_words";
+import { useDebouncedUrl } from "../../../base/debounced_url";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { IconName } from "../../../widgets/icon/icon";
 import { IconButton } from "../../../widgets/icon/icon";
@@ -37,7 +37,7 @@ export function useMoment(
 ): readonly [number, (moment: number) => void] {
   const named = shownMoment(readMemory(params), place);
   const [moment, setMoment] = useState(named);
-  const write = useLateWords({
+  const write = useDebouncedUrl({
     params,
     setParams,
     names: ["moment"],

@@ -9,7 +9,7 @@ import type { BlockPicture } from "../../../widgets/block_stack/picture";
 import { Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../shared/controls/choices";
 import { useTiles } from "../tiles/use_tiles";
-import type { Shown } from "./params";
+import type { OpenSegments } from "./params";
 
 const PICTURE_PX = 420;
 const HEADROOM = 1.05;
@@ -19,7 +19,7 @@ const ORDERS = {
   allocation: ["Order", "All in order of reservation, as memory_viz stacks them"],
 } as const;
 
-export function OverTime({ view, open, stacks, moment, go, ...props }: Shown) {
+export function OverTime({ view, open, stacks, moment, go, ...props }: OpenSegments) {
   const { device, place } = open;
   const label = `${props.label} over time`;
   const { theme, byteUnit } = view;

@@ -20,12 +20,12 @@ import {
 } from "../../../widgets/row_table/columns";
 import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
 import { TextButton } from "../../shared/controls/choices";
-import type { Shown } from "./params";
+import type { OpenSegments } from "./params";
 
 const HEAD_PX = 32;
 const MOST_ROWS = 8;
 
-export function Panels(props: Shown) {
+export function Panels(props: OpenSegments) {
   const { state, view, open } = props;
   const { pinners, freeSizes, arenas, pinnedBytes } = state;
   const { capacityBytes } = open.device;
@@ -98,7 +98,7 @@ export function pinnerColumns({
   state: { pinners, why },
   stacks,
   view: { byteUnit },
-}: Pick<Shown, "state" | "stacks" | "view">): readonly RowColumn[] {
+}: Pick<OpenSegments, "state" | "stacks" | "view">): readonly RowColumn[] {
   const { aloneBytes, sharedBytes, liveBytes, numSegments } = pinners;
   const most = longestOf(aloneBytes);
   const places = Array.from(pinners.stack, (stack) => stacks?.stackLabel(stack) ?? "…");
@@ -129,7 +129,7 @@ export function pinnerColumns({
 }
 
 /** Powers of two; the request is in the row that it would need. */
-function sizeColumns({ state, view }: Shown): readonly RowColumn[] {
+function sizeColumns({ state, view }: OpenSegments): readonly RowColumn[] {
   const { freeSizes: sizes, why } = state;
   const asked = why.askedBytes ?? NaN;
   const most = Math.max(longestOf(sizes.splitBytes), longestOf(sizes.wholeBytes));
@@ -166,7 +166,11 @@ export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
   return formatBytes(bytes, unit).replace(/\.0+ /, " ");
 }
 
-function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColumn[] {
+function arenaColumns({
+  state,
+  open: { facts },
+  view,
+}: OpenSegments): readonly RowColumn[] {
   const { arenas } = state;
   const { byteUnit } = view;
   const names = Array.from(arenas.pool, (pool, row) => {
@@ -203,7 +207,7 @@ function arenaColumns({ state, open: { facts }, view }: Shown): readonly RowColu
   ];
 }
 
-export function Why({ state, params, setParams, view }: Shown) {
+export function Why({ state, params, setParams, view }: OpenSegments) {
   const { tone, sentence, more, figures, lives } = state.why;
   const [life] = lives;
   return (

@@ -67,7 +67,7 @@ export const SEGMENTS = {
 export type SegmentsState = PageState<typeof SEGMENTS>;
 type SetSegments = (changes: Partial<SegmentsState>, how?: "replace" | "push") => void;
 
-export interface Shown {
+export interface OpenSegments {
   readonly view: ViewProps;
   readonly params: SegmentsState;
   readonly setParams: SetSegments;

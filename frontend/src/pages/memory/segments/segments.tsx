@@ -24,14 +24,14 @@ import type { ViewProps } from "../../shared/view_props";
 import { HistoryFrame } from "../history/frame";
 import { momentActions, momentWords, readMemory } from "../history/moment";
 import { useCulprits, useStacks } from "../history/use_history";
-import { pictureLabel } from "../history/words";
+import { pictureLabel } from "../history/text";
 import { EventList } from "./events";
 import { Inspector } from "./inspector";
 import { SegmentMap } from "./map/map";
 import { MomentBar, useMoment, useStates } from "./moment";
 import { OverTime } from "./over_time";
 import { pinnerColumns, Why } from "./panels";
-import { SEGMENTS, type SegmentsState, type Shown } from "./params";
+import { SEGMENTS, type SegmentsState, type OpenSegments } from "./params";
 import "./segments.css";
 
 const ZOOM_STEP = 0.5;
@@ -73,7 +73,7 @@ function OfDevice({
   params,
   setParams,
   open,
-}: Pick<Shown, "view" | "params" | "setParams" | "open">) {
+}: Pick<OpenSegments, "view" | "params" | "setParams" | "open">) {
   const { client, theme, byteUnit } = view;
   const { answer, facts, device, at: shownIn, place } = open;
   const { numEvents } = device;
@@ -150,7 +150,7 @@ function OfDevice({
     about: () => ({ device: device.device, moment: state.moment.moment }),
   };
   useExports(view, "lines that pin segments", pinners);
-  const shown: Shown | null = state && {
+  const shown: OpenSegments | null = state && {
     view,
     params,
     setParams,
@@ -260,7 +260,7 @@ function Filters({
   params,
   setParams,
   facts,
-}: Pick<Shown, "params" | "setParams"> & { readonly facts: HistoryFacts }) {
+}: Pick<OpenSegments, "params" | "setParams"> & { readonly facts: HistoryFacts }) {
   return (
     <>
       <Choice

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Labels, Switched } from "../page_state";
+import type { Labels, SwitchWord } from "../page_state";
 import type { Changes, ViewProps } from "../view_props";
 
 export type Option = readonly [
@@ -87,7 +87,7 @@ export function Segmented<T extends string>(props: {
 /** Chooses a word of the URL; `leaves`: words that go with it. */
 export function Switch<T extends string>(props: {
   readonly view: Pick<ViewProps, "params" | "setParams">;
-  readonly of: Switched<T>;
+  readonly of: SwitchWord<T>;
   readonly label: string;
   readonly title?: string;
   readonly disabled?: (option: T) => boolean;

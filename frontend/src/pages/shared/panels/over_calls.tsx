@@ -7,7 +7,7 @@ import type { XRange } from "../../../widgets/plot/range";
 import { RankBars, type RankFact } from "../../../widgets/rank_bars/rank_bars";
 import { lookOf, type ViewProps } from "../view_props";
 
-type Named = readonly [name: string, values: Float64Array];
+type ValueSeries = readonly [name: string, values: Float64Array];
 
 interface OverCalls {
   readonly x: XKind;
@@ -23,7 +23,7 @@ interface OverCalls {
 export function callLines(
   step: Float64Array,
   timeMs: Float64Array,
-  values: readonly Named[],
+  values: readonly ValueSeries[],
 ): OverCalls {
   const isOrdered = step.every((one, i) => one > (i === 0 ? -1 : (step[i - 1] ?? NaN)));
   const at = isOrdered ? step : timeMs;

@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { XRange } from "../../../widgets/plot/range";
-import { useLateWords } from "../../../base/late_words";
+import { useDebouncedUrl } from "../../../base/debounced_url";
 import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
 
 const SETTLE_MS = 150;
@@ -26,7 +26,7 @@ export function useRange(
   const [shown, setShown] = useState(() => readRange(params, names));
   const [settled, setSettled] = useState(shown);
   const settle = useRef(0);
-  const write = useLateWords({
+  const write = useDebouncedUrl({
     params,
     setParams,
     names: [names.low, names.high],

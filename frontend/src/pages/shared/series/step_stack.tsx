@@ -13,7 +13,7 @@ import type { XRange } from "../../../widgets/plot/range";
 import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
 import { clipTo } from "../../../widgets/plot/axes";
 import type { PlotProps } from "../../../widgets/plot/plot";
-import type { Seen } from "../../../widgets/plot/reader";
+import type { PlotSight } from "../../../widgets/plot/reader";
 import {
   columnsWithin,
   paintBands,
@@ -74,7 +74,7 @@ export function StepStack(props: StepStackProps) {
   const { low, high } = props.range ?? extent;
   const shares = useMemo(() => sharesOf(data, low, high), [data, low, high]);
   const over = useCallback(
-    (pen: Pen, seen: Seen) => paintOver(pen, seen, answer, pinned, theme),
+    (pen: Pen, seen: PlotSight) => paintOver(pen, seen, answer, pinned, theme),
     [answer, pinned, theme],
   );
   return (
@@ -244,7 +244,7 @@ export function columnOfStep(answer: StackedSteps, step: number): number {
  */
 function paintOver(
   pen: Pen,
-  { view, size, left, top }: Seen,
+  { view, size, left, top }: PlotSight,
   answer: StackedSteps,
   pinned: number | null,
   theme: Theme,

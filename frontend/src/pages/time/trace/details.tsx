@@ -10,7 +10,7 @@ import { traceColour } from "./paint/lines";
 import { around } from "./plot/layout";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
-import { familyWords, formatNs, formatNsExact } from "./words";
+import { familyWords, formatNs, formatNsExact } from "./text";
 
 interface DetailsProps {
   readonly trace: Timeline;

@@ -9,7 +9,7 @@ import { NAMES_PX } from "./plot/plot";
 import { since } from "./state/params";
 import type { Timeline } from "./state/timeline";
 import type { TraceTile } from "./tiles/tile";
-import { familyWords, formatNs } from "./words";
+import { familyWords, formatNs } from "./text";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;

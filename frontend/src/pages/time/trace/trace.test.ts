@@ -25,7 +25,7 @@ import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
 import { hitWords } from "./head";
-import { formatNs, formatTick } from "./words";
+import { formatNs, formatTick } from "./text";
 
 const NONE = "";
 

@@ -10,7 +10,7 @@ import type { BlockTile } from "../tile";
 /** More lit rectangles are unreadable. */
 const MOST_LIT = 3000;
 
-interface Pointed {
+interface Pointer {
   readonly hover: BlockHover | null;
   /** Px of the plot. */
   readonly box: RectPx | null;
@@ -20,7 +20,7 @@ interface Pointed {
 export function paintCursor(
   context: CanvasRenderingContext2D,
   scene: BlockScene,
-  { hover, box }: Pointed,
+  { hover, box }: Pointer,
 ): void {
   const { size, tile, of, left, top } = scene;
   if (tile !== null) {

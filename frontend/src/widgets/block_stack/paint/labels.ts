@@ -50,7 +50,7 @@ const SLOPING_PX = 3 * BAND_PX;
 /** Places tried for a band's label. */
 const TRIES = 48;
 
-interface Placed extends DirectLabel {
+interface PlacedLabel extends DirectLabel {
   readonly box: RectPx;
 }
 
@@ -113,7 +113,7 @@ function bandLabel(
   band: number,
   names: LabelNames,
   large: readonly Candidate[],
-): Placed | null {
+): PlacedLabel | null {
   const text = names.band(band);
   if (text === "") return null;
   const { edges, below, height } = tile.runs;

@@ -5,7 +5,7 @@ import { pxToX, xToPx, yToPx, type SizePx } from "../../../render/viewport";
 import { strokeLine } from "../../export/figure";
 import { FONT, type Pen } from "../../export/pen";
 import { AXIS_PX, clipTo, paintAxes as paintPlotAxes, SIDES } from "../../plot/axes";
-import type { Seen } from "../../plot/reader";
+import type { PlotSight } from "../../plot/reader";
 import { paintNames, paintStrip, STRIP_ROW_PX, stripTop } from "../../plot/strip";
 import { haloText } from "../../plot/canvas";
 import { inkOn } from "./colours";
@@ -18,7 +18,7 @@ export const GUTTER = { ...SIDES, top: 20 } as const;
 export const BOLD = `500 ${FONT.replace(/^\d+/, "12")}`;
 const RESERVED = "reserved";
 
-interface MarkScene extends Seen {
+interface MarkScene extends PlotSight {
   readonly of: Pick<
     BlockPicture,
     "axis" | "byteUnit" | "marked" | "marks" | "moment" | "theme"
@@ -69,11 +69,11 @@ function write(
   Object.assign(pen, { fillStyle: colour, textAlign, textBaseline, font });
 }
 
-function plotX({ view, size, left }: Seen, x: number): number {
+function plotX({ view, size, left }: PlotSight, x: number): number {
   return left + xToPx(view, size.widthPx, x);
 }
 
-function plotY({ view, size, top }: Seen, y: number): number {
+function plotY({ view, size, top }: PlotSight, y: number): number {
   return top + yToPx(view, size.heightPx, y);
 }
 

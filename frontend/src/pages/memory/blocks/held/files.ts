@@ -6,7 +6,7 @@ import { atMoment } from "../../../../widgets/block_stack/axis";
 import { download } from "../../../../widgets/export/download";
 import { exportCsv, fileStem } from "../../../../widgets/export/source";
 import type { MenuItem } from "../../../../widgets/menu/menu";
-import type { Held } from "./held";
+import type { LiveStacks } from "./held";
 
 export type StackFile = MenuItem;
 
@@ -17,7 +17,7 @@ export const STACK_FILES = [
 ] as const;
 
 export function heldTable(
-  { stack, stackBytes, stackBlocks }: Held,
+  { stack, stackBytes, stackBlocks }: LiveStacks,
   stacks: CallStacks,
 ): Table {
   const words = (of: (stack: number) => string): readonly string[] =>
@@ -36,7 +36,7 @@ export function heldTable(
 }
 
 export function stackFiles(
-  held: Held,
+  held: LiveStacks,
   stacks: CallStacks,
   choice: FrameChoice,
   origin: Origin,

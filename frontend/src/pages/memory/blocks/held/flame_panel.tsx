@@ -18,7 +18,7 @@ import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { FLAMES } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
-import type { Held } from "./held";
+import type { LiveStacks } from "./held";
 
 const HEIGHT_PX = 320;
 const SIDES_GAP_PX = 28;
@@ -32,7 +32,7 @@ interface PartProps {
 export function FlamePanel(props: {
   readonly of: Blocks;
   readonly stacks: CallStacks;
-  readonly before: Held | null;
+  readonly before: LiveStacks | null;
 }) {
   const { of, stacks, before } = props;
   const { state, actions, held, search, colours } = of;

@@ -12,7 +12,7 @@ import {
 } from "../../../../model/stacks/flame_tree";
 import { atMoment, momentText } from "../../../../widgets/block_stack/axis";
 import { nodeColours, type FlameData } from "../../../../widgets/flame/layout";
-import type { Held, HeldColours } from "./held";
+import type { LiveStacks, HeldColours } from "./held";
 
 interface Grown {
   readonly tree: FlameTree;
@@ -31,7 +31,7 @@ export class Flames {
     private readonly colours: HeldColours,
   ) {}
 
-  paths({ stack }: Pick<Held, "stack">): readonly Int32Array[] {
+  paths({ stack }: Pick<LiveStacks, "stack">): readonly Int32Array[] {
     const paths =
       this.#paths.get(stack) ??
       Array.from(stack, (one) => this.stacks.path(one, this.choice));
@@ -39,14 +39,14 @@ export class Flames {
     return paths;
   }
 
-  tree(held: Held): FlameData {
+  tree(held: LiveStacks): FlameData {
     const grown = this.#once(held, "all", () =>
       this.#coloured(held, buildFlame(this.paths(held), weightsOf(held))),
     );
     return this.#data(grown, held, `live ${atMoment(held.moment)}`);
   }
 
-  side(held: Held, frame: number, which: "callers" | "callees"): FlameData {
+  side(held: LiveStacks, frame: number, which: "callers" | "callees"): FlameData {
     const grown = this.#once(held, `${which} ${frame}`, () => {
       const found = sandwich(this.paths(held), weightsOf(held), frame);
       return this.#coloured(held, found[which], found.slots);
@@ -54,7 +54,7 @@ export class Flames {
     return this.#data(grown, held, which);
   }
 
-  difference(before: Held, after: Held): FlameData {
+  difference(before: LiveStacks, after: LiveStacks): FlameData {
     const earlier = besides(before, after);
     const key = `against ${before.moment} ${before.stack.length}`;
     const { tree, colour, slots } = this.#once(after, key, () => {
@@ -78,7 +78,7 @@ export class Flames {
     };
   }
 
-  #once({ stack }: Held, key: string, grow: () => Grown): Grown {
+  #once({ stack }: LiveStacks, key: string, grow: () => Grown): Grown {
     const known = this.#grown.get(stack) ?? new Map<string, Grown>();
     this.#grown.set(stack, known);
     const grown = known.get(key) ?? grow();
@@ -87,7 +87,7 @@ export class Flames {
   }
 
   #coloured(
-    held: Held,
+    held: LiveStacks,
     tree: FlameTree,
     slots: Int32Array = held.stack.map((_, slot) => slot),
   ): Grown {
@@ -99,14 +99,14 @@ export class Flames {
     return { tree, colour: nodeColours(tree, rows, weights, mixture), slots };
   }
 
-  #data({ tree, colour, slots }: Grown, held: Held, title: string): FlameData {
+  #data({ tree, colour, slots }: Grown, held: LiveStacks, title: string): FlameData {
     const { palette } = this.colours;
     const bytes = Float64Array.from(slots, (slot) => held.stackBytes[slot] ?? 0);
     return { tree, values: tree.sums(bytes), colour, palette, change: null, title };
   }
 }
 
-function weightsOf({ weights, stackBytes }: Held): Float64Array {
+function weightsOf({ weights, stackBytes }: LiveStacks): Float64Array {
   return weights ?? stackBytes;
 }
 
@@ -114,7 +114,7 @@ function weightsOf({ weights, stackBytes }: Held): Float64Array {
  * Earlier bytes by stack: first stacks that are live after, in their order, then the
  * others. Where `after` merges its smallest stacks, these are merged too.
  */
-function besides(before: Held, after: Held): ReadonlyMap<number, number> {
+function besides(before: LiveStacks, after: LiveStacks): ReadonlyMap<number, number> {
   const held = new Map(Array.from(after.stack, (stack) => [stack, 0]));
   const folds = held.has(OTHER_STACKS);
   before.stack.forEach((one, i) => {

@@ -12,7 +12,7 @@ import { groupColours, NO_LINES } from "../../../../widgets/block_stack/paint/co
 import { testGroup } from "../../../../widgets/block_stack/test_tile";
 import { heldTable, STACK_FILES, stackFiles } from "./files";
 import { Flames } from "./flames";
-import { heldColours, type Held } from "./held";
+import { heldColours, type LiveStacks } from "./held";
 import { ledgerParts } from "./ledger_bar";
 import { holderColumns } from "./stack_table";
 
@@ -105,7 +105,11 @@ describe("flames of what is held", () => {
     const data = flames.tree(held);
     expect(data.values[0]).toBe(200);
     expect(data.title).toBe("live at event 5");
-    const moved: Held = { ...held, stackBytes: Float64Array.of(1, 2, 3), moment: 6 };
+    const moved: LiveStacks = {
+      ...held,
+      stackBytes: Float64Array.of(1, 2, 3),
+      moment: 6,
+    };
     const again = flames.tree(moved);
     expect(again.tree).toBe(data.tree);
     expect(again.values[0]).toBe(6);
@@ -116,7 +120,7 @@ describe("flames of what is held", () => {
     const main = stacks.path(0, "user")[0] ?? -1;
     expect(flames.side(held, main, "callers").values[0]).toBe(160);
     expect(flames.side(held, main, "callees").values[0]).toBe(160);
-    const moved: Held = { ...held, stackBytes: Float64Array.of(1, 2, 3) };
+    const moved: LiveStacks = { ...held, stackBytes: Float64Array.of(1, 2, 3) };
     expect(flames.side(moved, main, "callees").values[0]).toBe(3);
   });
 
@@ -144,7 +148,7 @@ describe("flames of what is held", () => {
       ],
       1,
     );
-    const follow: Held = {
+    const follow: LiveStacks = {
       moment: 9,
       stack: Int32Array.of(0, OTHER_STACKS),
       stackBytes: Float64Array.of(10, 5),

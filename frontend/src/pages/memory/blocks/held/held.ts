@@ -17,7 +17,7 @@ import type { BlockStage } from "../../../../widgets/block_stack/stage";
 import type { BlockTiles } from "../../tiles/use_tiles";
 
 /** By slot, largest first; stacks are the same array while their trees can be reused. */
-export interface Held extends Pick<
+export interface LiveStacks extends Pick<
   AllocationLiveResponse,
   "moment" | "stack" | "stackBytes" | "stackCategory"
 > {
@@ -29,7 +29,7 @@ export interface Held extends Pick<
 
 export interface HeldColours {
   readonly palette: readonly string[];
-  readonly rows: (held: Pick<Held, "stack" | "stackCategory">) => Uint8Array;
+  readonly rows: (held: Pick<LiveStacks, "stack" | "stackCategory">) => Uint8Array;
 }
 
 export function heldColours(
@@ -63,7 +63,7 @@ export function heldColours(
 }
 
 /** From the tile under the pointer, else from that of everything; null: not loaded. */
-function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
+function followed(tiles: BlockTiles, hover: BlockHover): LiveStacks | null {
   const [whole] = tiles.tiles;
   const tile = tiles.holders(hover.tile) === null ? whole : hover.tile;
   const holders = tile === undefined ? null : tiles.holders(tile);
@@ -80,7 +80,7 @@ function followed(tiles: BlockTiles, hover: BlockHover): Held | null {
 }
 
 interface HeldNow {
-  readonly held: ReadonlySignal<Held | null>;
+  readonly held: ReadonlySignal<LiveStacks | null>;
   /** The exact answer: where the pointer rests, else of the anchor. */
   readonly live: AllocationLiveResponse | null;
   /** Of the anchor alone. */
@@ -133,7 +133,7 @@ export function useHeld(
   }, [answers, anchored, rested]);
   const held = useMemo(
     () =>
-      computed<Held | null>(() => {
+      computed<LiveStacks | null>(() => {
         const { value: hover } = stage.hovered;
         const [own = null] = answers.value;
         const exact =

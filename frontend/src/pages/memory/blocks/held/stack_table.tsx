@@ -10,7 +10,7 @@ import {
 } from "../../../../widgets/row_table/columns";
 import { SortedTable } from "../../../../widgets/row_table/sorted_table";
 import type { Blocks } from "../use_blocks";
-import type { Held, HeldColours } from "./held";
+import type { LiveStacks, HeldColours } from "./held";
 
 export function StackTable(props: {
   readonly of: Blocks;
@@ -69,7 +69,7 @@ export function placeColumn(
 }
 
 export function holderColumns(
-  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: Held,
+  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: LiveStacks,
   stacks: CallStacks,
   { palette, rows }: HeldColours,
   byteUnit: ByteUnit,

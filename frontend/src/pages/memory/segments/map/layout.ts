@@ -29,7 +29,7 @@ const MOST_LINES = 20_000;
 export type SegmentScale = "auto" | "fit" | number;
 
 /** The segments and blocks of a moment. */
-export type Shown = Pick<SegmentsResponse, "segments" | "blocks">;
+export type MapRows = Pick<SegmentsResponse, "segments" | "blocks">;
 
 export interface SegmentLayout {
   readonly barsPx: number;
@@ -142,7 +142,7 @@ export function pieces(
 }
 
 export function blockPieces(
-  { segments, blocks }: Shown,
+  { segments, blocks }: MapRows,
   layout: SegmentLayout,
   block: number,
 ): readonly RectPx[] {
@@ -153,7 +153,7 @@ export function blockPieces(
 
 /** Rows of blocks of a segment; the second is exclusive. */
 export function blocksOf(
-  { segments }: Pick<Shown, "segments">,
+  { segments }: Pick<MapRows, "segments">,
   row: number,
 ): readonly [number, number] {
   const first = segments.firstBlock[row] ?? 0;
@@ -161,7 +161,7 @@ export function blocksOf(
 }
 
 export function blocksWithin(
-  { segments, blocks }: Shown,
+  { segments, blocks }: MapRows,
   row: number,
   from: number,
   to: number,
@@ -173,7 +173,7 @@ export function blocksWithin(
 
 /** -1: there is no such block. */
 export function rowOfBlock(
-  { segments }: Pick<Shown, "segments">,
+  { segments }: Pick<MapRows, "segments">,
   block: number,
 ): number {
   const row = block < 0 ? -1 : upperBound(segments.firstBlock, block) - 1;
@@ -186,7 +186,7 @@ export interface Hit {
   readonly block: number;
 }
 
-export function hitAt(shown: Shown, layout: SegmentLayout, at: PointPx): Hit | null {
+export function hitAt(shown: MapRows, layout: SegmentLayout, at: PointPx): Hit | null {
   const first = rowAt(layout, at.y);
   if (first < 0) return null;
   if (at.x < HEAD_PX) return { row: first, block: -1 };
@@ -210,7 +210,7 @@ export function hitAt(shown: Shown, layout: SegmentLayout, at: PointPx): Hit | n
 
 /** `far`: the first block of the next segment. */
 export function steppedBlock(
-  shown: Shown,
+  shown: MapRows,
   from: number,
   by: 1 | -1,
   far: boolean,

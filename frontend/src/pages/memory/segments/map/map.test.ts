@@ -14,7 +14,7 @@ import {
 } from "./layout";
 import { legendOf, paintMap, paintMarks } from "./paint";
 import type { MapPicture } from "./picture";
-import { addressText, headWords, pinText, segmentTable } from "./words";
+import { addressText, headWords, pinText, segmentTable } from "./text";
 
 /** State (0 free, 1 allocated, 2 pending) and bytes. */
 type TestBlock = readonly [state: 0 | 1 | 2, bytes: number];

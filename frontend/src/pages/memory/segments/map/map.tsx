@@ -13,7 +13,7 @@ import { Legend } from "../../../../widgets/plot/legend";
 import { PointerTip } from "../../../../widgets/plot/reading";
 import { Segmented, Switch, TextButton } from "../../../shared/controls/choices";
 import { sizeName } from "../panels";
-import { SEGMENTS, type Shown } from "../params";
+import { SEGMENTS, type OpenSegments } from "../params";
 import {
   blockPieces,
   HEAD_PX,
@@ -26,7 +26,7 @@ import {
 } from "./layout";
 import { FOLD_PX, legendOf, paintMap, paintMarks } from "./paint";
 import type { MapPicture } from "./picture";
-import { blockWords, readingOf, segmentTable } from "./words";
+import { blockWords, readingOf, segmentTable } from "./text";
 
 /** Taller maps are cut until the user shows all: other panels are below. */
 const MOST_PX = 900;
@@ -39,7 +39,7 @@ interface Hover extends Hit {
   readonly y: number;
 }
 
-export function SegmentMap(props: Shown) {
+export function SegmentMap(props: OpenSegments) {
   const { view, params, setParams, state: answer, stacks, culprits, label } = props;
   const { theme, byteUnit } = view;
   const { life, segment, fill, scale } = params;
@@ -289,7 +289,7 @@ const SCALES = {
   fit: ["Fill width", "Every segment fills its line, whatever its size"],
 } as const;
 
-function Looks({ view, params: { scale }, setParams }: Shown) {
+function Looks({ view, params: { scale }, setParams }: OpenSegments) {
   return (
     <span class="row on-hover">
       <Segmented
@@ -307,7 +307,7 @@ function Card({
   hover,
   picture,
   stacks,
-}: Pick<Shown, "stacks"> & {
+}: Pick<OpenSegments, "stacks"> & {
   readonly hover: ReadonlySignal<Hover | null>;
   readonly picture: MapPicture;
 }) {

@@ -9,7 +9,7 @@ import { hexOf, pixelOf } from "../../../../render/palette";
 import type { RectPx } from "../../../../render/viewport";
 import { groupLabel, mixed } from "../../../../widgets/block_stack/paint/colours";
 import { FONT, type Pen } from "../../../../widgets/export/pen";
-import type { Named } from "../../../../widgets/plot/legend";
+import type { LegendEntry } from "../../../../widgets/plot/legend";
 import { paintHatch } from "../../../../widgets/plot/strip";
 import { fitting } from "../../../../widgets/plot/canvas";
 import {
@@ -22,7 +22,7 @@ import {
   rowsBetween,
 } from "./layout";
 import { blockColour, COLOURS, STATE, type MapPicture } from "./picture";
-import { headWords, pinText } from "./words";
+import { headWords, pinText } from "./text";
 
 /** Left of the labels, where equal segments are folded. */
 export const FOLD_PX = 16;
@@ -227,11 +227,14 @@ export function legendOf({
   colours,
   theme,
   byteUnit,
-}: MapPicture): readonly Named[] {
+}: MapPicture): readonly LegendEntry[] {
   const { allocated, pending, split, whole } = COLOURS[theme];
   const { bg } = tokens(theme);
   type Item = readonly [label: string, help: string, colour: string, bytes: number];
-  const item = ([label, help, colour, bytes]: Item, isHatched = false): Named => ({
+  const item = (
+    [label, help, colour, bytes]: Item,
+    isHatched = false,
+  ): LegendEntry => ({
     label,
     colour,
     note: formatBytes(bytes, byteUnit),

@@ -9,7 +9,7 @@ import { partColour } from "../../../../render/palette";
 import { COUNTER_PX, LANE_PX, rowsBetween, type Row } from "../plot/layout";
 import type { Timeline } from "../state/timeline";
 import { marksOf, type Piece, type TraceTile } from "../tiles/tile";
-import { formatTick } from "../words";
+import { formatTick } from "../text";
 import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 
 /** Not the colour of a kind of work or a category. */

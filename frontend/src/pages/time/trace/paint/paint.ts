@@ -4,7 +4,7 @@ import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
 import { foldTemplates } from "../../../shared/table/kernel_name";
 import { laneTop, LANE_PX, rowsBetween, type Place } from "../plot/layout";
-import { formatNs } from "../words";
+import { formatNs } from "../text";
 import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 import { firstStep, paintCounters, paintInstants } from "./lines";
 

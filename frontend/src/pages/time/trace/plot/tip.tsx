@@ -9,7 +9,7 @@ import { PointerTip } from "../../../../widgets/plot/reading";
 import { traceColour } from "../paint/lines";
 import type { Picture } from "../paint/quads";
 import type { Piece } from "../tiles/tile";
-import { familyWords, formatNs, formatNsExact } from "../words";
+import { familyWords, formatNs, formatNsExact } from "../text";
 import type { Row } from "./layout";
 import type { Hover, PlotStage } from "./stage";
 import type { Reading } from "../../../../widgets/plot/reader";

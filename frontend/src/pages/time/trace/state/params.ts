@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { useLateWords } from "../../../../base/late_words";
+import { useDebouncedUrl } from "../../../../base/debounced_url";
 import type { XRange } from "../../../../widgets/plot/range";
 import { optional, switched, text, whole, type Word } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
@@ -96,7 +96,7 @@ export function useWindow(
   const shown = useSignal(first);
   const moved = useRef(false);
   const words = useMemo(() => times(base, "w0", "w1"), [base]);
-  const write = useLateWords({
+  const write = useDebouncedUrl({
     params,
     setParams,
     names: ["w0", "w1"],

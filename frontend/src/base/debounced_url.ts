@@ -8,9 +8,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 /** Browsers throttle pages that rewrite their address too often. */
 const ADDRESS_MS = 350;
 
-const waiting = new Set<LateWords>();
+const pendingWrites = new Set<DebouncedUrlWrite>();
 
-export class LateWords {
+export class DebouncedUrlWrite {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #write: (() => void) | null = null;
 
@@ -20,7 +20,7 @@ export class LateWords {
   put(write: () => void): void {
     this.drop();
     this.#write = write;
-    waiting.add(this);
+    pendingWrites.add(this);
     this.#timer = setTimeout(() => this.writeNow(), this.pauseMs);
   }
 
@@ -28,7 +28,7 @@ export class LateWords {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#write = null;
-    waiting.delete(this);
+    pendingWrites.delete(this);
   }
 
   writeNow(): void {
@@ -39,13 +39,13 @@ export class LateWords {
   }
 }
 
-export function writeLateWords(): void {
-  for (const words of [...waiting]) words.writeNow();
+export function writePendingUrls(): void {
+  for (const pending of [...pendingWrites]) pending.writeNow();
 }
 
 type Words = Readonly<Record<string, string | null>>;
 
-interface LateAddress {
+interface DebouncedUrl {
   readonly params: ReadonlyMap<string, string>;
   readonly setParams: (words: Words) => void;
   readonly names: readonly string[];
@@ -57,11 +57,11 @@ interface LateAddress {
 }
 
 /** Writes, with a delay, what the passed function then returns. */
-export function useLateWords(of: LateAddress): (words: () => Words) => void {
+export function useDebouncedUrl(of: DebouncedUrl): (words: () => Words) => void {
   const { names, atFirst = false } = of;
   const newest = useRef(of);
   newest.current = of;
-  const late = useMemo(() => new LateWords(of.pauseMs), []);
+  const late = useMemo(() => new DebouncedUrlWrite(of.pauseMs), []);
   const address = names.map((name) => of.params.get(name) ?? "").join(" ");
   const written = useRef(atFirst ? null : address);
   const [numWritten, setNumWritten] = useState(0);

@@ -8,7 +8,7 @@ import type { CellFacts } from "./layout";
 import type { Reading } from "../plot/reader";
 
 /** Of several ranks: the highest value, or the farthest from the median rank. */
-export type Pooled = "farthest" | "highest";
+export type Pooling = "farthest" | "highest";
 
 /** Steps of a quantised cell. */
 const CELL_STEPS = 65_534;
@@ -21,7 +21,7 @@ export function cellReading(
     readonly byteUnit: ByteUnit;
     readonly capacityBytes: number | null;
     readonly diverging: boolean;
-    readonly pooled: Pooled;
+    readonly pooled: Pooling;
   },
 ): Reading {
   const { unit, capacityBytes, diverging, pooled } = of;

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LateWords, writeLateWords } from "./late_words";
+import { DebouncedUrlWrite, writePendingUrls } from "./debounced_url";
 
 /** An address, as the shell keeps it: whoever changes it has all others written first. */
 class Address {
   readonly seen: string[] = [];
 
   write(word: string): void {
-    writeLateWords();
+    writePendingUrls();
     this.seen.push(word);
   }
 }
@@ -17,13 +17,13 @@ describe("words on their way to the address", () => {
     vi.useFakeTimers();
   });
   afterEach(() => {
-    writeLateWords();
+    writePendingUrls();
     vi.useRealTimers();
   });
 
   it("are written once, when the gesture rests", () => {
     const { seen } = address();
-    const late = new LateWords(100);
+    const late = new DebouncedUrlWrite(100);
     for (const word of ["a", "b", "c"]) {
       vi.advanceTimersByTime(60);
       late.put(() => seen.push(word));
@@ -36,8 +36,8 @@ describe("words on their way to the address", () => {
 
   it("stand there before whatever else is written", () => {
     const bar = address();
-    const range = new LateWords();
-    const moment = new LateWords();
+    const range = new DebouncedUrlWrite();
+    const moment = new DebouncedUrlWrite();
     range.put(() => bar.write("range"));
     moment.put(() => bar.write("moment"));
     bar.write("page");
@@ -49,22 +49,22 @@ describe("words on their way to the address", () => {
 
   it("are not written where a link has said another", () => {
     const bar = address();
-    const late = new LateWords();
+    const late = new DebouncedUrlWrite();
     late.put(() => bar.write("old"));
     late.drop();
-    writeLateWords();
+    writePendingUrls();
     vi.advanceTimersByTime(1000);
     expect(bar.seen).toEqual([]);
   });
 
   it("may be put again by what they write", () => {
     const bar = address();
-    const late = new LateWords();
+    const late = new DebouncedUrlWrite();
     late.put(() => {
       late.put(() => bar.write("second"));
       bar.seen.push("first");
     });
-    writeLateWords();
+    writePendingUrls();
     expect(bar.seen).toEqual(["first"]);
     vi.advanceTimersByTime(1000);
     expect(bar.seen).toEqual(["first", "second"]);
