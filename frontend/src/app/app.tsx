@@ -9,7 +9,7 @@ import { TopStrip } from "./chrome/top_strip";
 import { DropTarget } from "./drop/drop";
 import type { HostPage } from "./host_page";
 import { START } from "./location";
-import { useShell, type Shell } from "./shell";
+import { useShell, type Shell } from "./shell/shell";
 import { ViewFrame } from "./view_frame";
 
 export function App(props: { readonly client: Client; readonly host: HostPage }) {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useLive } from "../../api/use_live";
 import type { Command } from "../../base/commands";
 import { openPlace } from "../../widgets/finding/place";
-import type { Shell } from "../shell";
+import type { Shell } from "../shell/shell";
 import "./overlays.css";
 
 /** The browser keeps the focus inside and closes it on Escape. */

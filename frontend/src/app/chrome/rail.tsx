@@ -4,7 +4,7 @@ import { counted, formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
 import { Status, type StatusLook } from "../../widgets/status/status";
 import { PAGES, tabsOf } from "../pages";
-import type { Shell } from "../shell";
+import type { Shell } from "../shell/shell";
 import { RankChooser } from "./rank_chooser";
 
 interface ShellProps {

@@ -3,7 +3,7 @@ import type { RankStrip, RunSummary } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatRankSet, parseRankSet } from "../../model/words/rank_set";
 import { Icon, IconButton } from "../../widgets/icon/icon";
-import type { Shell } from "../shell";
+import type { Shell } from "../shell/shell";
 
 const MAX_CHIPS = 10;
 /** When half the job dies, a few ranks say as much as all. */

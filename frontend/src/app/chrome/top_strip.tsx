@@ -3,7 +3,7 @@ import { unrealNote } from "../../model/words/origin";
 import { Icon, IconButton, type IconName } from "../../widgets/icon/icon";
 import { Menu } from "../../widgets/menu/menu";
 import { tabsOf } from "../pages";
-import type { Shell } from "../shell";
+import type { Shell } from "../shell/shell";
 
 interface ShellProps {
   readonly shell: Shell;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { RunSummary } from "../api/types.gen";
-import { matchCommands } from "./chrome/overlays";
-import { findTab, nextTab, PAGES, TABS } from "./pages";
-import { readDraft } from "./chrome/rank_chooser";
-import { commandsOf } from "../base/commands";
-import { findRun, neighbourRanks } from "./shell";
+import type { RunSummary } from "../../api/types.gen";
+import { matchCommands } from "../chrome/overlays";
+import { findTab, nextTab, PAGES, TABS } from "../pages";
+import { readDraft } from "../chrome/rank_chooser";
+import { commandsOf } from "../../base/commands";
+import { findRun, neighbourRanks } from "./run";
 
 function run(id: string, lastMs: number): RunSummary {
   return {

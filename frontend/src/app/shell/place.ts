@@ -1,0 +1,44 @@
+import { useEffect, useState } from "preact/hooks";
+import { listen } from "../../base/browser";
+import { writePendingUrls } from "../../base/debounced_url";
+import type { Changes } from "../../pages/shared/view_props";
+import type { HostPage } from "../host_page";
+import { withParams, type Place } from "../location";
+
+/** Where the user is, as in the URL, and the ways to go elsewhere. */
+export function usePlace(host: HostPage) {
+  const [place, setPlace] = useState(host.place);
+  useEffect(() => {
+    setPlace(host.place());
+    return host.onPlace(setPlace);
+  }, [host]);
+  useEffect(() => listen(window, ["pagehide"], writePendingUrls), []);
+  const show = (next: Place, how: "replace" | "push"): void => {
+    host.show(next, how);
+    setPlace(next);
+  };
+  /** With changes on their way to the URL: every change starts from it. */
+  const here = (): Place => {
+    writePendingUrls();
+    return host.place();
+  };
+  return {
+    place,
+    here,
+    go: (changes: Partial<Place>, how: "replace" | "push" = "push"): void =>
+      show({ ...here(), ...changes }, how),
+    // Two changes within one frame must not undo each other.
+    setParams: (changes: Changes, how: "replace" | "push" = "replace"): void =>
+      show(withParams(here(), changes), how),
+    showPage: (name: string, changes: Changes): void =>
+      show(withParams({ ...here(), view: name }, changes), "push"),
+    // A trace is of one rank and run, and so are its cycles and times.
+    chooseRank: (rank: number | null): void =>
+      show({ ...withParams(here(), { source: null }), rank }, "push"),
+    chooseRun: (id: string): void => {
+      const words = { source: null, cycle: null, w0: null, w1: null };
+      const next = withParams(here(), words);
+      show({ ...next, run: id, rank: null, ranks: "", pinned: [] }, "push");
+    },
+  };
+}
