@@ -26,7 +26,8 @@ import {
 import { sidesOf } from "./difference_rows";
 import { COMPARE } from "./params";
 import { namedRows } from "./rows";
-import { historyOfA, namedMoments, runBefore } from "./sides";
+import { namedMoments } from "./sides";
+import { historyOfA, runBefore } from "./defaults";
 
 const GIB = 2 ** 30;
 

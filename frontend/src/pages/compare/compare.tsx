@@ -4,10 +4,10 @@ import type { ViewProps } from "../shared/view_props";
 import { COMPARE, PART_WORDS } from "./params";
 import { RanksPart } from "./ranks_part";
 import { TracesPart } from "./traces/part";
-import { Two } from "./two";
+import { TwoSides } from "./two";
 import "./compare.css";
 
-const PARTS = { two: Two, ranks: RanksPart, profiles: TracesPart };
+const PARTS = { two: TwoSides, ranks: RanksPart, profiles: TracesPart };
 
 export function CompareView(view: ViewProps) {
   const [params, change] = usePageState(view, COMPARE);

@@ -5,12 +5,13 @@ import { useLive } from "../../api/use_live";
 import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/moment";
-import { chosenHistory, type FollowedHistory } from "../memory/history/use_history";
+import { type FollowedHistory } from "../memory/history/use_history";
 import { Choice, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
 import { Nothing } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
 import type { PartProps, SideState } from "./params";
+import { runBefore, lastMoment } from "./defaults";
 
 const RUNS_POLL_MS = 10_000;
 const NOTHING: SideState = { history: "", device: null, moment: null, source: null };
@@ -56,72 +57,6 @@ export function useOtherRun(
       </Nothing>
     ),
   };
-}
-
-/**
- * The latest earlier run of the same name without its number, else of the same folder,
- * else with as many ranks; else such a later run. If only one other run exists, that
- * one.
- */
-export function runBefore(
-  others: readonly RunSummary[],
-  run: RunSummary,
-): RunSummary | null {
-  const ordered = [...others].sort(
-    (x, y) => x.firstMs - y.firstMs || byName(x.name, y.name),
-  );
-  const isLater = (one: RunSummary): boolean =>
-    (one.firstMs - run.firstMs || byName(one.name, run.name)) > 0;
-  const alike = [nameStem, folderOf, sizeOf].map((of) =>
-    ordered.filter((one) => of(run) !== "" && of(one) === of(run)),
-  );
-  const before = alike.map((found) => found.findLast((one) => !isLater(one)));
-  const after = alike.map((found) => found.find(isLater));
-  const [only, second] = ordered;
-  const usual = second === undefined ? only : undefined;
-  return [...before, ...after, usual].find((one) => one !== undefined) ?? null;
-}
-
-function byName(x: string, y: string): number {
-  return x.localeCompare(y, undefined, { numeric: true });
-}
-
-function nameStem({ name }: RunSummary): string {
-  return name.replace(/[\d._-]+$/, "");
-}
-
-function folderOf({ name }: RunSummary): string {
-  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
-}
-
-function sizeOf({ numRanks, simulated, virtualGpu }: RunSummary): string {
-  return numRanks === 0 ? "" : [numRanks, simulated, virtualGpu].join(" ");
-}
-
-/** The one before it of the same rank, else a near one. */
-export function nearest(
-  list: readonly { readonly id: string; readonly rank: number | null }[],
-  id: string,
-): string {
-  const at = list.findIndex((one) => one.id === id);
-  const rank = list[at]?.rank ?? null;
-  const alike = (one: { readonly rank: number | null }): boolean => one.rank === rank;
-  const before = list.slice(0, Math.max(0, at)).findLast(alike);
-  const near = before ?? list.slice(at + 1).find(alike) ?? list[at - 1] ?? list[at + 1];
-  return near?.id ?? id;
-}
-
-/** `b` is B's history, where both are of one run. */
-export function historyOfA(
-  list: HistoriesResponse,
-  named: string,
-  b: string | null,
-): string {
-  if (named !== "" || b === null) return chosenHistory(list, named);
-  return nearest(
-    list.histories.map(({ reference }) => reference),
-    b,
-  );
 }
 
 export function SideFrame(props: {
@@ -210,10 +145,6 @@ export function HistorySide(props: {
       )}
     </>
   );
-}
-
-export function lastMoment({ numEvents }: HistoryDevice): number {
-  return numEvents - 1;
 }
 
 const MAX_OOMS = 20;

@@ -1,15 +1,15 @@
-import type { CompareResponse, CompareRunsResponse } from "../../api/types.gen";
+import type { ComponentChildren } from "preact";
+import type {
+  CompareResponse,
+  CompareRunsResponse,
+  RunSummary,
+} from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { Blaming } from "../../widgets/finding/finding";
 import { IconButton } from "../../widgets/icon/icon";
 import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { NoHistory, Opening, OpeningFailed } from "../memory/history/frame";
-import {
-  chosenDevice,
-  chosenHistory,
-  useCulprits,
-  useHistory,
-} from "../memory/history/use_history";
+import { useCulprits } from "../memory/history/use_history";
 import { AnswerTable } from "../shared/table/answer_table";
 import { ChangeFlame } from "./charts/flame_part";
 import { Overlay } from "./charts/overlay_part";
@@ -18,170 +18,140 @@ import { sidesOf } from "./difference_rows";
 import type { PartProps, SideState } from "./params";
 import { about, PartRows } from "./rows";
 import {
-  historyOfA,
   HistorySide,
-  lastMoment,
   RankChoice,
   SideFrame,
   stateOf,
   useOtherRun,
   type Side,
 } from "./sides";
+import { rankOfA, type RankOfRun } from "./defaults";
+import {
+  useHistoriesOfA,
+  useMomentComparison,
+  useRunComparison,
+  useSides,
+  type Sides,
+} from "./use_two";
 
-export function Two(part: PartProps) {
-  const { view, params, change } = part;
+export function TwoSides(part: PartProps) {
+  const { view, params } = part;
   const { client, run, pollMs } = view;
-  const bRank = view.ranks.rank;
-  const ofB = { run: run.id, rank: bRank };
-  const bList = useLive(client, "histories", ofB, pollMs);
+  const b: RankOfRun = { run: run.id, rank: view.ranks.rank };
+  const listOfB = useLive(client, "histories", b, pollMs);
+  const historiesOfB = listOfB.data;
   // A recording has numbers of its own; a file is first compared with its neighbours.
   const hasOthers =
-    run.madeOf !== "recording" && (bList.data?.histories.length ?? 2) > 1;
-  const other = useOtherRun(part, hasOthers);
-  const aRun = other.run;
-  const sameRun = aRun?.id === run.id;
-  const aRank =
-    params.aRank === "" ? (sameRun ? null : bRank) : rankNamed(params.aRank);
-  const isOneList = sameRun && aRank === bRank;
-  const ofA = aRun === null || isOneList ? null : { run: aRun.id, rank: aRank };
-  const aList = useLive(client, "histories", ofA, pollMs);
-  const recorded = aRun?.madeOf === "recording" && run.madeOf === "recording";
-  const asked = recorded && !isOneList;
-  const numbers = useLive(
-    client,
-    "compare_runs",
-    asked ? { run: aRun.id, rank: aRank, b_run: run.id, b_rank: bRank } : null,
-    pollMs,
-  );
-  const bHistories = bList.data;
-  const known = isOneList ? bHistories : aList.data;
-  const aHistories = known?.run.id === aRun?.id ? known : null;
-  const bId = bHistories === null ? "" : chosenHistory(bHistories, params.b.history);
-  const aId =
-    aHistories === null
-      ? ""
-      : historyOfA(aHistories, params.a.history, sameRun ? bId : null);
-  const both = aId !== "" && bId !== "";
-  const a = useHistory(client, aRun?.id ?? run.id, both ? aId : null);
-  const b = useHistory(client, run.id, both ? bId : null);
-  const bDevice = chosenDevice(b.answer?.facts ?? null, params.b.device);
-  // By default A is of B's device.
-  const aDevice = chosenDevice(
-    a.answer?.facts ?? null,
-    params.a.device ?? bDevice?.device ?? null,
-  );
-  const same = aId === bId && sameRun && aDevice?.device === bDevice?.device;
-  const untold =
-    params.a.moment === null && params.a.history === "" && params.b.moment === null;
-  const aMoment =
-    same && untold && aDevice !== null ? lastMoment(aDevice) : params.a.moment;
-  const live = useLive(
-    client,
-    "compare",
-    aRun !== null && aDevice !== null && bDevice !== null
-      ? {
-          run: aRun.id,
-          history: aId,
-          device: aDevice.device,
-          moment: aMoment,
-          b_run: run.id,
-          b_history: bId,
-          b_device: bDevice.device,
-          b_moment: params.b.moment,
-          match: params.match === "exact" ? null : params.match,
-        }
-      : null,
-  );
+    run.madeOf !== "recording" && (historiesOfB?.histories.length ?? 2) > 1;
+  const { run: runA, choice, note } = useOtherRun(part, hasOthers);
+  const rankA = rankOfA(runA?.id ?? "", params.aRank, b);
+  const a = runA === null ? null : rankA;
+  const listOfA = useHistoriesOfA(view, a, b, historiesOfB);
+  const runs = useRunComparison(view, runA, a, b);
+  const sides = useSides(part, runA, listOfA.histories, historiesOfB);
+  const moments = useMomentComparison(part, runA, sides);
   const culprits = useCulprits(view, null);
-  const runs = asked ? numbers.data : null;
-  const moments = both ? live.data : null;
-  const none = aHistories?.histories.length === 0 || bHistories?.histories.length === 0;
-  const error = numbers.error ?? bList.error ?? aList.error;
+
+  const error = runs.error ?? listOfB.error ?? listOfA.error;
+  const hasAnswer = runs.answer !== null || moments.answer !== null;
   const waits =
-    (asked && numbers.data === null) || (both && moments === null && runs === null);
-  const sideA: Side = {
-    name: "A",
-    opened: a,
-    device: aDevice,
-    moment: aMoment,
-    histories: both ? aHistories : null,
-    history: aId,
-  };
-  const sideB: Side = {
-    name: "B",
-    opened: b,
-    device: bDevice,
-    moment: params.b.moment,
-    histories: both ? bHistories : null,
-    history: bId,
-  };
-  // Writes A too: its default depends on B.
-  const setB = (to: Partial<SideState>, how?: "push"): void =>
-    change({ b: { ...params.b, ...to }, a: { ...params.a, history: aId } }, how);
+    (runs.isRequested && runs.answer === null) || (sides.hasBoth && !hasAnswer);
+  const lacksHistories =
+    listOfA.histories?.histories.length === 0 || historiesOfB?.histories.length === 0;
   return (
     <>
-      <div class="row">
-        <SideFrame name="A" run={other.choice}>
-          <RankChoice
-            run={aRun ?? run}
-            rank={aRank}
-            onRank={(rank) => change({ aRank: rank?.toString() ?? "all" }, "push")}
-          />
-          <HistorySide
-            view={view}
-            side={sideA}
-            set={(to, how) => change({ a: { ...params.a, history: aId, ...to } }, how)}
-          />
-        </SideFrame>
-        <SideFrame name="B" run={<b>{run.name}</b>}>
-          <RankChoice run={run} rank={bRank} onRank={view.chooseRank} />
-          <HistorySide view={view} side={sideB} set={setB} />
-        </SideFrame>
-        {sameRun && both && (
-          <IconButton
-            label="Exchange A and B"
-            icon="swap"
-            onClick={() =>
-              change(
-                { a: stateOf(sideB, params.b), b: stateOf(sideA, params.a) },
-                "push",
-              )
-            }
-          />
-        )}
-      </div>
-      {other.note}
-      <Waiting error={error} hasContent={runs !== null || bHistories !== null} />
-      <Way of={sideA} view={view} />
-      {!same && <Way of={sideB} view={view} />}
+      <SideChoices
+        part={part}
+        runA={runA}
+        rankA={rankA.rank}
+        choice={choice}
+        sides={sides}
+      />
+      {note}
       <Waiting
-        error={live.error}
-        hasContent={moments !== null}
+        error={error}
+        hasContent={runs.answer !== null || historiesOfB !== null}
+      />
+      <OpeningState side={sides.a} view={view} />
+      {!sides.areSame && <OpeningState side={sides.b} view={view} />}
+      <Waiting
+        error={moments.error}
+        hasContent={moments.answer !== null}
         note="MemBoard retries automatically."
       />
-      {waits && error === null && live.error === null && <Skeleton heightPx={520} />}
-      {(runs !== null || moments !== null) && (
+      {waits && error === null && moments.error === null && <Skeleton heightPx={520} />}
+      {hasAnswer && (
         <Difference
           {...part}
-          runs={runs}
-          moments={moments}
+          runs={runs.answer}
+          moments={moments.answer}
           culprits={culprits}
-          stale={numbers.stale}
+          stale={runs.stale}
         />
       )}
-      {moments !== null && aDevice !== null && bDevice !== null && (
-        <>
-          <Overlay {...part} answer={moments} a={aDevice} b={bDevice} />
-          <ChangeFlame {...part} answer={moments} a={aDevice} b={bDevice} />
-        </>
+      <MomentCharts part={part} answer={moments.answer} sides={sides} />
+      {!runs.isRequested && lacksHistories && (
+        <NoOther view={view} histories={historiesOfB} />
       )}
-      {!asked && none && <Alone view={view} histories={bHistories} />}
     </>
   );
 }
 
-function rankNamed(word: string): number | null {
-  return /^\d+$/.test(word) ? Number(word) : null;
+function SideChoices(props: {
+  readonly part: PartProps;
+  readonly runA: RunSummary | null;
+  readonly rankA: number | null;
+  /** Of A's run. */
+  readonly choice: ComponentChildren;
+  readonly sides: Sides;
+}) {
+  const { part, runA, rankA, choice, sides } = props;
+  const { view, params, change } = part;
+  const { run } = view;
+  const history = sides.a.history;
+  const setA = (to: Partial<SideState>, how?: "push"): void =>
+    change({ a: { ...params.a, history, ...to } }, how);
+  // Writes A too: its default depends on B.
+  const setB = (to: Partial<SideState>, how?: "push"): void =>
+    change({ b: { ...params.b, ...to }, a: { ...params.a, history } }, how);
+  const exchange = (): void =>
+    change({ a: stateOf(sides.b, params.b), b: stateOf(sides.a, params.a) }, "push");
+  return (
+    <div class="row">
+      <SideFrame name="A" run={choice}>
+        <RankChoice
+          run={runA ?? run}
+          rank={rankA}
+          onRank={(rank) => change({ aRank: rank?.toString() ?? "all" }, "push")}
+        />
+        <HistorySide view={view} side={sides.a} set={setA} />
+      </SideFrame>
+      <SideFrame name="B" run={<b>{run.name}</b>}>
+        <RankChoice run={run} rank={view.ranks.rank} onRank={view.chooseRank} />
+        <HistorySide view={view} side={sides.b} set={setB} />
+      </SideFrame>
+      {runA?.id === run.id && sides.hasBoth && (
+        <IconButton label="Exchange A and B" icon="swap" onClick={exchange} />
+      )}
+    </div>
+  );
+}
+
+function MomentCharts(props: {
+  readonly part: PartProps;
+  readonly answer: CompareResponse | null;
+  readonly sides: Sides;
+}) {
+  const { part, answer, sides } = props;
+  const { device: a } = sides.a;
+  const { device: b } = sides.b;
+  if (answer === null || a === null || b === null) return null;
+  return (
+    <>
+      <Overlay {...part} answer={answer} a={a} b={b} />
+      <ChangeFlame {...part} answer={answer} a={a} b={b} />
+    </>
+  );
 }
 
 function Difference(
@@ -261,7 +231,7 @@ function Difference(
   );
 }
 
-function Alone(props: {
+function NoOther(props: {
   readonly view: PartProps["view"];
   readonly histories: Parameters<typeof NoHistory>[0]["histories"] | null;
 }) {
@@ -285,8 +255,11 @@ function Alone(props: {
   );
 }
 
-function Way(props: { readonly of: Side; readonly view: PartProps["view"] }) {
-  const { name, opened } = props.of;
+function OpeningState(props: {
+  readonly side: Side;
+  readonly view: PartProps["view"];
+}) {
+  const { name, opened } = props.side;
   const { answer, error, again } = opened;
   if (answer === null) {
     return <Waiting error={error} hasContent={false} note={`Side ${name}.`} />;

@@ -6,8 +6,9 @@ import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
 import type { PartProps } from "../params";
-import { nearest, SideFrame, useOtherRun } from "../sides";
+import { SideFrame, useOtherRun } from "../sides";
 import { TraceTables } from "./tables";
+import { nearest } from "../defaults";
 
 function ready({ data }: Live<ProfileResponse>): ProfileResponse | null {
   const isOpen = data?.choice.state === "ready" && data.choice.problem === null;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ProfiledTrace } from "../../../api/types.gen";
-import { nearest } from "../sides";
+import { nearest } from "../defaults";
 
 describe("the first A", () => {
   const trace = (id: string, rank: number) => ({ id, rank }) as ProfiledTrace;

@@ -1,0 +1,101 @@
+/** What A is where the URL does not say it: it follows B. */
+
+import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
+import { chosenHistory } from "../memory/history/use_history";
+import type { SideState } from "./params";
+
+/** `rank` null: all ranks. */
+export type RankOfRun = Readonly<{ run: string; rank: number | null }>;
+
+export function isSameRank(a: RankOfRun, b: RankOfRun): boolean {
+  return a.run === b.run && a.rank === b.rank;
+}
+
+/** Without a choice: all ranks where A is B's own run, else the rank that B shows. */
+export function rankOfA(runA: string, rankParam: string, b: RankOfRun): RankOfRun {
+  if (rankParam === "") return { run: runA, rank: runA === b.run ? null : b.rank };
+  return { run: runA, rank: /^\d+$/.test(rankParam) ? Number(rankParam) : null };
+}
+
+/**
+ * The latest earlier run of the same name without its number, else of the same folder,
+ * else with as many ranks; else such a later run. If only one other run exists, that
+ * one.
+ */
+export function runBefore(
+  others: readonly RunSummary[],
+  run: RunSummary,
+): RunSummary | null {
+  const ordered = [...others].sort(
+    (x, y) => x.firstMs - y.firstMs || byName(x.name, y.name),
+  );
+  const isLater = (one: RunSummary): boolean =>
+    (one.firstMs - run.firstMs || byName(one.name, run.name)) > 0;
+  const alike = [nameStem, folderOf, sizeOf].map((of) =>
+    ordered.filter((one) => of(run) !== "" && of(one) === of(run)),
+  );
+  const before = alike.map((found) => found.findLast((one) => !isLater(one)));
+  const after = alike.map((found) => found.find(isLater));
+  const [only, second] = ordered;
+  const usual = second === undefined ? only : undefined;
+  return [...before, ...after, usual].find((one) => one !== undefined) ?? null;
+}
+
+function byName(x: string, y: string): number {
+  return x.localeCompare(y, undefined, { numeric: true });
+}
+
+function nameStem({ name }: RunSummary): string {
+  return name.replace(/[\d._-]+$/, "");
+}
+
+function folderOf({ name }: RunSummary): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+function sizeOf({ numRanks, simulated, virtualGpu }: RunSummary): string {
+  return numRanks === 0 ? "" : [numRanks, simulated, virtualGpu].join(" ");
+}
+
+/** The one before it of the same rank, else a near one. */
+export function nearest(
+  list: readonly { readonly id: string; readonly rank: number | null }[],
+  id: string,
+): string {
+  const at = list.findIndex((one) => one.id === id);
+  const rank = list[at]?.rank ?? null;
+  const alike = (one: { readonly rank: number | null }): boolean => one.rank === rank;
+  const before = list.slice(0, Math.max(0, at)).findLast(alike);
+  const near = before ?? list.slice(at + 1).find(alike) ?? list[at - 1] ?? list[at + 1];
+  return near?.id ?? id;
+}
+
+/** `b` is B's history, where both are of one run. */
+export function historyOfA(
+  list: HistoriesResponse,
+  named: string,
+  b: string | null,
+): string {
+  if (named !== "" || b === null) return chosenHistory(list, named);
+  return nearest(
+    list.histories.map(({ reference }) => reference),
+    b,
+  );
+}
+
+export function lastMoment({ numEvents }: HistoryDevice): number {
+  return numEvents - 1;
+}
+
+/**
+ * null: the peak. `shared` is the device where A and B show the same one: without a
+ * choice on either side A is then the end, or both were the peak.
+ */
+export function momentOfA(
+  a: SideState,
+  b: SideState,
+  shared: HistoryDevice | null,
+): number | null {
+  const isChosen = a.moment !== null || a.history !== "" || b.moment !== null;
+  return shared === null || isChosen ? a.moment : lastMoment(shared);
+}
