@@ -217,9 +217,9 @@ def summed(found) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("route", "seconds", "counts", "short", "whole"),
     [
-        ("/stragglers", "of_run.REQUEST_SECONDS",
+        ("/stragglers", "pages.run_view.REQUEST_SECONDS",
          lambda found: (found["num_ranks"], found["num_left_out"]), (0, 6), (6, 0)),
-        ("/steps", "steps.steps._SUM_SECONDS", summed, (0, 0), (6, 0)),
+        ("/steps", "facts.steps.rates._SUM_SECONDS", summed, (0, 0), (6, 0)),
     ],
 )  # fmt: skip
 def test_ranks_that_were_not_read_in_time_come_later(
@@ -227,7 +227,7 @@ def test_ranks_that_were_not_read_in_time_come_later(
 ):
     page = story(tmp_path, Story(6, 60).tell(), counters={"tokens": 64})
     run = page.run_id("exp")
-    monkeypatch.setattr(f"memboard.tb_plugin.pages.{seconds}", -1)
+    monkeypatch.setattr(f"memboard.tb_plugin.{seconds}", -1)
     first = page.raw(route, run=run)
     assert counts(decode(first)) == short
     monkeypatch.undo()
