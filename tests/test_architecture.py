@@ -360,12 +360,12 @@ def test_the_list_of_runs_leaves_histories_errors_and_traces_for_later():
         " from memboard.tb_plugin.contract.routes import declared;"
         " declared('runs')"
     )
-    ours = {m for m in loaded if m.startswith("tb_plugin.")}
-    of_files = r"tb_plugin\.(analysis\.(allocator|categories|oom|snapshots|trace)"
-    later = (
-        of_files + r"|jobs\.(job|histories)|worker\.(importer|process)|pages\.findings)"
+    later = re.compile(
+        r"memboard\.tb_plugin\.(analysis\.(allocator|categories|oom|snapshots|trace)\b"
+        r"|jobs\.(job|histories)\b|worker\.(importer|process)\b|facts\.findings\b)"
     )
-    assert {module for module in ours if re.match(later, module)} == set()
+    assert {module for module in loaded if later.match(module)} == set()
+    assert "memboard.tb_plugin.server.state" in loaded
 
 
 def test_the_loaded_plugin_never_pulls_torch_or_psutil():
