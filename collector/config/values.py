@@ -29,6 +29,7 @@ from typing import (
 import msgspec
 
 from memboard.collector.core.guard import Block
+from memboard.collector.core.model_parts import listed
 from memboard.collector.core.plain import described, forgiving
 from memboard.collector.errors import ConfigError, nearest_of
 
@@ -235,7 +236,7 @@ def unchanged(value: Any) -> Any:
 
 def zero_attributes(model: Any, names: Iterable[str]) -> None:
     """Set attributes of every module to 0: a reset hook that does what MemProfiler's does."""
-    for module in model.modules():
+    for module in listed(model, "modules"):
         for name in names:
             setattr(module, name, 0)
 

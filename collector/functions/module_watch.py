@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.core.compiling import compiles_anything, is_compiled
+from memboard.collector.core.model_parts import named_modules
 from memboard.collector.format.sizes import agreeing, counted
 from memboard.collector.functions.forward_log import FOLD_AT, WatchedThread
 from memboard.collector.hooks.modules import ModuleHooks
@@ -162,7 +163,7 @@ class ModuleWatch:
             self.not_seen = "no model is attached"
             self.remedy = "Give it to mb.record(model=...) or rec.attach(model=...)."
             return
-        found = list(model.named_modules())
+        found = named_modules(model)
         self.paths = tuple(path for path, _ in found)
         self.types = tuple(type(module).__name__ for _, module in found)
         self._modules = tuple(weakref.ref(module) for _, module in found)

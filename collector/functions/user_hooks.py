@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.config.values import code_name, resolve
 from memboard.collector.core.guard import guarded
+from memboard.collector.core.model_parts import listed
 from memboard.collector.core.source import SourceInfo
 from memboard.collector.core.warn_once import warn
 
@@ -40,7 +41,8 @@ class Attributes:
         self, hook: Callable[..., Any], model: Any, *arguments: Any
     ) -> None:
         """Call a hook, and remember what is new on any module of the model after it."""
-        before = [(module, len(vars(module))) for module in model.modules()]
+        modules = listed(model, "modules")
+        before = [(module, len(vars(module))) for module in modules]
         try:
             hook(model, *arguments)
         finally:

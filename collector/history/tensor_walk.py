@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 from torch.nn.parameter import is_lazy
 
+from memboard.collector.core.model_parts import listed, named_modules
 from memboard.collector.core.plain import forgiving
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.modules.fsdp_units import (
@@ -256,7 +257,7 @@ def _modules(model: Any) -> _Modules:
     """As `named_modules` gives them, which takes four times as long."""
     found = _Modules([], [])
     if not _is_torchs(model, "named_modules"):
-        for prefix, module in model.named_modules():
+        for prefix, module in named_modules(model):
             found.starts.append(f"{prefix}." if prefix else "")
             found.modules.append(module)
         return found
@@ -282,7 +283,7 @@ def _members(model: Any, modules: _Modules, kind: str) -> tuple[list[str], list[
     members: list[Any] = []
     method = f"named_{kind}"
     if not _is_torchs(model, method):
-        for name, member in getattr(model, method)():
+        for name, member in listed(model, method):
             names.append(name)
             members.append(member)
         return names, members

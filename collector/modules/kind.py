@@ -13,6 +13,7 @@ import torch
 
 from memboard.collector.clock.process_clock import now_ns
 from memboard.collector.core.compiling import compiles_anything, is_compiled
+from memboard.collector.core.model_parts import listed
 from memboard.collector.core.plain import weakly
 from memboard.collector.core.source import SourceInfo, Unavailable
 from memboard.collector.core.warn_once import warn
@@ -180,7 +181,7 @@ class ModulesKind:
                 "Give it to mb.record(model=...), or call rec.attach(model).",
             )
         root = self._root(model)
-        compiled = any(map(is_compiled, model.modules()))
+        compiled = any(map(is_compiled, listed(model, "modules")))
         given = None
         if self._given is not None:
             given = [tensor for ref in self._given if (tensor := ref()) is not None]

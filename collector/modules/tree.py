@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from memboard.collector.core.compiling import uncompiled
+from memboard.collector.core.model_parts import listed, named_modules
 from memboard.collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import torch
 
@@ -28,7 +29,7 @@ def find_root(model: Any, path: str) -> nn.Module:
             " module itself."
         )
     for name in path.split(".") if path else ():
-        children = dict(root.named_children())
+        children = dict(listed(root, "named_children"))
         if name not in children:
             known = ", ".join(sorted(children)[:12]) or "none"
             raise ConfigError(
@@ -47,7 +48,7 @@ class ModuleTree:
     """
 
     def __init__(self, root: nn.Module) -> None:
-        found = dict(root.named_modules())
+        found = dict(named_modules(root))
         self.paths = list(found)
         self.modules = list(found.values())
         self.root_name = type(root).__name__
@@ -82,18 +83,16 @@ class ModuleTree:
 
     def parameters(self) -> Iterator[tuple[int, nn.Parameter]]:
         """Every parameter with the first module that holds it."""
-        return self._first_holders(lambda module: module.parameters(recurse=False))
+        return self._first_holders("parameters")
 
     def buffers(self) -> Iterator[tuple[int, torch.Tensor]]:
         """Every buffer with the first module that holds it."""
-        return self._first_holders(lambda module: module.buffers(recurse=False))
+        return self._first_holders("buffers")
 
-    def _first_holders(
-        self, held: Callable[[nn.Module], Iterator[Any]]
-    ) -> Iterator[tuple[int, Any]]:
+    def _first_holders(self, method: str) -> Iterator[tuple[int, Any]]:
         seen = set()
         for index, module in enumerate(self.modules):
-            for tensor in held(module):
+            for tensor in listed(module, method, recurse=False):
                 if id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield index, tensor

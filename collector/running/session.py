@@ -27,6 +27,7 @@ from weakref import WeakSet
 from memboard.collector.core import lifecycle
 from memboard.collector.core.compiling import untraced
 from memboard.collector.core.guard import Block
+from memboard.collector.core.model_parts import listed
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import ConfigError
 from memboard.collector.format.sizes import counted
@@ -187,7 +188,7 @@ class Session:
         if not self._is_trained(optimizer):
             models = models_of([optimizer])
             for model in models:
-                self._trained.update(map(id, model.parameters()))
+                self._trained.update(map(id, listed(model, "parameters")))
         recorder.attach(model=models or None, optimizer=optimizer)
 
     def _is_trained(self, optimizer: Any) -> bool:
@@ -335,7 +336,8 @@ def models_of(optimizers: Iterable[Any]) -> list[Any]:
     found = []
     for module in every:
         if id(module) not in inside:
-            held = sum(id(tensor) in trained for tensor in module.parameters())
+            parameters = listed(module, "parameters")
+            held = sum(id(tensor) in trained for tensor in parameters)
             if held:
                 found.append((held, module))
     found.sort(key=lambda pair: -pair[0])

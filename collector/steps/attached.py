@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.core.guard import guarded
+from memboard.collector.core.model_parts import listed
 from memboard.collector.core.plain import weakly
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ _MAX_OPTIMIZERS: Final = 10_000
 """Of one call; some trainings have an optimizer for each parameter."""
 _MAX_NOTES: Final = 64
 """Of each kind and call: a user's notes are bounded, and marks are some, too."""
-
-_MAX_PARTS: Final = 1_000_000
-"""Modules or parameters of a model: a class of the user's own may list them for ever."""
 
 
 class AttachedObjects:
@@ -79,10 +76,10 @@ class AttachedObjects:
     def _add_model(self, model: Any) -> None:
         if not callable(getattr(model, "named_modules", None)):
             return
-        inside = {id(module) for module in islice(model.modules(), _MAX_PARTS)}
+        inside = set(map(id, listed(model, "modules")))
         kept = []
         for known in self._living(self._models):
-            if any(module is model for module in islice(known.modules(), _MAX_PARTS)):
+            if any(module is model for module in listed(known, "modules")):
                 return
             if id(known) not in inside:
                 kept.append(weakly(known))
@@ -109,7 +106,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     model = getattr(model, "_orig_mod", model)  # behind torch.compile
     data: dict[str, Any] = {"type": type(model).__name__}
     if callable(getattr(model, "parameters", None)):
-        parameters = list(islice(model.parameters(), _MAX_PARTS))
+        parameters = list(listed(model, "parameters"))
         data["num_params"] = sum(p.numel() for p in parameters)
         data["num_trainable_params"] = sum(
             p.numel() for p in parameters if p.requires_grad
