@@ -29,7 +29,8 @@ from memboard.collector.config.values import (
     describe,
     one_of,
 )
-from memboard.collector.core.plain import MAX_KEY, forgiving, text_of
+from memboard.collector.core.guard import Block
+from memboard.collector.core.plain import MAX_KEY, described, forgiving, text_of
 from memboard.collector.core.private_folder import CACHE_VARIABLE
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import ConfigError, nearest
@@ -94,7 +95,13 @@ def load(
         ConfigError: a key is unknown, or a value ill-typed or out of range; says which,
             where and what to do.
     """
-    return load_with_imports(config, **keywords)[0]
+    refused: list[BaseException] = []
+    with Block(refused.append, (ConfigError,)):
+        return load_with_imports(config, **keywords)[0]
+    raise ConfigError(
+        f"the settings cannot be read: {described(refused[0])} was raised by a mapping, a"
+        " list or a value among them. Give plain ones."
+    ) from refused[0]
 
 
 def load_with_imports(

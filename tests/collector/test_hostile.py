@@ -20,6 +20,8 @@ import pytest
 import torch
 
 import memboard as mb
+from memboard.collector.core import model_parts
+from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.steps.progress import PhaseBlock
 from memboard.collector.steps.spans.calls import MAX_NUMBERS
 from memboard.collector.steps.spans.span import Span, warn_once
@@ -373,6 +375,52 @@ class EndlessModule(torch.nn.Module):
         return itertools.repeat(torch.nn.Parameter(torch.ones(1)))
 
 
+class EndlessTree(torch.nn.Module):
+    """Lists the same modules again and again."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 2)
+        self.num_listed = 0
+
+    def forward(self, inputs):
+        return self.inner(inputs)
+
+    def _listed(self, entry):
+        while True:
+            self.num_listed += 1
+            yield entry(self.num_listed)
+
+    def modules(self):
+        return self._listed(lambda at: self.inner if at % 2 else self)
+
+    def named_modules(self, *_args, **_keywords):
+        return self._listed(
+            lambda at: (f"inner{at}", self.inner) if at % 2 else ("", self)
+        )
+
+    def named_parameters(self, *_args, **_keywords):
+        return self._listed(lambda at: (f"weight{at}", self.inner.weight))
+
+    named_buffers = named_parameters
+
+    def parameters(self, recurse=True):
+        return self._listed(lambda _: self.inner.weight)
+
+
+class Anything:
+    """Answers to every name, and has no end."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *args, **keywords):
+        return self
+
+    def __iter__(self):
+        return itertools.repeat(self)
+
+
 class Counted(list):
     """A list that must not be walked whole."""
 
@@ -426,6 +474,40 @@ def test_what_has_no_end_is_read_for_a_while(tmp_path):
 
 
 @pytest.mark.usefixtures("_quiet")
+@pytest.mark.parametrize("where", ["record", "attach"])
+def test_of_a_model_without_end_a_beginning_is_read(
+    tmp_path, caplog, monkeypatch, where
+):
+    monkeypatch.setattr(model_parts, "MAX_PARTS", 1000)
+    monkeypatch.setattr(model_parts, "_warn_once", WarnOnce())
+    model = EndlessTree()
+    kinds = dict.fromkeys(("functions", "hooks", "modules", "history"), True)
+    given = {"model": model} if where == "record" else {}
+    rec = record(tmp_path / "run", schedule=ALWAYS, **kinds, **given)
+    rec.attach(model=model)
+    for _ in range(3):
+        model(torch.ones(1, 2)).sum().backward()
+        rec.step()
+    assert model.num_listed <= 1001 * 40
+    found = [
+        line for line in caplog.messages if "entries; the rest is left out" in line
+    ]
+    assert len(found) == len(set(found))
+    assert "named_modules of <EndlessTree> lists more than 1000 entries" in caplog.text
+    check_after(tmp_path / "run", rec)
+
+
+@pytest.mark.usefixtures("_quiet")
+def test_what_answers_to_every_name_is_no_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_parts, "MAX_PARTS", 1000)
+    rec = record(tmp_path / "run", schedule=ALWAYS, hooks=True, modules=True)
+    rec.attach(model=Anything(), optimizer=Anything())
+    rec.step()
+    rec.step()
+    check_after(tmp_path / "run", rec)
+
+
+@pytest.mark.usefixtures("_quiet")
 def test_of_what_is_large_a_beginning_is_read(tmp_path, caplog):
     rec = record(tmp_path / "run", schedule=ALWAYS)
     for odd in LARGE:
@@ -440,6 +522,41 @@ def test_of_what_is_large_a_beginning_is_read(tmp_path, caplog):
     assert labels[: len(LARGE)] == [f"<{type(odd).__name__}>" for odd in LARGE]
     assert labels[-1].count("<Counted>") <= 32
     check_after(tmp_path / "run", rec)
+
+
+class RaisingMapping(Mapping):
+    """Settings of the user's own class, which raises when it is read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __getitem__(self, key):
+        raise self.error
+
+    def __iter__(self):
+        raise self.error
+
+    def __len__(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [HostilePanic, HostileError, ValueError])
+@pytest.mark.parametrize("place", ["config", "section", "option"])
+def test_what_a_mapping_of_settings_raises_is_an_error_of_settings(error, place):
+    odd = RaisingMapping(error())
+    settings = {"section": {"cpu": odd}, "option": {"remote": {"options": odd}}}
+    config = odd if place == "config" else settings[place]
+    with pytest.raises(mb.ConfigError):
+        mb.load(config)
+    if place != "config":
+        with pytest.raises(mb.ConfigError):
+            mb.load(**config)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_passes_from_settings_too(error):
+    with pytest.raises(error):
+        mb.load(RaisingMapping(error()))
 
 
 def test_a_span_of_a_closed_recorder_looks_at_nothing(tmp_path):
