@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 
 import pytest
 
-from tests.perf import bench
+from tests.perf import bench, regressions
 from tests.perf.regressions import BENCHMARKS, figures_of, is_worse
 
 
@@ -53,6 +53,29 @@ def test_the_first_number_of_a_cell_counts_and_equal_rows_stay_apart():
 )
 def test_worse_is_more_than_tolerance_and_noise(before, after, worse):
     assert is_worse(before, after, 0.1) is worse
+
+
+@pytest.mark.parametrize(("failing", "status"), [(None, 0), ("base", 1), ("now", 1)])
+def test_what_could_not_be_compared_fails(
+    monkeypatch, capsys, tmp_path, failing, status
+):
+    """A script that fails has not shown that nothing got worse."""
+
+    def run(tree, benchmark):
+        side = "now" if tree == bench.ROOT else "base"
+        if side == failing and benchmark is BENCHMARKS["merge"]:
+            raise RuntimeError("ImportError: no such module")
+        return {("rows", "s"): 1.0}
+
+    monkeypatch.setattr(regressions, "run", run)
+    monkeypatch.setattr(regressions, "checkout", lambda _: nullcontext(tmp_path))
+    monkeypatch.setattr(regressions, "git", lambda *_: "a commit")
+    arguments = ["regressions", "--base", "HEAD", "--only", "step", "merge"]
+    monkeypatch.setattr("sys.argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        regressions.main()
+    assert int(ended.value.code or 0) == status
+    assert ("Not compared: merge." in capsys.readouterr().out) == (failing is not None)
 
 
 def test_every_benchmark_that_is_compared_exists():

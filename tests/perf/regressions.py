@@ -11,7 +11,8 @@ packages, and runs its own scripts on inputs of its own.
 Both sides take turns, `--rounds` times each. A figure is worse where its median rose by more
 than the tolerance and its lowest value lies above the base's highest, so that noise of the
 machine is no news. Figures of a peer or a floor tell how the machine itself changed: they are
-shown, and never worse. The exit status is 1 where anything got worse.
+shown, and never worse. The exit status is 1 where anything got worse, or could not be
+compared because a script failed, at either commit.
 """
 
 from __future__ import annotations
@@ -198,6 +199,7 @@ def main() -> None:
     base = given.base or base_commit()
     print(f"Base: {git('log', '-1', '--format=%h %cs %s', base)}\n")
     worse: list[str] = []
+    failed: list[str] = []
     row = bench.table("benchmark", "figure", "base", "now", "ratio", "")
     with checkout(base) as tree:
         for name in chosen:
@@ -208,6 +210,7 @@ def main() -> None:
                 )
             except RuntimeError as error:
                 row(name, str(error)[:120], None, None, None, "not compared")
+                failed.append(name)
                 continue
             for key, after in sides["now"].items():
                 before = sides["base"].get(key)
@@ -225,7 +228,9 @@ def main() -> None:
                     worse.append(f"{name}: {figure}")
                 row(name, figure, spread(before), spread(after), ratio, verdict)
     print(f"\n{len(worse)} figures got worse.", *worse, sep="\n- ")
-    sys.exit(bool(worse))
+    if failed:
+        print(f"\nNot compared: {', '.join(failed)}.")
+    sys.exit(bool(worse or failed))
 
 
 if __name__ == "__main__":
