@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.snapshots.columns import MAX_LINE, Table, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
@@ -45,19 +45,41 @@ class Annotations:
 
 
 def annotations_of(
-    tables: Mapping[str, Mapping[str, Any]], texts: Sequence[str]
+    tables: Mapping[str, Mapping[str, Any]],
+    texts: Sequence[str],
+    note: Callable[[str, Flags], None],
 ) -> Annotations:
-    """`external_annotations` in order of time."""
+    """`external_annotations` in order of time.
+
+    `note` is told what is of another type, and of which rows.
+    """
     table = Table("annotations", tables, texts)
-    time_us = table.ints("time_us", 0)
+    time_us, is_other_time = table.checked("time_us", 0)
+    device, is_other_device = table.checked("device", -1)
+    names, is_other_name = _texts(table, "name")
+    stage = table.coded("stage", ("END", "START"))
+    note("annotations whose time is no whole number", is_other_time)
+    note("annotations whose device is no whole number", is_other_device)
+    note("annotations whose name is no text", is_other_name)
+    is_other_stage = (stage == NOTHING) & ~table.lacks("stage")
+    note("annotations that neither begin nor end", is_other_stage)
     order = np.argsort(time_us, kind="stable")
-    names = table.texts("name")
     return Annotations(
-        is_start=(table.coded("stage", ("END", "START")) == 1)[order],
+        is_start=(stage == 1)[order],
         name=tuple(names[row] for row in order.tolist()),
-        device=table.ints("device", -1)[order],
+        device=device[order],
         time_us=time_us[order],
     )
+
+
+def _texts(table: Table, name: str) -> tuple[Sequence[str], Flags]:
+    """Texts, empty where there is none, and which rows have something else."""
+    if table.kind(name) != "value":
+        return table.texts(name), table.is_other(name, "text")
+    rows, values = table.values(name)
+    texts = [one if type(one) is str else "" for one in values]
+    is_other = np.array([type(one) is not str for one in values] + [False])
+    return [[*texts, ""][row] for row in rows.tolist()], is_other[rows]
 
 
 def tensors_of(tables: Mapping[str, Mapping[str, Any]]) -> Tensors | None:
@@ -77,15 +99,51 @@ def tensors_of(tables: Mapping[str, Mapping[str, Any]]) -> Tensors | None:
     )
 
 
-def settings_of(tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """`allocator_settings`; empty where the file has none."""
+_SETTING_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "PYTORCH_CUDA_ALLOC_CONF": (str,),
+    "last_allocator_settings": (str,),
+    "max_split_size": (int,),
+    "garbage_collection_threshold": (int, float),
+    "expandable_segments": (bool,),
+    "roundup_power2_divisions": (dict,),
+}
+"""As torch writes those that are read here."""
+
+
+def settings_of(
+    tables: Mapping[str, Mapping[str, Any]], leave_out: Callable[[str, int], None]
+) -> Mapping[str, Any]:
+    """`allocator_settings`; empty where the file has none.
+
+    Those of another type than torch's are not among them, and `leave_out` is told.
+    """
     keys = texts_of(tables, "root", "key")
     for key, value in zip(keys, texts_of(tables, "root", "value"), strict=True):
         if key == "allocator_settings":
+            found = None
             with suppress(CorruptError):
                 found = plain_value(value)
-                return found if isinstance(found, dict) else {}
+            if isinstance(found, dict):
+                wrong = [one for one in found if not _is_setting(one, found[one])]
+                for one in wrong:
+                    leave_out(f"`allocator_settings.{one}`, which has another type", 1)
+                return {name: found[name] for name in found if name not in wrong}
+            leave_out("`allocator_settings`, which is no mapping", 1)
     return {}
+
+
+def _is_setting(name: Any, value: Any) -> bool:
+    types = _SETTING_TYPES.get(name)
+    if types is None:
+        return True
+    if isinstance(value, bool):
+        return bool in types
+    if isinstance(value, dict):
+        inner = [one for entry in value.items() for one in entry]
+        texts, numbers = inner[::2], inner[1::2]
+        is_plain = all(type(one) is int for one in numbers)
+        return dict in types and is_plain and all(type(one) is str for one in texts)
+    return isinstance(value, types)
 
 
 _MAX_FRAMES: Final = 1024

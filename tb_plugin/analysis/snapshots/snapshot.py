@@ -293,6 +293,8 @@ class Snapshot:
     """What is no segment, block or event, likewise: no figure counts it."""
     unread: Sequence[str] = ()
     """Keys that are in the file and read by nothing here, e.g. `segments[].weight`."""
+    has_segments: bool = True
+    """Whether the end is recorded: no segments at all say that nothing was allocated."""
 
     def device(self, number: int) -> DeviceSnapshot | None:
         # One device, or None

@@ -102,12 +102,13 @@ class _Maker:
             texts=tuple(self._texts),
             streams=tuple(self._numbering.streams),
             pools=tuple(self._numbering.pools),
-            annotations=annotations_of(self._tables, self._texts),
+            annotations=annotations_of(self._tables, self._texts, self._note),
             tensors=tensors_of(self._tables),
-            settings=settings_of(self._tables),
+            settings=settings_of(self._tables, self._leave_out),
             oddities=self._oddities,
             left_out=self._left_out,
             unread=unread_keys(self._tables),
+            has_segments=self._has_segments(),
         )
 
     def _check_shapes(self) -> None:
@@ -119,6 +120,13 @@ class _Maker:
                 raise SnapshotError("its segments are no lists of blocks")
             if kind == "value" and key in ("device_traces", "host_segments"):
                 self._leave_out(f"`{key}`, which is no list of lists", 1)
+            if kind == "value" and key == "external_annotations":
+                self._leave_out(f"`{key}`, which is no list of mappings", 1)
+
+    def _has_segments(self) -> bool:
+        """Whether the file says what there was at the end, be it nothing."""
+        keys = texts_of(self._tables, "root", "key")
+        return any(key in ("", "segments") for key in keys)
 
     def _pinned_host_memory(self, num_stacks: int) -> tuple[DeviceSnapshot, ...]:
         """What torch's allocator of pinned memory did, as a device; none where it is off.
