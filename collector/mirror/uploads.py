@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.collector.config.templates import OF_TRACES, setting_of
 from memboard.collector.core.guard import Block
+from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.warn_once import logger
 from memboard.collector.format.names import parse_rank_file_name, rank_file_name
 from memboard.collector.mirror.jobs import Job
@@ -104,10 +105,7 @@ class Uploads:
 
     def start(self) -> None:
         self._threads = [
-            threading.Thread(
-                target=self._work, name=f"memboard-mirror-{number}", daemon=True
-            )
-            for number in range(CONCURRENCY)
+            own_thread(f"mirror-{number}", self._work) for number in range(CONCURRENCY)
         ]
         for thread in self._threads:
             thread.start()
@@ -177,6 +175,7 @@ class Uploads:
                     return None
                 is_idle = is_done and not self.chores
                 self.changed.wait(None if is_idle else _POLL_SECONDS)
+                leave_profilers()
         return None
 
     def _copy(self, job: Job) -> None:

@@ -18,6 +18,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.core.guard import Block, Breaker, guarded
+from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.plain import forgiving
 from memboard.collector.core.source import Unavailable
 from memboard.collector.format.sizes import counted
@@ -215,9 +216,7 @@ class _Round:
         """The source being sampled and since when: what a watcher looks at."""
         self._open_all = open_all
         self._sampled = sampled
-        self.thread = threading.Thread(
-            target=self._run, name="memboard-sampler", daemon=True
-        )
+        self.thread = own_thread("sampler", self._run)
 
     def _run(self) -> None:
         self.sources = list(self._open_all())
@@ -228,6 +227,7 @@ class _Round:
         ]
         heapq.heapify(due)
         while due and not self.stop.wait(max(0.0, due[0][0] - time.monotonic())):
+            leave_profilers()
             when, number, live = heapq.heappop(due)
             self._sample(live)
             again = (

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.clock.thread_progress import ThreadProgress
 from memboard.collector.core.guard import Block
+from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.source import SourceInfo
 from memboard.collector.core.warn_once import remedy_for
 from memboard.collector.format.capture import TRACE_ENDED
@@ -136,9 +137,7 @@ class Exporter:
         with self._changed:
             self._waiting.append(trace)
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._work, name="memboard-traces", daemon=True
-                )
+                self._thread = own_thread("traces", self._work)
                 self._thread.start()
             self._changed.notify_all()
             if not self._has_room:
@@ -243,6 +242,7 @@ class Exporter:
             with self._changed:
                 while not (self._waiting or self._saved or self._is_over):
                     self._changed.wait()
+                    leave_profilers()
                 if not (self._waiting or self._saved):
                     return
                 self._rests.clear()
@@ -264,6 +264,7 @@ class Exporter:
         if not self._calm.is_set():
             self._rests.set()
             self._calm.wait(CALM_SECONDS)
+            leave_profilers()
             self._rests.clear()
 
     def _save_waiting(self) -> None:

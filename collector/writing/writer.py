@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.clock.thread_progress import ThreadProgress
 from memboard.collector.core.guard import Block, Retry
+from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.warn_once import warn
 from memboard.collector.format.sizes import counted
 from memboard.collector.writing.capture_queue import CaptureQueue
@@ -104,9 +105,7 @@ class Writer:
         self._flushed = threading.Condition()
         self._num_started = 0
         self._num_finished = 0
-        self._thread = threading.Thread(
-            target=self._run, name="memboard-writer", daemon=True
-        )
+        self._thread = own_thread("writer", self._run)
 
     # For the training thread.
 
@@ -295,6 +294,7 @@ class Writer:
                 self._flushed.notify_all()
             if not self._is_closing:
                 self._wake.wait(period)
+                leave_profilers()
         self._captures.end()
 
     def _round(self, *, closing: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -44,6 +45,32 @@ def train_epochs(run_dir, num_epochs, *, seconds=0.0, length=9, **settings):
                 training.step()
                 time.sleep(seconds)
                 recorder.step(samples=8)
+
+
+@needs_python_calls
+def test_threads_of_the_recorder_are_not_in_a_trace(tmp_path):
+    """torch's tracer is on every thread that runs when it begins."""
+    training = Training()
+    settings = {"with_stack": True, "filename": "{batch}.json.gz"}
+    with mb.record(
+        tmp_path / "run",
+        flush_seconds=0.05,
+        schedule={"wait": 1, "warmup": 1, "active": 8, "repeat": 2},
+        torch_profiler=settings,
+    ) as recorder:
+        for _ in range(22):
+            training.step()
+            time.sleep(0.05)
+            recorder.step()
+    own = threading.get_native_id()
+    paths = list(tmp_path.rglob("*.json.gz"))
+    assert len(paths) == 2
+    for path in paths:
+        events = load(path)["traceEvents"]
+        calls = [one for one in events if one.get("cat") == "python_function"]
+        assert any(one["tid"] == own for one in calls)
+        others = Counter(one["tid"] for one in calls if one["tid"] != own)
+        assert all(num < 100 for num in others.values()), others
 
 
 @needs_python_calls
