@@ -77,6 +77,10 @@ def plain_file(
                 f"a link that leads to nothing ({path})",
                 "Fix the link, or delete it: the file may have been moved.",
             )
+        if stat.S_ISLNK(status.st_mode):
+            return OpenRefusal(
+                "a link that leads around to itself", "Fix the link, or delete it."
+            )
         name = os.path.basename(path)  # noqa: PTH119  # a text
         if not (storage.is_inside(path, root) or is_of_kind(name)):
             return OpenRefusal(

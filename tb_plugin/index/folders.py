@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.formats.registry import Kind
-    from memboard.tb_plugin.index.looks import SniffedFiles
+    from memboard.tb_plugin.index.looks import Damage, SniffedFiles
     from memboard.tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]
@@ -70,7 +70,7 @@ class Folder:
     is_known: bool = True
     """False: what some file is could not be told yet."""
     unread: tuple[Problem, ...] = ()
-    """Of files that are pickles by their ending alone: junk, or cut off."""
+    """Of files that are ours by their names alone: junk, cut off, or no files."""
 
 
 def list_folder(
@@ -114,21 +114,18 @@ def list_folder(
     )
 
 
-def _unread(damage: Mapping[str, str], path: str, root: str) -> Iterator[Problem]:
+def _unread(damage: Mapping[str, Damage], path: str, root: str) -> Iterator[Problem]:
     """The first few by name, and how many more."""
-    remedy = (
-        "If it was a snapshot, take it again, or copy it again, whole; else move it out of"
-        " the directory."
-    )
-    for name, what in sorted(damage.items())[:_MAX_UNREAD]:
+    for name, one in sorted(damage.items())[:_MAX_UNREAD]:
         shown = relative(os.path.join(path, name), root)
-        yield Problem("warning", shown, what, remedy=remedy)
+        yield Problem("warning", shown, one.what, remedy=one.remedy)
     more = len(damage) - _MAX_UNREAD
     if more > 0:
-        are = agreeing(
-            more, "is no pickle, or has no end", "are no pickles, or have no end"
+        what = (
+            f"{counted(more, 'more file')} {agreeing(more, 'has', 'have')} the name of a"
+            " snapshot or a trace and cannot be read."
         )
-        what = f"{counted(more, 'more file')} {are}."
+        remedy = "Look at them with ls -l; move what is none out of the directory."
         yield Problem("warning", relative(path, root), what, remedy=remedy)
 
 
@@ -140,8 +137,8 @@ class _Look:
         self.found: dict[Kind, list[str]] = {}
         self.others: list[str] = []
         """What may have been meant to be a snapshot, by its ending alone."""
-        self.damaged: dict[str, str] = {}
-        """Of these, what is not even a pickle, and why."""
+        self.damaged: dict[str, Damage] = {}
+        """What has the name of a pickle or a trace and cannot be one."""
         self.foreign: dict[ForeignKind, tuple[int, str]] = {}
         self.problems: list[Problem] = []
         self.num_entries = 0
@@ -233,11 +230,12 @@ class _Look:
             return  # recordings name them
         if kind is not None:
             self.found.setdefault(kind, []).append(name)
-        elif self._looks.may_be_snapshot(entry):
+            return
+        if self._looks.may_be_snapshot(entry):
             self.others.append(name)
-            damage = self._looks.damage_of(entry)
-            if damage:
-                self.damaged[name] = damage
+        damage = self._looks.damage_of(entry, self._root)
+        if damage is not None:
+            self.damaged[name] = damage
 
     def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
         if not (self._ours and kind == "tfevents"):

@@ -10,6 +10,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from memboard.tb_plugin.formats.plain_files import OpenRefusal, plain_file
 from memboard.tb_plugin.formats.registry import (
     FORMATS,
     SNAPSHOTS,
@@ -18,6 +19,7 @@ from memboard.tb_plugin.formats.registry import (
     look,
 )
 from memboard.tb_plugin.formats.snapshots.files import names as snapshot_names
+from memboard.tb_plugin.formats.traces.files import names as trace_names
 from memboard.tb_plugin.storage import StorageError, at, is_inside, is_remote
 
 if TYPE_CHECKING:
@@ -36,7 +38,21 @@ LOOK_SECONDS: Final = 0.25
 """On a slow disk fewer are."""
 
 
-_NO_PICKLE: Final = "This is no pickle, or has no end; it is not read."
+class Damage(NamedTuple):
+    """Why a file that looks like one of ours by its name is not read, and what to do."""
+
+    what: str
+    remedy: str
+
+
+_TAKE_AGAIN: Final = (
+    "If it was a snapshot, take it again, or copy it again, whole; else move it out of"
+    " the directory."
+)
+_NO_PICKLE: Final = Damage(
+    "This is no pickle, or has no end; it is not read.", _TAKE_AGAIN
+)
+_EMPTY: Final = Damage("The file is empty.", _TAKE_AGAIN)
 _EMPTY_SECONDS: Final = 60.0
 """Before that somebody may be about to write into a file."""
 
@@ -107,7 +123,8 @@ class SniffedFiles:
         try:
             status = entry.stat(follow_symlinks=True)
         except OSError:
-            return "other"  # it vanished
+            # It vanished; or a link leads to nothing, where something may come to be.
+            return None if entry.is_symlink() else "other"
         if not stat.S_ISREG(status.st_mode):
             return "other"
         seen = self._seen.get(entry.path)
@@ -137,8 +154,8 @@ class SniffedFiles:
     def may_be_snapshot(self, entry: Entry) -> bool:
         """Whether a file that is none, or not yet, may have been meant to be one.
 
-        It is a plain file whose name does not tell; what it was to be, others beside it
-        may: see `names.alike`.
+        Its name does not tell; what it was to be, others beside it may: see
+        `names.alike`.
         """
         if SNAPSHOTS.match(entry.name) != "maybe":
             return False
@@ -148,22 +165,30 @@ class SniffedFiles:
         try:
             status = entry.stat(follow_symlinks=True)
         except OSError:
-            return False
-        return stat.S_ISREG(status.st_mode) and not status.st_size
+            return entry.is_symlink()
+        return not stat.S_ISREG(status.st_mode) or not status.st_size
 
-    def damage_of(self, entry: Entry) -> str:
-        """Why a file that is a pickle by its name is not read; empty: it is none."""
+    def damage_of(self, entry: Entry, root: str) -> Damage | None:
+        """Why a file that is a pickle or a trace by its name is not read; None: it is none.
+
+        What is no plain file is not opened: nobody may ever write into a FIFO.
+        """
+        is_pickle = snapshot_names.is_pickle(entry.name)
+        if not (is_pickle or trace_names.has_words(entry.name)):
+            return None
         seen = self._seen.get(entry.path)
         if seen is not None:
-            return _NO_PICKLE if seen.is_damaged else ""
+            return _NO_PICKLE if seen.is_damaged else None
         try:
-            status = entry.stat(follow_symlinks=True)
+            found = plain_file(entry.path, root, lambda _: True)
         except OSError:
-            return ""
-        age = time.time() - status.st_mtime_ns / 1e9
-        if status.st_size or age < _EMPTY_SECONDS:
-            return ""
-        return "The file is empty." if snapshot_names.is_pickle(entry.name) else ""
+            return None  # it vanished
+        if isinstance(found, OpenRefusal):
+            return Damage(found.problem("", None).what, found.remedy)
+        if found.status.st_size:
+            return None  # it is yet to be looked into
+        age = time.time() - found.status.st_mtime_ns / 1e9
+        return _EMPTY if self.is_patient or age >= _EMPTY_SECONDS else None
 
 
 def _leads_out(entry: Entry, root: str) -> bool:

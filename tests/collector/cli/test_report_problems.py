@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,71 @@ def test_a_file_of_no_kind_beside_others_is_named(logdir, report, data):
     page.get("/runs")
     (shown,) = page.of_run("/overview", "exp")["logdir_problems"]
     assert shown["what"] == problem["what"]
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def broken_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def looping_link(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def long_loop(path: Path) -> None:
+    other = path.with_name("other.txt")
+    other.symlink_to(path.name)
+    path.symlink_to(other.name)
+
+
+@pytest.mark.parametrize(
+    ("put", "what"),
+    [
+        (empty, "The file is empty."),
+        (fifo, "This is not a regular file; it is not opened."),
+        (broken_link, "This is a link that leads to nothing"),
+        (looping_link, "This is a link that leads around to itself"),
+        (long_loop, "This is a link that leads around to itself"),
+    ],
+)
+@pytest.mark.parametrize(
+    "name", ["mem.pickle", "memory_snapshot_2.pickle", "mine.pkl.gz", "x.pt.trace.json"]
+)
+def test_what_looks_like_ours_and_is_no_file_is_named(logdir, report, put, what, name):
+    """A FIFO is not even opened: whoever waits for its bytes waits for ever."""
+    put(logdir / "exp" / name)
+    for form in FORMS:
+        text, code = report(logdir, *form)
+        assert code == 4
+        assert name in text
+    named = {
+        one["path"]: one["what"] for one in problems_in(report(logdir, "--json")[0])
+    }
+    assert list(named) == [f"exp/{name}"]
+    assert what in named[f"exp/{name}"] or put is empty
+
+
+@pytest.mark.parametrize("put", [fifo, broken_link, looping_link])
+def test_a_trace_of_another_name_that_is_no_file_is_named(logdir, report, put):
+    put(logdir / "exp" / "torch_profile.json")
+    text, code = report(logdir, "--json")
+    assert code == 4
+    (problem,) = problems_in(text)
+    assert problem["path"] == "exp/torch_profile.json"
+
+
+@pytest.mark.parametrize("put", [fifo, broken_link, looping_link])
+def test_what_has_no_name_of_ours_is_nobodys_business(logdir, report, put):
+    put(logdir / "exp" / "config1.json")
+    put(logdir / "exp" / "notes.txt")
+    assert report(logdir)[1] == 0
 
 
 def test_a_pickle_of_something_else_is_nobodys_business(logdir, report):

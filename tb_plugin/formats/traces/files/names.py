@@ -44,6 +44,7 @@ _ACCELERATE: Final = re.compile(r"profile_(?P<rank>\d{1,7})\.json(?:\.gz)?")
 _LIKELY: Final = re.compile(
     r"\d|profil|torch|kineto|chrome|merged|timeline", re.IGNORECASE
 )
+_PROFILERS: Final = re.compile(r"profil|torch|kineto|chrome|timeline", re.IGNORECASE)
 _JSON: Final = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
 _TIMELINE: Final = re.compile(
     r"mem(?:ory)?[-_.]?timeline.*\.(?:json|json\.gz|raw\.gz|html)$|\.raw\.json\.gz$",
@@ -102,6 +103,12 @@ def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
     if len(name) > MAX_NAME or _stem(name) is None:
         return "no"
     return "no" if is_remote and not _LIKELY.search(name) else "maybe"
+
+
+def has_words(name: str) -> bool:
+    """Whether a base name that does not tell has a word that profilers put there."""
+    stem = _stem(name) if len(name) <= MAX_NAME else None
+    return stem is not None and _PROFILERS.search(stem) is not None
 
 
 def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
