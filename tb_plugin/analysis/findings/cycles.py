@@ -23,11 +23,12 @@ from memboard.tb_plugin.analysis.findings.evidence import (
     percent,
 )
 from memboard.tb_plugin.analysis.findings.text import share_text, size_text
+from memboard.tb_plugin.analysis.series.growth import NOISE, theil_sen
 from memboard.tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from memboard.tb_plugin.api.findings import Advice
+    from memboard.tb_plugin.api.findings import Advice, Evidence
 
 
 MIN_FALLS: Final = 2
@@ -43,6 +44,10 @@ CHANCE: Final = 1e-3
 which it collected as much."""
 AT_ONCE: Final = 0.5
 """Of what a fall returns: what may have risen in one step. More is no accumulation."""
+MIN_LOWS: Final = 5
+"""Full collections after which something was left: fewer prove no growth."""
+RISING: Final = 0.75
+"""Of the steps from one of them to the next: in so many has to be more left."""
 AUTOMATIC: Final = 100
 """Partial collections since the last full one, from which on the next is the collector's
 own: its thresholds ask for 11 times 11. After fewer the program called gc.collect()."""
@@ -101,6 +106,16 @@ class CollectedSteps:
 
 
 @dataclass(frozen=True, slots=True)
+class Leak:
+    """Growth of what full collections leave, in bytes: no cycles hold it."""
+
+    pace: float  # Per step
+    rise: float
+    """From the first of these collections to the last."""
+    num_steps: int  # Between these two
+
+
+@dataclass(frozen=True, slots=True)
 class Sawtooth:
     """Memory that rises step by step and falls when the collector runs; bytes."""
 
@@ -120,6 +135,8 @@ class Sawtooth:
     num_since: int = 0
     pace: float = 0.0
     """What a step adds until a fall returns it, in the median."""
+    leak: Leak | None = None
+    """Of what full collections leave; None: it is not proved."""
 
     @property
     def held_bytes(self) -> int:
@@ -162,7 +179,29 @@ def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
         rise=max(0.0, float(memory[-1] - memory[falls[-1] + 1])),
         num_since=len(change) - 1 - int(falls[-1]),
         pace=float(np.median(fallen[falls[1:]] / np.diff(falls))),
+        leak=_leak(memory, full, falls),
     )
+
+
+def _leak(memory: Floats, full: Floats, falls: Ints) -> Leak | None:
+    """What grows below the sawtooth, seen where full collections have freed all cycles.
+
+    Younger collections leave cycles, which would look like a leak until a full one.
+    """
+    runs = np.append(np.diff(full) > 0, False)
+    lows = falls[runs[falls] | runs[falls + 1]] + 1
+    if len(lows) < MIN_LOWS:
+        return None
+    left = memory[lows]
+    pace = theil_sen(lows.astype(np.float64), left)
+    num_steps = int(lows[-1] - lows[0])
+    rest = left - pace * lows
+    noise = median(np.abs(rest - median(rest)))
+    rise = pace * num_steps
+    is_seen = rise >= max(LEAST_BYTES, NOISE * noise)
+    if not is_seen or np.mean(np.diff(left) > 0) < RISING:
+        return None
+    return Leak(pace, rise, num_steps)
 
 
 def _accumulates(
@@ -187,6 +226,15 @@ def _is_called(partial: Floats, full: Floats, falls: Ints) -> bool:
     is_called = np.isin(falls, called) | np.isin(falls + 1, called)
     num_called = int(np.count_nonzero(is_called))
     return 2 * num_called > len(falls)
+
+
+def leak_text(leak: Leak) -> str:
+    """The sentence behind the sawtooth's."""
+    return (
+        f" What full collections leave grows as well, by {size_text(leak.pace)} per step,"
+        f" {size_text(leak.rise)} in {counted(leak.num_steps, 'step')}: no cycle holds that,"
+        " the program still refers to it."
+    )
 
 
 FALL_LABEL: Final = "freed by a collection, median"
@@ -218,7 +266,8 @@ def reference_cycles(
         key="reference_cycles",
         severity="warning" if is_large else "info",
         title="Memory in reference cycles",
-        sentence=cycles_text(teeth, f"The {memory} of rank {rank}"),
+        sentence=cycles_text(teeth, f"The {memory} of rank {rank}")
+        + ("" if teeth.leak is None else leak_text(teeth.leak)),
         rank=rank,
         cost=teeth.largest_fall,
         evidence=(
@@ -233,6 +282,7 @@ def reference_cycles(
             ),
             count("falls", "falls", teeth.num_falls, scope),
             count("objects", "objects collected, median", teeth.num_objects, scope),
+            *_leak_evidence(teeth, scope),
         ),
         advice=cycles_advice(teeth, on_device=memory == "device memory"),
         place=of_rank("timeline", rank),
@@ -240,6 +290,13 @@ def reference_cycles(
         f" {share_text(EXPLAINED)} of all that fell is in steps in which the collector"
         " collected objects, too rare for chance, and rose over several steps before",
     )
+
+
+def _leak_evidence(teeth: Sawtooth, scope: str) -> tuple[Evidence, ...]:
+    if teeth.leak is None:
+        return ()
+    what = "growth per step of what full collections leave"
+    return (num_bytes("leak", what, teeth.leak.pace, scope),)
 
 
 CYCLES_ADVICE: Final = (
@@ -264,6 +321,10 @@ RELEASED_ADVICE: Final = (
     " steps bounds what they hold."
 )
 """On memory that was freed before together with that of other rounds."""
+_DEVICE_LEAK: Final = (
+    "Look for lists and dicts that grow, and for tensors kept with their graphs."
+)
+_HOST_LEAK: Final = "tracemalloc or memray names the lines that allocated what is kept."
 _DRAWN: Final = " torch.utils.viz._cycles.warn_tensor_cycles() draws the cycles that hold CUDA tensors."
 
 
@@ -281,4 +342,11 @@ def cycles_advice(teeth: Sawtooth, *, on_device: bool) -> tuple[Advice, ...]:
         None,
         "fall",
     )
-    return (broken, *bounded)
+    leaked = advice_if(
+        teeth.leak is not None,
+        "Find what else is retained from step to step: no collection frees it."
+        f" {_DEVICE_LEAK if on_device else _HOST_LEAK}",
+        None if teeth.leak is None else teeth.leak.rise,
+        "leak",
+    )
+    return (broken, *bounded, *leaked)

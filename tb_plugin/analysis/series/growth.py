@@ -42,7 +42,7 @@ STILL: Final = 0.5
 a process does in its first steps."""
 _LATE: Final = 3
 """The last groups, one of so many; at least `MIN_ROWS` of them."""
-_NOISE: Final = 6.0
+NOISE: Final = 6.0
 """Times the median deviation from the line."""
 
 
@@ -73,7 +73,7 @@ class Trend(NamedTuple):
         """
         goes_on = self.pace > self.slope * STILL
         explains = self.pace * self.num_steps >= STILL * self.rise
-        is_seen = self.rise > _NOISE * self.noise
+        is_seen = self.rise > NOISE * self.noise
         return bool(self.slope > 0 and is_seen and goes_on and explains)
 
 
@@ -124,7 +124,7 @@ def trend(
         return _NONE
     x = _median_of_rows(steps[used].reshape(num_groups, per_group).astype(np.float64))
     y = _median_of_rows(values[used].reshape(num_groups, per_group))
-    found = _theil_sen(x, y)
+    found = theil_sen(x, y)
     if np.isnan(found):
         return _NONE
     num_late = num_groups // _LATE
@@ -134,7 +134,8 @@ def trend(
     return Trend(found, rise, late, _noise(found, x, y), round(length) + 1)
 
 
-def _theil_sen(x: Floats, y: Floats) -> float:
+def theil_sen(x: Floats, y: Floats) -> float:
+    """The median of the slopes between all pairs; NaN where no two differ in `x`."""
     first, second = _pairs(len(x))
     distance = x[second] - x[first]
     rising = distance > 0
@@ -147,11 +148,11 @@ def _theil_sen(x: Floats, y: Floats) -> float:
 
 def _another(whole: float, x: Floats, y: Floats) -> float:
     """The slope of these, where it is another than the whole's; else NaN."""
-    late = _theil_sen(x, y)
+    late = theil_sen(x, y)
     noise = _noise(late, x, y)
     apart = abs(late - whole)
     differs = apart >= DIFFERS * max(abs(late), abs(whole))
-    is_seen = apart * float(x[-1] - x[0]) > _NOISE * noise
+    is_seen = apart * float(x[-1] - x[0]) > NOISE * noise
     return late if apart > 0 and differs and is_seen else float("nan")
 
 

@@ -104,7 +104,34 @@ def called(process, step):
     process.step()
 
 
-FOUND = (cycles, cycles_under_batches, rare_cycles, old_cycles, called)
+def called_under_batches(process, step):
+    process.held += int(process.rng.integers(-3, 4)) * MIB
+    called(process, step)
+
+
+FOUND = (
+    cycles,
+    cycles_under_batches,
+    rare_cycles,
+    old_cycles,
+    called,
+    called_under_batches,
+)
+
+
+def called_over_a_leak(process, step):
+    """A list grows below the cycles: no collection returns it."""
+    process.held += MIB
+    called(process, step)
+
+
+def cycles_that_grow(process, step):
+    """Each interval has more of them, and nothing is left."""
+    process.thresholds = (10**9, 10, 10)
+    process.lose(12, (20 + step // 10) * MIB)
+    if step % 25 == 24:
+        process.collect()
+    process.step()
 
 
 def cleared_cache(process, step):
@@ -179,7 +206,7 @@ CLEAN = (
 
 
 def rows_of(program, seed):
-    process = Process(seed, base=2 * GIB if program in FOUND else 20 * GIB)
+    process = Process(seed, base=20 * GIB if program in CLEAN else 2 * GIB)
     for step in range(STEPS):
         program(process, step)
     return np.array(process.rows, np.int64)
@@ -217,9 +244,33 @@ def test_planted_cycles_are_found(tmp_path, program):
         evidence = {one["key"]: one["value"] for one in found[0]["evidence"]}
         falls = -np.diff(rows[:, 0])
         assert evidence["largest_fall"] == falls.max()
-        assert ("gc.collect()" in found[0]["sentence"]) == (program is called)
+        calls = program in (called, called_under_batches)
+        assert ("gc.collect()" in found[0]["sentence"]) == calls
+        assert "leak" not in evidence
         assert found[0]["advice"][0]["gain"] == falls.max()
     assert not missed
+
+
+@pytest.mark.parametrize("column", ["allocated_bytes", "rss_bytes"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leak_below_the_cycles_is_named_too(tmp_path, seed, column):
+    rows = rows_of(called_over_a_leak, seed)
+    (one,) = recorded(tmp_path, [rows], column)
+    assert "reference cycles hold it until then" in one["sentence"]
+    assert (
+        "What full collections leave grows as well, by 1.00 MiB per step"
+        in (one["sentence"])
+    )
+    evidence = {one["key"]: one["value"] for one in one["evidence"]}
+    assert evidence["leak"] == MIB
+    (advice,) = (one for one in one["advice"] if one["because"] == ["leak"])
+    assert ("tracemalloc" in advice["text"]) == (column == "rss_bytes")
+    assert advice["gain"] == MIB * 575  # from the first collection to the last
+
+
+def test_cycles_that_grow_are_no_leak(tmp_path):
+    (one,) = recorded(tmp_path, [rows_of(cycles_that_grow, 0)])
+    assert "leak" not in {one["key"] for one in one["evidence"]}
 
 
 @pytest.mark.parametrize("program", CLEAN)
