@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.collector.format.errors import FormatError
 from memboard.collector.format.sizes import counted
@@ -17,10 +17,10 @@ from memboard.tb_plugin.analysis.ranks.clocks import (
     recorded_clocks,
 )
 from memboard.tb_plugin.formats.recording.captures import TRACE
+from memboard.tb_plugin.formats.traces.files.starts import read_start
 from memboard.tb_plugin.index.logdirs import Logdir
 from memboard.tb_plugin.index.walk import Index
 from memboard.tb_plugin.jobs.trace_files import artifact
-from memboard.tb_plugin.merging.heads import read_head
 from memboard.tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
 from memboard.tb_plugin.merging.recorded import SPANS, entries_of
 from memboard.tb_plugin.worker.errors import ImportFailedError
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.formats.traces.files.starts import ClockSync
     from memboard.tb_plugin.index.run import AttemptFiles
-    from memboard.tb_plugin.merging.heads import AnyPath, ClockSync
     from memboard.tb_plugin.merging.inputs import Ranks, Window
+
+    AnyPath: TypeAlias = str | os.PathLike[str]
 
 _MAX_MISSING: Final = 20
 _WINDOW_NS: Final = 10**9
@@ -107,12 +109,12 @@ def inputs_of_files(
     folder = None if root is None else os.fspath(root)
     for path in paths:
         trace = _trace(os.fspath(path), folder, inputs)
-        rank = None if trace is None else trace.head.rank
+        rank = None if trace is None else trace.start.rank
         is_wanted = ranks is None or (rank is not None and rank in ranks)
         if trace is not None and is_wanted:
             found.setdefault(rank, []).append(trace)
     for traces in found.values():
-        traces.sort(key=lambda trace: (trace.head.first_ns or 0, trace.shown))
+        traces.sort(key=lambda trace: (trace.start.first_ns or 0, trace.shown))
     unranked = found.pop(None, [])
     known = {rank: found[rank] for rank in sorted(r for r in found if r is not None)}
     clocks = _composer_clocks(known)
@@ -161,9 +163,9 @@ def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClo
     """
     syncs: dict[int, dict[str, ClockSync]] = {}
     for rank, of in traces.items():
-        for head in (trace.head for trace in of):
-            if head.sync is not None:
-                syncs.setdefault(rank, {})[head.cycle] = head.sync
+        for start in (trace.start for trace in of):
+            if start.sync is not None:
+                syncs.setdefault(rank, {})[start.cycle] = start.sync
     clocks: dict[int, RankClock] = {}
     for rank, of_rank in syncs.items():
         readings = []
@@ -208,8 +210,8 @@ def _add_found(
 def _with_times(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         try:
-            head = read_head(path)
-            if head.first_ns is not None and head.writer != "merged":
+            start = read_start(path)
+            if start.first_ns is not None and not start.is_merged:
                 yield path
         except storage.StorageError as error:  # noqa: PERF203  # a file each
             if error.errno != errno.ENOENT:
@@ -220,9 +222,9 @@ def _with_times(paths: Iterable[str]) -> Iterator[str]:
 
 def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) -> bool:
     """Whether a trace is of this attempt, as far as clocks tell."""
-    if trace.head.first_ns is None or mine is None or mine.recording is None:
+    if trace.start.first_ns is None or mine is None or mine.recording is None:
         return True
-    at = trace.head.first_ns + (trace.head.base_ns or 0)
+    at = trace.start.first_ns + (trace.start.base_ns or 0)
     at -= mine.clock.ahead_ns(at)
     return attempt.started_ns - _WINDOW_NS <= at <= attempt.last_ns + 60 * _WINDOW_NS
 
@@ -264,16 +266,16 @@ def _trace(path: str, root: str | None, inputs: Inputs) -> TraceFile | None:
     if root is not None and PurePath(path).is_relative_to(root):
         shown = PurePath(path).relative_to(root).as_posix()
     try:
-        head = read_head(path)
+        start = read_start(path)
     except (ImportFailedError, OSError) as error:
         inputs.tell(None, shown, f"It is left out: {error}")
         return None
-    if head.writer == "merged":
+    if start.is_merged:
         inputs.tell(None, shown, "It is left out: it was merged from traces already.")
         return None
-    if head.first_ns is None:
-        inputs.tell(head.rank, shown, "It holds no event with a time.")
-    return TraceFile(path=path, shown=shown, head=head)
+    if start.first_ns is None:
+        inputs.tell(start.rank, shown, "It holds no event with a time.")
+    return TraceFile(path=path, shown=shown, start=start)
 
 
 def _tell_missing(

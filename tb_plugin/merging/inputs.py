@@ -11,7 +11,7 @@ from memboard.tb_plugin.analysis.ranks.clocks import UNCOMPARED
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.ranks.clocks import RankClock
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
-    from memboard.tb_plugin.merging.heads import TraceHead
+    from memboard.tb_plugin.formats.traces.files.starts import TraceStart
 
 MAX_PROBLEMS: Final = 1000
 
@@ -42,7 +42,7 @@ class TraceFile:
     """Of a store a URL."""
     shown: str
     """As it is named to people."""
-    head: TraceHead
+    start: TraceStart
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,9 +63,9 @@ class RankInput:
     def extent(self) -> tuple[int, int]:
         """First and last time by the rank's own clock, as far as known beforehand."""
         found = [
-            trace.head.started_ns
+            trace.start.started_ns
             for trace in self.traces
-            if trace.head.first_ns is not None
+            if trace.start.first_ns is not None
         ]
         lasts = list(found)
         if self.recording is not None:

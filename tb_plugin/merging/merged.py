@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.formats.file_size import size_of
-from memboard.tb_plugin.formats.traces.files.heads import MAX_MARKS, mark_of
+from memboard.tb_plugin.formats.traces.files.heads import (
+    MAX_MARKS,
+    MERGED_KEY,
+    mark_of,
+)
+from memboard.tb_plugin.formats.traces.files.starts import open_trace
 from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
-from memboard.tb_plugin.merging.events import encoded, joined
-from memboard.tb_plugin.merging.heads import MERGED_KEY, opened
 from memboard.tb_plugin.merging.moving import MovedTrace, Shift
+from memboard.tb_plugin.merging.output import encoded, joined
 from memboard.tb_plugin.merging.places import Numbers, Places
 from memboard.tb_plugin.merging.recorded import SPANS, RankEvents, entries_of
 from memboard.tb_plugin.rank_set import RankSet
@@ -82,7 +86,7 @@ def _marks(inputs: Inputs) -> set[str]:
         for trace in one.traces:
             name = os.path.basename(storage.at(trace.path).realpath(trace.path))
             # One that cannot be opened is told where it is merged.
-            with suppress(OSError), opened(trace.path) as file:
+            with suppress(OSError), open_trace(trace.path) as file:
                 found.add(mark_of(name, size_of(file)))
     return found
 
@@ -155,23 +159,23 @@ class _Rank:
             self._tell(file.shown_path, fault.what)
 
     def _trace(self, trace: TraceFile) -> Iterator[bytes]:
-        head, clock = trace.head, self._one.clock
+        start, clock = trace.start, self._one.clock
         shift = Shift(
             clock.line,
             self._zero_ns,
-            base_ns=-clock.ahead_ns(head.started_ns),
-            relative_base_ns=head.base_ns or 0,
+            base_ns=-clock.ahead_ns(start.started_ns),
+            relative_base_ns=start.base_ns or 0,
         )
         self._merged.append(trace.shown)
         try:
-            with opened(trace.path) as file:
+            with open_trace(trace.path) as file:
                 moved = MovedTrace(file, shift, self._places, next(self._files))
                 yield from moved
                 for what in moved.problems():
                     self._tell(trace.shown, what)
         except _FAULTS as error:
             self._tell(trace.shown, _cut_short(error))
-        if head.base_ns is None and head.is_relative and not self._is_alone:
+        if start.base_ns is None and start.is_relative and not self._is_alone:
             self._tell(
                 trace.shown,
                 "Its times are relative to a moment that it does not say: it is not on"

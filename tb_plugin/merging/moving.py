@@ -8,17 +8,13 @@ import numpy as np
 from msgspec import Raw
 
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
+from memboard.tb_plugin.formats.traces.bytes.decoding import WholeDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
+from memboard.tb_plugin.formats.traces.events import EventByKey, WholeEvent, plain
 from memboard.tb_plugin.formats.traces.times import NO_TIME
 from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
-from memboard.tb_plugin.merging.events import (
-    AnyEvent,
-    Event,
-    WholeEvents,
-    encoded,
-    joined,
-    plain,
-)
+from memboard.tb_plugin.merging.output import encoded, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +107,7 @@ class MovedTrace:
     ) -> None:
         """`number` is the file's: no other file may have it, or ids collide."""
         self._stream = InflatedFile(file)
-        self._chunks = WholeEvents(self._stream)
+        self._chunks = Chunks(self._stream, WholeDecoder())
         self._shift = shift
         self._places = places
         self._number = number
@@ -161,15 +157,15 @@ class MovedTrace:
             event = events[index]
             if times_ns[index] == NO_TIME:
                 continue
-            if event.__class__ is Event:
+            if event.__class__ is WholeEvent:
                 event.dur = Raw(encoded(us))
             else:
                 event["dur"] = us
 
-    def _moved(self, events: Any, times: list[float]) -> list[Event | AnyEvent]:
+    def _moved(self, events: Any, times: list[float]) -> list[WholeEvent | EventByKey]:
         known, moved = self._places.known, []
         for event, us in zip(events, times, strict=True):
-            if event.__class__ is not Event:
+            if event.__class__ is not WholeEvent:
                 if event is not None and self._move_any(event, us):
                     moved.append(event)
                 continue
@@ -189,7 +185,7 @@ class MovedTrace:
             moved.append(event)
         return moved
 
-    def _move_any(self, event: AnyEvent, us: float) -> bool:
+    def _move_any(self, event: EventByKey, us: float) -> bool:
         """The same for an odd event; False where it was kept as a name."""
         pid, tid = _key(plain(event.get("pid"))), _key(plain(event.get("tid")))
         if plain(event.get("ph")) == "M" and self._takes_name(
@@ -237,9 +233,9 @@ class MovedTrace:
         return True
 
 
-def _duration_ns(event: Event | AnyEvent) -> int:
+def _duration_ns(event: WholeEvent | EventByKey) -> int:
     """How long an event says it lasts; 0 where it says nothing of use."""
-    text: Any = event.dur if isinstance(event, Event) else event.get("dur", b"")
+    text: Any = event.dur if isinstance(event, WholeEvent) else event.get("dur", b"")
     try:
         us = float(bytes(text))
     except ValueError:

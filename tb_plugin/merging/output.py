@@ -1,4 +1,4 @@
-"""Writes a merged trace: into a file or a stream, deflated or not."""
+"""Writes a merged trace: events as text, into a file or a stream, deflated or not."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ import os
 import queue
 import threading
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
+
+    from memboard.tb_plugin.formats.traces.events import EventByKey, WholeEvent
 
 _FAST: Final = 1
 _GZIP: Final = 31
 _QUEUED: Final = 4
 """Pieces that wait between merging and deflating."""
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def encoded(value: Any) -> bytes:
+    return _ENCODER.encode(value)
+
+
+def joined(events: Sequence[WholeEvent | EventByKey]) -> bytes:
+    """Events with commas between; empty without any."""
+    text = _ENCODER.encode(events)[1:-1]
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError:  # as it was read: viewers would refuse it all
+            text = text.decode(errors="replace").encode()
+    return text
 
 
 def deflated(pieces: Generator[bytes, None, None]) -> Generator[bytes, None, None]:

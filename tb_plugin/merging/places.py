@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memboard.tb_plugin.merging.events import AnyEvent
+    from memboard.tb_plugin.formats.traces.events import EventByKey
 
 MAX_THREADS: Final = 1 << 16
 """Of one rank; a source that invents more has the rest on one thread."""
@@ -80,7 +80,7 @@ class Places:
         """Keep what a source says of a thread."""
         self._tell((_text(pid), _text(tid)), name, sort)
 
-    def names(self) -> Iterator[AnyEvent]:
+    def names(self) -> Iterator[EventByKey]:
         """Names and order of all places that events lie in."""
         nothing = _TrackMetadata()
         processes = [
@@ -127,7 +127,7 @@ class Places:
         return said
 
 
-def _meta(kind: str, pid: int, tid: int, **args: Any) -> AnyEvent:
+def _meta(kind: str, pid: int, tid: int, **args: Any) -> EventByKey:
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args}
 
 

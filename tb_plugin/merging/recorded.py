@@ -18,7 +18,7 @@ from memboard.tb_plugin.formats.recording.captures import (
     traces_of,
 )
 from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
-from memboard.tb_plugin.merging.events import plain
+from memboard.tb_plugin.formats.traces.events import plain
 from memboard.tb_plugin.merging.inputs import EVER
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Schema,
     )
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
-    from memboard.tb_plugin.merging.events import AnyEvent
+    from memboard.tb_plugin.formats.traces.events import EventByKey
     from memboard.tb_plugin.merging.inputs import Window
     from memboard.tb_plugin.merging.moving import Shift
     from memboard.tb_plugin.merging.places import Places
@@ -84,12 +84,12 @@ class RankEvents:
         for sort, thread in enumerate((_STEPS_THREAD, _MARKS_THREAD), start=-9):
             places.tell_thread(self._pid, thread, name=thread, sort=sort)
 
-    def spans(self, entries: Sequence[CaptureEntry]) -> Iterator[list[AnyEvent]]:
+    def spans(self, entries: Sequence[CaptureEntry]) -> Iterator[list[EventByKey]]:
         """Spans, instants and counters of captures."""
         for entry in entries:
             yield self._of_capture(capture_of(self._file, entry))
 
-    def marks(self) -> Iterator[list[AnyEvent]]:
+    def marks(self) -> Iterator[list[EventByKey]]:
         low, high = self._window
         notes = [
             note
@@ -112,7 +112,7 @@ class RankEvents:
                 self._at(_MARKS_THREAD),
             )
 
-    def steps(self) -> Iterator[list[AnyEvent]]:
+    def steps(self) -> Iterator[list[EventByKey]]:
         """Each step as a slice, on a thread of their own."""
         for schema in self._schemas():
             names = [column.name for column in schema.columns]
@@ -124,7 +124,7 @@ class RankEvents:
                         name, self._untraced(rows) if is_train else rows
                     )
 
-    def counters(self, most: int) -> Iterator[list[AnyEvent]]:
+    def counters(self, most: int) -> Iterator[list[EventByKey]]:
         """All columns of the step table and of timed tables, one track each.
 
         At most so many values: of more, the highest of each few rows (`width`).
@@ -176,10 +176,10 @@ class RankEvents:
     def _events(
         self,
         times_ns: Values | list[int],
-        events: Iterable[AnyEvent],
+        events: Iterable[EventByKey],
         place: tuple[int, int] | None = None,
         lasting_ns: Values | list[int] | None = None,
-    ) -> list[AnyEvent]:
+    ) -> list[EventByKey]:
         """Events with their times, how long they last, and their place."""
         begins = np.asarray(times_ns, np.int64)
         made = list(events)
@@ -204,7 +204,7 @@ class RankEvents:
             stays &= (steps < first) | (steps > last)
         return {name: values[stays] for name, values in rows.items()}
 
-    def _of_steps(self, name: str, rows: dict[str, Values]) -> list[AnyEvent]:
+    def _of_steps(self, name: str, rows: dict[str, Values]) -> list[EventByKey]:
         seconds = np.nan_to_num(np.asarray(rows["step_time_seconds"], np.float64))
         ends = np.asarray(rows["time_ns"], np.int64)
         lasted = np.maximum(np.rint(seconds * 1e9).astype(np.int64), 0)
@@ -227,7 +227,7 @@ class RankEvents:
         times: Values,
         values: Values,
         last: dict[str, float],
-    ) -> list[AnyEvent]:
+    ) -> list[EventByKey]:
         """A counter stays what it is until the next event: the same again says nothing."""
         shown, events = [], []
         for index, value in enumerate(values.tolist()):
@@ -238,7 +238,7 @@ class RankEvents:
                 events.append({"ph": "C", "name": name, "args": {unit: value}})
         return self._events(times[shown], events, self._at(_STEPS_THREAD))
 
-    def _of_capture(self, capture: Capture) -> list[AnyEvent]:
+    def _of_capture(self, capture: Capture) -> list[EventByKey]:
         tables = _Tables(capture)
         # Not on torch's track of the same thread: slices that touch one another by the
         # recorder's clock and by torch's would cut each other there.
@@ -248,7 +248,7 @@ class RankEvents:
             threads.append(self._at(key))
             self._places.tell_thread(self._pid, key, name=f"{name} spans", sort=-1)
 
-        def made(phase: str, row: Row, **more: Any) -> AnyEvent:
+        def made(phase: str, row: Row, **more: Any) -> EventByKey:
             pid, tid = threads[row["thread"]]
             cat, name = tables.names[row["name"]]
             args = {**_moment(row), **tables.args(row["args"])}

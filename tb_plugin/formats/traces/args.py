@@ -16,7 +16,7 @@ from memboard.tb_plugin import storage
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
-from memboard.tb_plugin.formats.traces.events import FAULTS, plain
+from memboard.tb_plugin.formats.traces.events import FAULTS, ONE, plain
 from memboard.tb_plugin.worker.cache import FileKey
 from memboard.tb_plugin.worker.errors import RefusedError
 
@@ -123,7 +123,9 @@ def _events(data: bytes) -> Sequence[bytes]:
     for attempt in (text, next(repairs(text))):
         with suppress(*FAULTS):
             return [bytes(raw) for raw in _RAWS.decode(attempt)]
-    return [data[start:stop] for start, stop in walk(data, at_end=True).spans]
+    return [
+        data[start:stop] for start, stop in walk(data, ONE.decode, at_end=True).spans
+    ]
 
 
 def _args(event: bytes) -> Mapping[str, Any]:

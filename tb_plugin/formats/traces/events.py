@@ -1,7 +1,11 @@
-"""Events are decoded in three shapes, from fast to tolerant.
+"""The shapes that events are decoded in.
 
-`Event` is for events as Kineto writes them. `ExactEvent` keeps the digits of `ts`, where
-a float would lose some. `AnyEvent` keeps all arguments, for counters and what is odd.
+For tables, from fast to tolerant: `Event` is for events as Kineto writes them. `ExactEvent`
+keeps the digits of `ts`, where a float would lose some. `AnyEvent` keeps all arguments, for
+counters and what is odd.
+
+For another trace: `WholeEvent` holds what the Chrome trace format knows, and is written as
+it was read. An event that says more than that, or says it oddly, is an `EventByKey`.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from msgspec import Raw
 
 Number: TypeAlias = bool | int | float | str | None
 Name: TypeAlias = str | int | float | bool | None
+Id: TypeAlias = int | str | None
 NO_RAW: Final = Raw()
 
 _NAMES: Final = {
@@ -118,6 +123,34 @@ class AnyEvent(EventFields, gc=False):
     args: Raw = NO_RAW
 
 
+class WholeEvent(
+    msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
+    """One event of a trace, as read or to be written."""
+
+    ph: str
+    cat: Raw = NO_RAW
+    name: Raw = NO_RAW
+    pid: Id = None
+    tid: Id = None
+    ts: int | float | None = None
+    dur: Raw = NO_RAW
+    args: Raw = NO_RAW
+    id: Id = None
+    bp: Raw = NO_RAW
+    s: Raw = NO_RAW
+    bind_id: Id = None
+    flow_in: Raw = NO_RAW
+    flow_out: Raw = NO_RAW
+    scope: Raw = NO_RAW
+    tts: Raw = NO_RAW
+    tdur: Raw = NO_RAW
+    cname: Raw = NO_RAW
+
+
+EventByKey: TypeAlias = dict[str, Any]
+"""The bytes that were read, or values to be written."""
+
 FAST: Final = msgspec.json.Decoder(list[Event])
 EXACT: Final = msgspec.json.Decoder(list[ExactEvent])
 ANY: Final = msgspec.json.Decoder(list[AnyEvent])
@@ -132,9 +165,9 @@ FAULTS: Final = (
 )
 
 
-def plain(raw: bytes | Raw) -> Any:
+def plain(raw: bytes | Raw | None) -> Any:
     """Any JSON as Python's own objects; None where it is none."""
     try:
-        return PLAIN.decode(raw)
+        return None if raw is None else PLAIN.decode(raw)
     except FAULTS:
         return None

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.formats.traces.bytes.chunks import Chunk
+    from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnEvent
     from memboard.tb_plugin.formats.traces.details import Columns
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -125,7 +126,7 @@ class Gathering:
                     table.put(name, table.take(name)[rows])
                 table.put("slice", number[table.take("slice")])
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: Chunk[ColumnEvent]) -> None:
         """Take the events of a chunk."""
         by_phase: defaultdict[str | None, list[int]] = defaultdict(list)
         for index, event in enumerate(chunk.events):

@@ -88,6 +88,12 @@ def base_of(top: dict[str, Any]) -> int | None:
     return base if 0 <= base < _MOST_NS else None
 
 
+def rank_of(top: dict[str, Any]) -> int | None:
+    """`distributedInfo.rank`; None where there is none."""
+    rank = whole_number(_distributed(top.get("distributedInfo")).get("rank"))
+    return None if rank < 0 else rank
+
+
 def _distributed(info: Any) -> dict[str, Any]:
     """`distributedInfo`, with lists that on-demand traces write as text."""
     if isinstance(info, str):

@@ -10,6 +10,7 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.formats.traces import timelines
 from memboard.tb_plugin.formats.traces.assembling import tables_of
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
+from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
 from memboard.tb_plugin.formats.traces.gathering import Gathering
@@ -27,6 +28,8 @@ from memboard.tb_plugin.worker.errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnEvent
+
 MAX_EVENTS: Final = 10_000_000
 """Of one trace that are shown: the first."""
 
@@ -41,7 +44,7 @@ def imported(
         OSError: the file cannot be read.
     """
     stream = InflatedFile(file, report)
-    chunks = Chunks(stream)
+    chunks = Chunks(stream, ColumnDecoder())
     start = chunks.peek()
     if not start and stream.problem:
         raise RefusedError(
@@ -74,7 +77,7 @@ def imported(
     return tables_of(gathered, places, facts, base_ns)
 
 
-def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:
+def _gather(chunks: Chunks[ColumnEvent], gathered: Gathering) -> dict[str, Any]:
     """All events; where they lie in the inflated file."""
     places: list[tuple[int, int, int]] = []
     for chunk in chunks:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from memboard.tb_plugin.formats.traces.files.starts import read_start
 from memboard.tb_plugin.merging.finding import inputs_of_files, traces_below
-from memboard.tb_plugin.merging.heads import read_head
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,
@@ -130,10 +130,10 @@ def test_what_was_merged_already_is_left_out(tmp_path):
         {"name": "event/batch", "ph": "B", "pid": 0, "tid": 70, "ts": EPOCH_US},
     ]  # fmt: skip
     path = write_trace(tmp_path / "merged_trace.json", composers)
-    assert read_head(path).writer == "merged"
+    assert read_start(path).is_merged
     first = merge(inputs_of_files(traces_below(tmp_path)))
     ours = write_trace(tmp_path / "ours.json", first)
-    assert read_head(ours).writer == "merged"
+    assert read_start(ours).is_merged
     again = merge(inputs_of_files(traces_below(tmp_path)))
     assert begins(again) == begins(first)
     named = inputs_of_files([ours])

@@ -9,31 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from memboard.tb_plugin.formats.traces.bytes.pieces import (
     BOUNDARY,
     nesting,
-    repairs,
     walk,
 )
-from memboard.tb_plugin.formats.traces.events import (
-    ANY,
-    EXACT,
-    FAST,
-    FAULTS,
-    AnyEvent,
-    Event,
-    ExactEvent,
-    plain,
-)
-from memboard.tb_plugin.formats.traces.times import (
-    from_digits,
-    from_floats,
-    needs_digits,
-)
+from memboard.tb_plugin.formats.traces.events import plain
 from memboard.tb_plugin.formats.traces.top_level import REMEDY, refused
 from memboard.tb_plugin.worker.errors import RefusedError
 from memboard.tb_plugin.worker.limits import ensure_room
@@ -41,12 +24,14 @@ from memboard.tb_plugin.worker.limits import ensure_room
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
+    from memboard.tb_plugin.formats.traces.bytes.decoding import EventDecoder
     from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
     from memboard.tb_plugin.formats.traces.bytes.pieces import Fault, WalkResult
 
-    AnyShape: TypeAlias = Event | ExactEvent | AnyEvent
+E = TypeVar("E")
 
 _START: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
 _LIST: Final = re.compile(rb"\s*\[")
@@ -54,7 +39,6 @@ _END: Final = re.compile(rb"\}\s*\](?=\s*(?:[,}]|\Z))")
 _MAX_TRIES: Final = 4
 _LATE: Final = 1 << 14
 """Bytes at the end of a block in which a boundary is looked for first."""
-_COUNTER: Final = re.compile(rb'"ph"\s*:\s*"C"')
 _MAX_HEAD: Final = 64 << 20
 _MAX_TAIL: Final = 16 << 20
 _MAX_LISTS: Final = 100
@@ -68,13 +52,13 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
-class Chunk:
+class Chunk(Generic[E]):
     offset: int
     """Of its first byte in the inflated file."""
     num_bytes: int
     first: int
     """Number of its first event in the file."""
-    events: Sequence[AnyShape | None]
+    events: Sequence[E | None]
     """None: one that could not be read."""
     times_ns: npt.NDArray[np.int64]
 
@@ -112,14 +96,14 @@ class TraceEnvelope:
         return sum(one.count for one in self.bad.values())
 
 
-class Chunks:
+class Chunks(Generic[E]):
     """The events of one file, a chunk at a time; `around` is whole at the end."""
 
-    def __init__(self, stream: InflatedFile) -> None:
+    def __init__(self, stream: InflatedFile, decoder: EventDecoder[E]) -> None:
         self.around = TraceEnvelope()
         self.num_events = 0
         self._stream = stream
-        self._exact = False
+        self._decoder = decoder
         self._data = b""
         self._offset = 0
         """Of `_data` in the inflated file."""
@@ -136,7 +120,7 @@ class Chunks:
         self._drop(len(self._data) - len(self._data.lstrip(_WHITE)))
         return self._data
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Chunk[E]]:
         """The chunks, in order.
 
         Raises:
@@ -148,7 +132,7 @@ class Chunks:
         while self._finds_another():
             yield from self._one_list()
 
-    def _one_list(self) -> Iterator[Chunk]:
+    def _one_list(self) -> Iterator[Chunk[E]]:
         """The events until their list ends."""
         at_end = False
         while not at_end:
@@ -226,7 +210,7 @@ class Chunks:
         self._drop(found.end())
         return True
 
-    def _last(self) -> Iterator[Chunk]:
+    def _last(self) -> Iterator[Chunk[E]]:
         """The events of the last bytes, and what follows them."""
         data = self._data
         if data.lstrip(_WHITE)[:1] == b"]":
@@ -248,9 +232,9 @@ class Chunks:
         self._data = self._data[num_bytes:]
         self._offset += num_bytes
 
-    def _decoded(self, data: bytes) -> Chunk | None:
+    def _decoded(self, data: bytes) -> Chunk[E] | None:
         """All events of the bytes; None where they are not as they should be."""
-        found = self._events(b"[%b]" % data)
+        found = self._decoder.decode(b"[%b]" % data)
         if found is None:
             return None
         events, times = found
@@ -258,50 +242,26 @@ class Chunks:
         self.num_events += len(events)
         return chunk
 
-    def _events(
-        self, text: bytes
-    ) -> tuple[Sequence[AnyShape], npt.NDArray[np.int64]] | None:
-        try:
-            if b'"C"' in text and _COUNTER.search(text) is not None:
-                return _timed(ANY.decode(text))
-            if not self._exact:
-                events = FAST.decode(text)
-                times = np.array([event.ts for event in events], np.float64)
-                if not needs_digits(times, text):
-                    return events, from_floats(times)
-                self._exact = True
-            return _timed(EXACT.decode(text))
-        except FAULTS:
-            pass
-        repaired = next(repairs(text))
-        if repaired != text:
-            try:
-                return _timed(ANY.decode(repaired))
-            except FAULTS:
-                pass
-        return None
-
-    def _walked(self, *, at_end: bool) -> Chunk:
-        found = walk(self._data, at_end=at_end)
-        self._note(found, found.events)
-        digits = [b"" if event is None else bytes(event.ts) for event in found.events]
+    def _walked(self, *, at_end: bool) -> Chunk[E]:
+        found = walk(self._data, self._decoder.decode_one, at_end=at_end)
+        self._note(found)
         chunk = Chunk(
             self._offset,
             found.consumed,
             self.num_events,
             found.events,
-            from_digits(digits),
+            self._decoder.times_ns(found.events),
         )
         self.num_events += len(found.events)
         self._drop(found.consumed)
         return chunk
 
-    def _note(self, found: WalkResult, events: Sequence[object | None]) -> None:
+    def _note(self, found: WalkResult[E]) -> None:
         """How walked bytes ended, and which of their events could not be read."""
         around = self.around
         around.ended |= found.ended
         around.cut_off |= found.cut_off
-        for index, event in enumerate(events):
+        for index, event in enumerate(found.events):
             if event is None:
                 fault = found.faults.get(index, "unreadable")
                 known = around.bad.get(fault)
@@ -311,10 +271,6 @@ class Chunks:
                         self.num_events + index, place
                     )
                 known.count += 1
-
-
-def _timed(events: Sequence[Any]) -> tuple[Sequence[Any], npt.NDArray[np.int64]]:
-    return events, from_digits([bytes(event.ts) for event in events])
 
 
 def _start_of_events(text: bytes, level: int) -> re.Match[bytes] | None:

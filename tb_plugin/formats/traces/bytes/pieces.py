@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+)
 
-from memboard.tb_plugin.formats.traces.events import FAULTS, ONE, AnyEvent
+from memboard.tb_plugin.formats.traces.events import FAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+E = TypeVar("E")
 
 BOUNDARY: Final = re.compile(rb"\}\s*,\s*\{")
 """Text between two events, and seldom anywhere else."""
@@ -46,7 +57,7 @@ Fault: TypeAlias = Literal["unreadable", "deep", "list", "text", "number"]
 
 
 class _Piece(NamedTuple):
-    event: AnyEvent | None
+    event: Any
     stop: int
     """Where it ends; -1: not in these bytes."""
     fault: Fault = "unreadable"
@@ -54,10 +65,10 @@ class _Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class WalkResult:
+class WalkResult(Generic[E]):
     """What a walk over some bytes found."""
 
-    events: list[AnyEvent | None] = field(default_factory=list)
+    events: list[E | None] = field(default_factory=list)
     """None: one that could not be read."""
     spans: list[tuple[int, int]] = field(default_factory=list)
     """Of each event: where it begins and ends."""
@@ -71,9 +82,12 @@ class WalkResult:
     """Whether the bytes end inside an event."""
 
 
-def walk(data: bytes, *, at_end: bool) -> WalkResult:
-    """Take events from the start of `data` until they or the bytes end."""
-    found = WalkResult()
+def walk(data: bytes, decode: Callable[[bytes], E], *, at_end: bool) -> WalkResult[E]:
+    """Take events from the start of `data` until they or the bytes end.
+
+    `decode`: makes an event of its bytes, or raises one of `FAULTS`.
+    """
+    found: WalkResult[E] = WalkResult()
     at = 0
     while True:
         at = _NEXT.match(data, at).end()  # type: ignore[union-attr]  # matches nothing too
@@ -83,7 +97,7 @@ def walk(data: bytes, *, at_end: bool) -> WalkResult:
             found.ended = True
             at += 1
             break
-        event, stop, fault = _take(data, at, at_end=at_end)
+        event, stop, fault = _take(data, at, decode, at_end=at_end)
         if stop < 0:
             if not at_end and len(data) - at < MAX_EVENT:
                 break
@@ -98,7 +112,9 @@ def walk(data: bytes, *, at_end: bool) -> WalkResult:
     return found
 
 
-def _take(data: bytes, at: int, *, at_end: bool) -> _Piece:
+def _take(
+    data: bytes, at: int, decode: Callable[[bytes], E], *, at_end: bool
+) -> _Piece:
     """The event that begins here, and where it ends."""
     if data[at : at + 1] != b"{":
         other = _other_than_event(data, at)
@@ -107,7 +123,7 @@ def _take(data: bytes, at: int, *, at_end: bool) -> _Piece:
     boundary = BOUNDARY.search(data, at)
     if boundary is not None:
         piece = data[at : boundary.start() + 1]
-        event = _decoded(piece) or _decoded_repaired(piece)
+        event = _decoded(piece, decode) or _repaired(piece, decode)
         if event is not None:
             return _Piece(event, boundary.start() + 1)
     stop, levels = _end_of_value(data, at)
@@ -115,14 +131,14 @@ def _take(data: bytes, at: int, *, at_end: bool) -> _Piece:
         return _Piece(None, stop or -1, "deep")
     if stop > 0:
         piece = data[at:stop]
-        return _Piece(_decoded(piece) or _decoded_repaired(piece), stop)
+        return _Piece(_decoded(piece, decode) or _repaired(piece, decode), stop)
     sure = _SURE.search(data, at)
     if sure is None:
         return _Piece(None, -1)
     if stop == 0 and not at_end and len(data) - at < _SCAN:
         return _Piece(None, -1)  # it may go on where more bytes are
     piece = data[at : sure.start() + 1]
-    return _Piece(_decoded_repaired(piece), sure.start() + 1)
+    return _Piece(_repaired(piece, decode), sure.start() + 1)
 
 
 def _other_than_event(data: bytes, at: int) -> _Piece | None:
@@ -172,17 +188,17 @@ def nesting(data: bytes, start: int, stop: int) -> int:
     return levels
 
 
-def _decoded(piece: bytes) -> AnyEvent | None:
+def _decoded(piece: bytes, decode: Callable[[bytes], E]) -> E | None:
     try:
-        return ONE.decode(piece)
+        return decode(piece)
     except FAULTS:
         return None
 
 
-def _decoded_repaired(piece: bytes) -> AnyEvent | None:
+def _repaired(piece: bytes, decode: Callable[[bytes], E]) -> E | None:
     """What it says once it is JSON; None: beyond repair."""
     for text in repairs(piece):
-        event = _decoded(text)
+        event = _decoded(text, decode)
         if event is not None:
             return event
     return None

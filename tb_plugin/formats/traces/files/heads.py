@@ -13,7 +13,7 @@ from memboard.tb_plugin.rank_set import RankSet
 from memboard.tb_plugin.worker.limits import GZIP
 
 HEAD_BYTES: Final = 1 << 16
-_RANK: Final = re.compile(
+RANK: Final = re.compile(
     rb'"distributedInfo"\s*:\s*\{[^{}]{0,4096}?"rank"\s*:\s*"?(\d{1,7})(?!\d)'
 )
 _EVENTS: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -25,6 +25,8 @@ _VERSION_KEY: Final = b"schemaVersion"
 _OF_TORCH: Final = (b"deviceProperties", b"distributedInfo")
 """Beside the version: the beginning of torch's trace, whose events may begin far behind."""
 _EVENT: Final = (b'"ph"', b'"pid"', b'"ts"')
+MERGED_KEY: Final = "memboardMerged"
+"""Top-level key of traces that were merged here."""
 _MERGED: Final = re.compile(
     rb'"memboardMerged"\s*:\s*\{\s*"ranks"\s*:\s*"([\d,-]{0,60000})"'
     rb'\s*,\s*"others"\s*:\s*(true|false)'
@@ -68,7 +70,12 @@ def head_of(path: str) -> TraceHead:
     Raises:
         StorageError: a store has not sent them yet, or refused: ask again.
     """
-    head = _inflated_head(path).lstrip(_BLANK)
+    return head_in(_inflated_head(path))
+
+
+def head_in(start: bytes) -> TraceHead:
+    """What the first bytes of a trace tell, inflated; of more, only `HEAD_BYTES` count."""
+    head = start[:HEAD_BYTES].lstrip(_BLANK)
     events = _EVENTS.search(head)
     end = len(head) if events is None else events.start()
     merged = _MERGED.search(head, 0, end)
@@ -83,7 +90,7 @@ def head_of(path: str) -> TraceHead:
         )
     if _MERGED_BY_COMPOSER.match(head):
         return TraceHead(merged=())
-    found = _RANK.search(head, 0, end)
+    found = RANK.search(head, 0, end)
     return TraceHead(None if found is None else int(found[1]))
 
 
