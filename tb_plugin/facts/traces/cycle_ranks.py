@@ -4,23 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
+from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
+    """The profiled steps of these ranks, one rank after the other."""
+    num_steps = [len(one.step) for one in ranks]
 
-    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
-    from memboard.tb_plugin.api.findings import Finding
-    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
+    def joined(name: str) -> Ints:
+        return np.concatenate(
+            [*(getattr(one, name) for one in ranks), np.empty(0, np.int64)]
+        )
+
+    return RankSteps(
+        ranks=np.array([one.rank for one in ranks], np.int64),
+        row=np.repeat(np.arange(len(ranks)), num_steps),
+        step=joined("step"),
+        start_ns=joined("start_ns"),
+        duration_ns=joined("duration_ns"),
+        computation_ns=joined("computation_ns"),
+        communication_ns=joined("communication_ns"),
+        overlap_ns=joined("overlap_ns"),
+    )
 
 
 def straggler(

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import counted, part_of
+from memboard.tb_plugin.analysis.ranks.rank_steps import (
+    collective_times,
+    mean_times,
+)
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
@@ -29,13 +33,12 @@ from memboard.tb_plugin.rank_set import RankSet
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import TraceJob
-from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
+from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 
 MAX_PROBLEMS: Final = 20
 
@@ -84,6 +87,11 @@ class Cycle:
         by_rank = {one.rank: one for one in self.summaries}
         return [by_rank[rank] for rank in sorted(by_rank)]
 
+    @property
+    def steps(self) -> RankSteps:
+        """The profiled steps of `ranks`."""
+        return steps_of(self.ranks)
+
 
 def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
     """What there is of the ranks and the cycle that are asked for.
@@ -116,12 +124,12 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     run, cycle = cycle_of(asked)
     together = asked.state.rank_summaries.compared(cycle.summaries)
     query, shown = asked.query, cycle.ranks
-    numbers = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
-    steps = np.unique(numbers)
+    of_ranks = cycle.steps
+    steps = np.unique(of_ranks.step)
     step = query.step if query.step in steps else None
-    transfer, spent = _moved(shown, together, step)
+    transfer, spent = collective_times(of_ranks, together, step)
     ranks = [one.rank for one in shown]
-    table = ranks_table(ranks, _times(shown, step), transfer, spent)
+    table = ranks_table(ranks, mean_times(of_ranks, step), transfer, spent)
     is_read = together.rows and not cycle.num_opening
     missing = missing_text(shown) if is_read else ""
     sentence = waits_text(together, ranks, (spent - transfer) / MS)
@@ -192,56 +200,3 @@ def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[Problem]:
                 salvaged="" if one.is_empty else "The rest of its trace counts.",
                 rank=one.rank,
             )
-
-
-def _times(shown: Sequence[RankSummary], step: int | None) -> Floats:
-    """(4, ranks): step, computation, communication, overlap of a step, or in the mean."""
-    index = np.repeat(np.arange(len(shown)), [len(one.step) for one in shown])
-    columns = ("duration_ns", "computation_ns", "communication_ns", "overlap_ns")
-    none = np.empty(0, dtype=np.int64)
-    numbers = np.concatenate([*(one.step for one in shown), none])
-    counted = np.full(len(index), True) if step is None else numbers == step
-    index = index[counted].astype(np.int64)
-    num = np.bincount(index, minlength=len(shown))
-    found = np.full((4, len(shown)), np.nan)
-    for at, name in enumerate(columns):
-        values = np.concatenate([*(getattr(one, name) for one in shown), none])
-        sums = np.bincount(index, values[counted], len(shown))
-        np.divide(sums, num, found[at], where=num > 0)
-    return found
-
-
-def _moved(
-    shown: Sequence[RankSummary], together: ComparedRanks, step: int | None
-) -> Floats:
-    """(2, ranks): of collectives, while data moved and in all; of a step, or of all.
-
-    NaN where the rank has no such step, or the trace of a rank that took part in one of
-    them is missing. What lies at the end of what was profiled, and so in few of the
-    traces, counts as neither.
-    """
-    none = np.zeros(len(shown), dtype=bool)
-    index = np.searchsorted([one.rank for one in shown], together.rank)
-    counted = np.full(len(index), True)
-    if step is not None:
-        spans = np.array([_span(one, step) for one in shown]).reshape(-1, 2)
-        begins, ends = spans.astype(np.int64).T
-        counted = together.start_ns >= begins[index]
-        counted &= together.start_ns < ends[index]
-        none = ends <= begins
-    columns = (together.transfer_ns, together.duration_ns)
-    none |= np.bincount(index[counted & together.is_missed], minlength=len(shown)) > 0
-    counted &= together.is_compared
-    sums = np.stack(
-        [np.bincount(index[counted], one[counted], len(shown)) for one in columns]
-    )
-    return np.where(none, np.nan, sums)
-
-
-def _span(one: RankSummary, step: int) -> tuple[int, int]:
-    """When a step began and ended; nothing lies in one that the rank has not."""
-    at = np.flatnonzero(one.step == step)
-    if not len(at):
-        return 0, 0
-    start = int(one.start_ns[at[0]])
-    return start, start + int(one.duration_ns[at[0]])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+import math
+from typing import Annotated
 
-import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
+from memboard.tb_plugin.analysis.ranks.rank_steps import longest_in_columns
 from memboard.tb_plugin.analysis.series.heatmap import (
     farthest_ranks,
     size_of,
@@ -22,14 +23,6 @@ from memboard.tb_plugin.contract.parameters import Pixels
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.series.matrix import cells_response
 from memboard.tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memboard.tb_plugin.analysis.arrays import Floats, Ints
-    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
-
-_SECOND: Final = 1e9
 
 Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
 
@@ -50,29 +43,28 @@ def distributed_heatmap(
 ) -> DistributedHeatmapResponse:
     """One part of the steps of the ranks whose traces are open."""
     (run, cycle), query = cycle_of(asked), asked.query
-    shown = cycle.ranks
-    steps = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
-    low, high = (float(steps.min()), float(steps.max())) if len(steps) else (0.0, 0.0)
-    x0 = min(max(low, low if query.x0 is None else np.floor(query.x0)), high)
-    x1 = max(min(high, high if query.x1 is None else np.ceil(query.x1)), x0)
+    steps = cycle.steps
+    low, high = steps.range()
+    x0 = min(max(low, low if query.x0 is None else math.floor(query.x0)), high)
+    x1 = max(min(high, high if query.x1 is None else math.ceil(query.x1)), x0)
     # No more columns than steps: a cycle has few, and ranks stay apart.
     width = max(1, min(query.px, int(x1 - x0) + 1))
-    num_rows, px = size_of(len(shown), width, query.rows)
+    num_rows, px = size_of(len(steps.ranks), width, query.rows)
     edges, per_column = step_edges(x0, x1, px)
-    values = _matrix(shown, steps, query.part, edges, per_column)
+    values = longest_in_columns(steps, query.part, edges, per_column)
     series = SeriesInfo(
         key=f"profile/{query.part}_seconds",
         label=query.part.capitalize(),
         unit="seconds",
         group="timing",
         headline=False,
-        num_ranks=len(shown),
+        num_ranks=len(steps.ranks),
     )
     cells = cells_response(
         DistributedHeatmapResponse,
         run,
         series,
-        [one.rank for one in shown],
+        steps.ranks.tolist(),
         values,
         edges,
         num_rows,
@@ -82,36 +74,3 @@ def distributed_heatmap(
         exact=cycle.num_opening == 0,
     )
     return cells if cells.values.any() else replace(cells, series=None)
-
-
-def _matrix(
-    shown: Sequence[RankSummary],
-    steps: Ints,
-    part: DistributedPart,
-    edges: Floats,
-    per_column: int,
-) -> Floats:
-    """(ranks, columns): the longest of each rank in each column; NaN: it has none."""
-    found = np.full((len(shown), len(edges) - 1), np.nan)
-    if not len(steps):
-        return found
-    row = np.repeat(np.arange(len(shown)), [len(one.step) for one in shown])
-    column = (steps - int(edges[0])) // per_column
-    inside = (column >= 0) & (column < found.shape[1])
-    seconds = np.concatenate([_part(one, part) for one in shown]) / _SECOND
-    np.fmax.at(found, (row[inside], column[inside]), seconds[inside])
-    return found
-
-
-def _part(one: RankSummary, part: DistributedPart) -> Ints:
-    """Nanoseconds of each step; all parts but `step` add up to it."""
-    computation: Ints = one.computation_ns - one.overlap_ns
-    communication: Ints = one.communication_ns - one.overlap_ns
-    parts: dict[DistributedPart, Ints] = {
-        "step": one.duration_ns,
-        "computation": computation,
-        "overlap": one.overlap_ns,
-        "communication": communication,
-        "other": one.duration_ns - computation - communication - one.overlap_ns,
-    }
-    return parts[part]
