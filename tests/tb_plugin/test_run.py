@@ -85,7 +85,7 @@ def test_ranks_not_read_yet_are_not_lost_but_not_counted(
     (known,) = page.store.runs()
     known.files.clear()
     known._listing = -1
-    monkeypatch.setattr("memboard.tb_plugin.server.state.Budget", lambda _: Steps(5))
+    monkeypatch.setattr("memboard.tb_plugin.facts.readers.Budget", lambda _: Steps(5))
     answer = page.get(route, run=run_id)
     assert known.unread_ranks
     if route == "/overview":

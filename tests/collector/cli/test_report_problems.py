@@ -11,9 +11,8 @@ import pytest
 
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.report import traces as report_traces
-from memboard.tb_plugin.facts.histories import figures
+from memboard.tb_plugin.facts.histories import figures, file_peaks
 from memboard.tb_plugin.index import looks
-from memboard.tb_plugin.pages.histories import files
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.readers.traces.reading import document, event
@@ -401,12 +400,12 @@ def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
 
 def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
     put_snapshot(logdir, "bad")
-    whole = files._row
+    whole = file_peaks._row
 
     def row(found: Any, history: Any) -> Any:
         return fail() if "bad" in found.path_text else whole(found, history)
 
-    monkeypatch.setattr(files, "_row", row)
+    monkeypatch.setattr(file_peaks, "_row", row)
     page = Page(logdir)
     page.get("/runs")
     rows = answered(
