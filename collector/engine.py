@@ -26,6 +26,7 @@ from memboard.collector.sources.sampling import Sampler, open_sources
 from memboard.collector.steps.cycles import Cycles
 from memboard.collector.steps.progress import TRAIN
 from memboard.collector.steps.timing import Timing
+from memboard.collector.writing.call_queue import CallQueue
 from memboard.collector.writing.header import (
     device_fields,
     host_memory,
@@ -62,7 +63,6 @@ SAMPLER_SECONDS: Final = 0.5
 
 CLOSE_SECONDS: Final = 10.0
 """The longest that the end of a recording waits while what is left is being written."""
-
 
 _MAX_REASON: Final = 1000
 
@@ -120,6 +120,8 @@ class Engine:
         self.writer = Writer(plan, identity, attempt, warn_once)
         self.note = self.writer.put_note
         self.put_capture = self.writer.put_capture
+        self._calls = CallQueue(self, warn_once)
+        self.put_later = self._calls.put
         self._schemas = Schemas(self.writer.put_schema, warn_once)
         self.remote = Mirror(
             config.remote,
@@ -193,7 +195,7 @@ class Engine:
         names = (column.name for column in self._columns)
         return dict(zip(names, self._last_row, strict=True))
 
-    # For kinds: see `memboard.collector.core.calls.Sink`.
+    # For kinds: see `memboard.collector.core.calls`, `Sink` and `Results`.
 
     def put_row(
         self,
@@ -264,6 +266,7 @@ class Engine:
         seconds = CLOSE_SECONDS
         if lifecycle.launcher is not None:
             seconds = max(seconds, lifecycle.launcher.close_seconds)
+        self._calls.write()
         step = self._progress.train_step
         self.writer.close(how, message, seconds, step=step, phase=phase)
         self.remote.close()
@@ -286,6 +289,7 @@ class Engine:
         """Nothing here is ours: this is a forked child."""
         self.remote.forget()
         self.cycles.after_fork()
+        self._calls.forget()
         self._sampler.after_fork()
         self.writer.forget()
 
@@ -364,6 +368,7 @@ class Engine:
             )
 
     def _watch(self) -> None:
+        self._calls.write()
         self._sampler.replace_if_stuck()
         for watcher in self.watchers:
             watcher()

@@ -8,24 +8,24 @@ off with one warning, like a source; the call itself goes on.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+    from typing import TypeAlias
 
     from memboard.collector.config.templates import Kind as RemoteKind
     from memboard.collector.core.source import SourceInfo
     from memboard.collector.format.columns import Column
     from memboard.collector.format.records import Capture, CaptureTable
 
-Value = TypeVar("Value")
+    Write: TypeAlias = "Callable[..., None]"
+    """Writes what was found in a call, given `Results` and the findings."""
 
 WHOLE_STEP: Final = "step"
 """The function that stands for everything between two calls of `rec.step()`."""
@@ -45,8 +45,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The training step under way."""
 
 
-class Sink(Protocol):
-    """Who takes what kinds find: the engine. Never raises, never blocks."""
+class Results(Protocol):
+    """Who takes rows and captures: the engine. Never raises, never blocks."""
 
     def put_capture(self, capture: Capture) -> bool:
         """Queue a capture; False where it had to be dropped (and was counted)."""
@@ -61,6 +61,20 @@ class Sink(Protocol):
         rolled_up: bool = True,
     ) -> None:
         """Queue a row; `columns` and `row` begin with the axes (time_ns, step)."""
+
+
+class Sink(Protocol):
+    """Who takes what kinds find. Never raises, never blocks."""
+
+    def put_capture(self, capture: Capture) -> bool:
+        """Queue a capture; False where it had to be dropped (and was counted)."""
+
+    def put_later(self, size_bytes: int, write: Write, *findings: Any) -> None:
+        """Have `write(results, *findings)` called on the writer's thread.
+
+        Training may change nothing of `findings` any more. `size_bytes`: what they hold,
+        about.
+        """
 
     def note_kind(
         self, info: SourceInfo, status: str, reason: str, remedy: str
@@ -109,16 +123,18 @@ class Kind(Protocol):
 class Gate:
     """Passes on what kinds find, unless the call turned out to be none.
 
-    A step may turn out so at any time, so the rows of its start wait for its end. Captures
-    of its start do not: they are large, and what one wants to have after a crash.
+    A step may turn out so at any time, so what its start leaves for later waits for its
+    end. Captures of its start do not: they are large, and what one wants to have after a
+    crash.
     """
 
     def __init__(self, sink: Sink) -> None:
         self.shut = False
-        """Rows and captures go nowhere; notes still pass."""
+        """What is found goes nowhere; notes still pass."""
         self._sink = sink
+        self.is_holding = False
+        """What is put for later waits for `release` or `drop`."""
         self._held: list[tuple[Any, ...]] = []
-        self._holding = False
         self.note_kind = sink.note_kind
         self.artifact_dir = sink.artifact_dir
         self.mirror = sink.mirror
@@ -128,85 +144,34 @@ class Gate:
         """This process's rank, as far as it is known by now."""
         return self._sink.rank
 
-    def hold(self) -> None:
-        """Keep rows for `release` or `drop`, until `pass_on`."""
-        self._holding = True
-
-    def pass_on(self) -> None:
-        """Hold no more of them."""
-        self._holding = False
-
     def drop(self) -> None:
         self._held = []
 
     def release(self) -> None:
         """Pass on what is held."""
         held, self._held = self._held, []
-        for table, phase, columns, row, rolled_up in held:
-            self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
+        for findings in held:
+            self._sink.put_later(*findings)
 
     def put_capture(self, capture: Capture) -> bool:
         """Pass it on, or drop it where the gate is shut."""
         return self.shut or self._sink.put_capture(capture)
 
-    def put_row(
-        self,
-        table: str,
-        phase: str,
-        columns: tuple[Column, ...],
-        row: Sequence[int | float | None],
-        *,
-        rolled_up: bool = True,
-    ) -> None:
+    def put_later(self, size_bytes: int, write: Write, *findings: Any) -> None:
         """Pass it on, hold it or drop it."""
-        if self._holding:
-            self._held.append((table, phase, columns, row, rolled_up))
+        if self.is_holding:
+            self._held.append((size_bytes, write, *findings))
         elif not self.shut:
-            self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
+            self._sink.put_later(size_bytes, write, *findings)
 
 
-class LazyMapping(Mapping[str, Value]):
-    """A mapping that is made when it is first asked for: on the writer's thread.
+class LaterTables(Mapping[str, "CaptureTable"]):
+    """A capture's tables, made when they are first asked for: on the writer's thread.
 
-    Training does not wait for it: what happened is handed on as it was noted, and what
+    Training does not wait for them: what happened is handed on as it was noted, and what
     that comes to is worked out where it is encoded.
     """
 
-    def __init__(self, make: Callable[[], Mapping[str, Value]]) -> None:
-        self._make: Callable[[], Mapping[str, Value]] | None = make
-        self._values: Mapping[str, Value] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def is_made(self) -> bool:
-        """Whether it has let go of what it is made from."""
-        return self._make is None
-
-    def made(self) -> Mapping[str, Value]:
-        with self._lock:
-            if self._make is not None:
-                self._values, self._make = self._make(), None
-            return self._values
-
-    def __getitem__(self, name: str) -> Value:
-        return self.made()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.made())
-
-    def __len__(self) -> int:
-        return len(self.made())
-
-    # To be counted while it waits it must have a place in sets, unmade.
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class LaterTables(LazyMapping["CaptureTable"]):
     def __init__(
         self,
         make: Callable[[], Mapping[str, CaptureTable]],
@@ -217,23 +182,36 @@ class LaterTables(LazyMapping["CaptureTable"]):
 
         `num_rows`: of what must not wait in any number.
         """
-        super().__init__(make)
         self.size_bytes = size_bytes
         self.num_rows = num_rows
+        self._make: Callable[[], Mapping[str, CaptureTable]] | None = make
+        self._tables: Mapping[str, CaptureTable] = {}
+        self._lock = threading.Lock()
 
+    @property
+    def is_made(self) -> bool:
+        """Whether they have let go of what they are made from."""
+        return self._make is None
 
-class LaterNumber(partial["float | None"]):
-    """A number in a row: what a function returns when the row is encoded.
+    def made(self) -> Mapping[str, CaptureTable]:
+        with self._lock:
+            if self._make is not None:
+                self._tables, self._make = self._make(), None
+            return self._tables
 
-    None: there is none, it is NaN. The function may be called several times.
-    """
+    def __getitem__(self, name: str) -> CaptureTable:
+        return self.made()[name]
 
-    __slots__ = ()
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.made())
 
-    def __int__(self) -> int:
-        found = self()
-        return int(math.nan if found is None else found)
+    def __len__(self) -> int:
+        return len(self.made())
 
-    def __float__(self) -> float:
-        found = self()
-        return math.nan if found is None else float(found)
+    # To be counted while they wait they must have a place in sets, unmade.
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)

@@ -104,6 +104,14 @@ def _around(
         except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self)
 
+    def of_two(self: Any, one: Any, /) -> Any:
+        try:
+            return function(self, one)
+        except passes:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
+            return refused(error, self, one)
+
     def of_three(self: Any, one: Any, two: Any, /) -> Any:
         try:
             return function(self, one, two)
@@ -130,7 +138,8 @@ def _around(
 
     if any(one.name != "self" and one.kind is not one.POSITIONAL_ONLY for one in given):
         return of_any
-    shapes: dict[int, Callable[..., Any]] = {1: of_one, 3: of_three, 4: of_four}
+    shapes: dict[int, Callable[..., Any]]
+    shapes = {1: of_one, 2: of_two, 3: of_three, 4: of_four}
     return shapes.get(len(given), of_any)
 
 
@@ -270,7 +279,8 @@ class Breaker:
         self._remedy = remedy
         self._is_asked_for = is_asked_for
         self._retry = Retry()
-        self._said = ""
+        self.said = ""
+        """What was noted last: `recorded`, `failed`, or why it is absent."""
 
     def is_due(self) -> bool:
         """Whether it may be tried: it works, or has been left alone for long enough."""
@@ -279,7 +289,7 @@ class Breaker:
     def works(self) -> None:
         """It has done what it is to do."""
         self.is_failing = False
-        if self._said != "recorded":  # asked first: this is called in every step
+        if self.said != "recorded":  # asked first: this is called in every step
             self._say("recorded", "", "")
 
     def failed(self, error: BaseException) -> float:
@@ -326,6 +336,6 @@ class Breaker:
     def _say(self, status: str, reason: str, remedy: str) -> None:
         """Note what has changed; of one failure after another the first."""
         said = status if status != "absent" else reason
-        if said != self._said:
-            self._said = said
+        if said != self.said:
+            self.said = said
             self._note(self.info, status, reason, remedy)

@@ -15,18 +15,14 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from memboard.collector.clock.process_clock import now_ns
 from memboard.collector.config.values import resolve
-from memboard.collector.core.calls import (
-    WHOLE_STEP,
-    LaterNumber,
-    LaterTables,
-    LazyMapping,
-)
+from memboard.collector.core.calls import WHOLE_STEP, LaterTables
 from memboard.collector.core.source import SourceInfo
 from memboard.collector.format.columns import AXES, Column
 from memboard.collector.format.memory import CATEGORIES
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memboard.collector.config.sections import ActivationsConfig
-    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.core.calls import Call, Results, Sink
     from memboard.collector.format.records import CaptureTable, IntArray
     from memboard.collector.functions.module_watch import ModuleWatch
     from memboard.collector.functions.saved_log import Tally
@@ -69,7 +65,7 @@ _COLUMNS: Final = (
 )
 
 
-class _OpenCall(NamedTuple):
+class _OpenCall(msgspec.Struct, frozen=True, eq=False):
     """A call that is being counted, and where."""
 
     call: Call
@@ -97,7 +93,8 @@ class ActivationsKind:
 
     def begin(self, call: Call) -> None:
         """Count this thread's saved tensors from now on."""
-        self._raise_failure()
+        if self._error is not None:
+            self._raise_failure()
         self._watch.hold(self)
         saved: SavedTensors | None = getattr(self._own, "saved", None)
         if saved is None:
@@ -115,7 +112,8 @@ class ActivationsKind:
                 self._calls.remove(counted)
                 stays = call.function == WHOLE_STEP  # the next one begins at once
                 counted.saved.stop(counted.tally, stays=stays)
-                self._raise_failure()
+                if self._error is not None:
+                    self._raise_failure()
                 self._keep(counted, error)
                 return
 
@@ -168,41 +166,70 @@ class ActivationsKind:
             raise error
 
     def _keep(self, counted: _OpenCall, error: BaseException | None) -> None:
-        call, tally, watch = counted.call, counted.tally, self._watch
-        now = now_ns()
-        npp_compat_bytes = counted.saved.here.saved_bytes - tally.npp_before_bytes
-        not_seen = watch.not_seen
-
-        def meta() -> dict[str, Any]:
-            return {
-                "bytes": tally.saved_bytes(),
-                "npp_compat_bytes": npp_compat_bytes,
-                "incomplete": error is not None,
-                "not_seen": not_seen,
-            }
-
+        tally, watch = counted.tally, self._watch
         size_bytes = _ROW_BYTES * (len(watch.paths) + 1)
         size_bytes += _ENTRY_BYTES * tally.num_waiting
-        capture = Capture(
-            kind="activations",
-            time_ns=now,
-            step=call.step,
-            phase=call.phase,
-            function=call.function,
-            iteration=call.iteration,
-            meta=LazyMapping(meta),
-            tables=LaterTables(
-                partial(_tables, tally, watch.paths, watch.types), size_bytes
-            ),
+        saved = counted.saved
+        ended = _EndedCall(
+            call=counted.call,
+            tally=tally,
+            paths=watch.paths,
+            types=watch.types,
+            size_bytes=size_bytes,
+            time_ns=now_ns(),
+            npp_compat_bytes=saved.here.saved_bytes - tally.npp_before_bytes,
+            incomplete=error is not None,
+            not_seen=watch.not_seen,
+            is_outermost=saved.is_idle(),
         )
-        is_kept = self._sink.put_capture(capture)
-        if counted.saved.is_idle():  # no other call is around this one
-            # Of a capture that waits, the writer finds it; nothing else may wait for it.
-            saved: Any = (
-                LaterNumber(tally.saved_bytes) if is_kept else tally.saved_bytes()
-            )
-            row = (now, call.step, call.iteration, saved, npp_compat_bytes)
-            self._sink.put_row(TABLE, call.phase, _COLUMNS, row)
+        self._sink.put_later(size_bytes, _write, ended)
+
+
+class _EndedCall(msgspec.Struct, frozen=True):
+    call: Call
+    tally: Tally
+    paths: Sequence[str]
+    types: Sequence[str]
+    size_bytes: int
+    time_ns: int
+    npp_compat_bytes: int
+    incomplete: bool
+    not_seen: str
+    is_outermost: bool
+    """No other call is around it on its thread."""
+
+
+def _write(results: Results, ended: _EndedCall) -> None:
+    """Put the capture and the row of a call, on the writer's thread."""
+    call, tally = ended.call, ended.tally
+    num_bytes = tally.saved_bytes()
+    capture = Capture(
+        kind="activations",
+        time_ns=ended.time_ns,
+        step=call.step,
+        phase=call.phase,
+        function=call.function,
+        iteration=call.iteration,
+        meta={
+            "bytes": num_bytes,
+            "npp_compat_bytes": ended.npp_compat_bytes,
+            "incomplete": ended.incomplete,
+            "not_seen": ended.not_seen,
+        },
+        tables=LaterTables(
+            partial(_tables, tally, ended.paths, ended.types), ended.size_bytes
+        ),
+    )
+    results.put_capture(capture)
+    if ended.is_outermost:
+        row = (
+            ended.time_ns,
+            call.step,
+            call.iteration,
+            num_bytes,
+            ended.npp_compat_bytes,
+        )
+        results.put_row(TABLE, call.phase, _COLUMNS, row)
 
 
 def _tables(

@@ -15,7 +15,7 @@ from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from memboard.collector.sources.host.rss import resident_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 OUTSIDE: Final = -1
 """Stands for a module where there is none."""
@@ -122,10 +122,20 @@ class ForwardColumns:
         return self._columns.get(name, self._nothing)
 
 
-def root_value(
+def root_values(
+    values: ForwardValues,
+    outer: Sequence[Entry],
+    names: Iterable[str],
+    left: Mapping[str, float | None],
+) -> dict[str, float | None]:
+    """What the root has by `outer` entries, and what was `left` on it; None: nothing."""
+    own = {name: _root_value(values, outer, name) for name in names}
+    return {**own, **left}
+
+
+def _root_value(
     values: ForwardValues, outer: Iterable[Entry], name: str
 ) -> float | None:
-    """A value of the root's, of outer entries; None where nothing ran."""
     root = ForwardColumns(1, values)
     first: dict[str, float] = {}
     last: dict[str, float] = {}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from memboard.collector.clock.process_clock import now_ns
-from memboard.collector.core.calls import LaterNumber, LaterTables
+from memboard.collector.core.calls import LaterTables
 from memboard.collector.core.source import SourceInfo, Unavailable
 from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from memboard.collector.format.records import Capture
@@ -33,7 +33,7 @@ from memboard.collector.functions.forward_log import (
     ForwardColumns,
     ForwardLog,
     ForwardValues,
-    root_value,
+    root_values,
 )
 from memboard.collector.functions.user_hooks import (
     Attributes,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memboard.collector.config.sections import HooksConfig
-    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.core.calls import Call, Results, Sink
     from memboard.collector.format.records import CaptureTable, FloatArray
     from memboard.collector.functions.forward_log import Entry
     from memboard.collector.functions.module_watch import ModuleWatch
@@ -110,6 +110,7 @@ class HooksKind:
                 config.reset, self._saved_attrs, self._attributes, sink
             )
             undo.pop_all()
+        self._resets = bool(config.reset)
         self._is_first_call = True
         """Of a model that hooks are put on."""
 
@@ -149,10 +150,20 @@ class HooksKind:
             self._raise_failure()
         for hooked in self._calls:
             if hooked.call is call:
-                self._sink.put_capture(
-                    self._capture(hooked, self._taken(hooked), error)
+                entries = self._taken(hooked)
+                left = self._left_on_modules() if self._saved_attrs else {}
+                num_columns = 3 + len(self._own_names) + len(left)
+                size_bytes = _VALUE_BYTES * num_columns * len(hooked.paths)
+                size_bytes += _ENTRY_BYTES * len(entries)
+                meta = {
+                    "incomplete": error is not None,
+                    "not_seen": self._watch.not_seen,
+                }
+                tables = (hooked, entries, self._own_names, left)
+                self._sink.put_later(
+                    size_bytes, _write, size_bytes, call, now_ns(), meta, tables
                 )
-        if self._reset:
+        if self._resets:
             model = self._watch.module(ROOT) if self._watch.paths else None
             if model is not None:
                 self._reset.after_call(model, self._watch.modules())
@@ -185,28 +196,23 @@ class HooksKind:
         """Release; nothing else is held."""
         self.release()
 
-    def root_values(self, call: Call) -> Mapping[str, float | LaterNumber | None]:
+    def root_values(self, call: Call) -> Callable[[], Mapping[str, float | None]]:
         """What the root has now, by attribute; empty where the call is not hooked.
 
-        What the built-in hooks have found is looked at when it is asked for.
+        What the built-in hooks have found is looked at when that is called.
         """
         for hooked in self._calls:
             if hooked.call is call:
                 break
         else:
-            return {}
+            return dict
         with self._lock:
             outer = hooked.outer([] if self._log is None else self._log.outer)
-        values: dict[str, float | LaterNumber | None] = dict.fromkeys(self._own_names)
-        if outer:
-            value = partial(root_value, hooked.values, outer)
-            for name in values:
-                values[name] = LaterNumber(value, name)
+        left: dict[str, float | None] = {}
         if self._saved_attrs:
             root = self._watch.module(ROOT) if self._watch.paths else None
-            for name in self._saved_attrs:
-                values[name] = number_of(root, name)
-        return values
+            left = {name: number_of(root, name) for name in self._saved_attrs}
+        return partial(root_values, hooked.values, outer, self._own_names, left)
 
     # The log of forwards.
 
@@ -217,9 +223,13 @@ class HooksKind:
         """What the log has of a call that ends."""
         with self._lock:
             log = self._log
-            self._calls = tuple(known for known in self._calls if known is not hooked)
-            if not self._calls:
+            if self._calls == (hooked,):
+                self._calls = ()
                 self._stop_log()
+            else:
+                self._calls = tuple(
+                    known for known in self._calls if known is not hooked
+                )
             if log is None:
                 return []
             # Nobody else's: no entry is touched once more.
@@ -270,35 +280,6 @@ class HooksKind:
             columns[name] = column
         return columns
 
-    def _capture(
-        self, hooked: _HookedCall, entries: list[Any], error: BaseException | None
-    ) -> Capture:
-        call, paths, types = hooked.call, hooked.paths, hooked.types
-        own_names, left = self._own_names, self._left_on_modules()
-
-        def tables() -> Mapping[str, CaptureTable]:
-            columns = hooked.columns(entries)
-            own = {name: np.array(columns.column(name)) for name in own_names}
-            index = np.arange(len(paths), dtype=np.int64)
-            return {
-                "modules": {"path": paths, "type": types},
-                "values": {"module": index, **own, **left},
-            }
-
-        num_columns = 3 + len(own_names) + len(left)
-        size_bytes = _VALUE_BYTES * num_columns * len(paths)
-        size_bytes += _ENTRY_BYTES * len(entries)
-        return Capture(
-            kind="hooks",
-            time_ns=now_ns(),
-            step=call.step,
-            phase=call.phase,
-            function=call.function,
-            iteration=call.iteration,
-            meta={"incomplete": error is not None, "not_seen": self._watch.not_seen},
-            tables=LaterTables(tables, size_bytes),
-        )
-
 
 class _HookedCall:
     """A call under way, and what the built-in hooks have found in it.
@@ -336,3 +317,40 @@ class _HookedCall:
             self._columns = ForwardColumns(len(self.paths), self.values)
         self._columns.add(entries)
         return self._columns
+
+
+def _write(
+    results: Results,
+    size_bytes: int,
+    call: Call,
+    now: int,
+    meta: dict[str, Any],
+    findings: tuple[_HookedCall, list[Any], Sequence[str], Mapping[str, FloatArray]],
+) -> None:
+    """Put the capture of a call that has ended, on the writer's thread."""
+    capture = Capture(
+        kind="hooks",
+        time_ns=now,
+        step=call.step,
+        phase=call.phase,
+        function=call.function,
+        iteration=call.iteration,
+        meta=meta,
+        tables=LaterTables(partial(_tables, *findings), size_bytes),
+    )
+    results.put_capture(capture)
+
+
+def _tables(
+    hooked: _HookedCall,
+    entries: list[Any],
+    own_names: Sequence[str],
+    left: Mapping[str, FloatArray],
+) -> Mapping[str, CaptureTable]:
+    columns = hooked.columns(entries)
+    own = {name: np.array(columns.column(name)) for name in own_names}
+    index = np.arange(len(hooked.paths), dtype=np.int64)
+    return {
+        "modules": {"path": hooked.paths, "type": hooked.types},
+        "values": {"module": index, **own, **left},
+    }

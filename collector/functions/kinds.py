@@ -101,7 +101,8 @@ class Slot:
         if self.kind is None:
             return False
         self.kind.begin(call)
-        self._breaker.works()
+        if self._breaker.said != "recorded":  # else it would be a call for nothing
+            self._breaker.works()
         return True
 
     @guarded(_failed)
@@ -257,10 +258,10 @@ class _Openers:
             self._watch = ModuleWatch()
         return self._watch
 
-    def _hook_values(self, call: Call) -> Mapping[str, Any]:
+    def _hook_values(self, call: Call) -> Callable[[], Mapping[str, float | None]]:
         slot = self.slots.get("hooks")
         hooks: Any = None if slot is None else slot.kind
-        return {} if hooks is None else hooks.root_values(call)
+        return dict if hooks is None else hooks.root_values(call)
 
     def _saved_bytes(self) -> int | None:
         activations: Any = self.slots["activations"].kind

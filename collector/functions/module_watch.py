@@ -40,6 +40,8 @@ class ModuleWatch:
         self.types: tuple[str, ...] = ()
         self.not_seen = self.remedy = ""
         """Why modules are not seen, where some are not, and what to do."""
+        self.sees_any = False
+        """Whether there are hooks on any module."""
         self.before: Callable[[Any, Any], None] | None = None
         """The user's own: given a module and its args before each forward."""
         self.after: Callable[[Any, Any, Any], None] | None = None
@@ -77,12 +79,8 @@ class ModuleWatch:
         left = tuple(one for one in self._holders if one is not holder)
         if self._holders and not left:
             self._hooks.remove()
+            self.sees_any = False
         self._holders = left
-
-    @property
-    def sees_any(self) -> bool:
-        """Whether there are hooks on any module."""
-        return bool(self._hooks)
 
     def modules(self) -> Iterator[tuple[int, Any]]:
         """The modules that are still there, with their index."""
@@ -159,6 +157,7 @@ class ModuleWatch:
         self._hooks = ModuleHooks(self)
         self.paths = self.types = self._modules = ()
         self.not_seen = self.remedy = ""
+        self.sees_any = False
         if model is None:
             self.not_seen = "no model is attached"
             self.remedy = "Give it to mb.record(model=...) or rec.attach(model=...)."
@@ -184,6 +183,7 @@ class ModuleWatch:
                     self._hooks.add(index, module)
                 except RuntimeError:  # a scripted module
                     self.not_seen = f"a {type(module).__name__} takes no hooks"
+        self.sees_any = bool(self._hooks)
 
 
 def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:

@@ -110,9 +110,13 @@ class SavedTensors:
         stack, which cannot be reached, until its next call.
         """
         entries = self.entries
-        self._tallies = tuple(known for known in self._tallies if known is not tally)
-        if not self._tallies:
+        if self._tallies == (tally,):
+            self._tallies = ()
             self._switch_off()
+        else:
+            self._tallies = tuple(
+                known for known in self._tallies if known is not tally
+            )
         # Nobody else's: no entry is touched once more.
         whole = not tally.first and not self._tallies
         tally.end(entries if whole else entries[tally.first :])

@@ -19,11 +19,13 @@ from memboard.collector.sources.host.rss import BOUNDARY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from memboard.collector.core.calls import Call, Sink
+    from memboard.collector.core.calls import Call, Results, Sink
     from memboard.collector.format.columns import Kind, Unit
     from memboard.collector.sources.device.accelerator import Device
     from memboard.collector.sources.device.peaks import FullScope, PeakLedger
     from memboard.collector.sources.host.rss import PsutilSource, StatmSource
+
+    HookValues = Callable[[], Mapping[str, float | None]]
 
 INFO: Final = SourceInfo(
     name="functions", cost="150 us per collected call on a GPU, 20 us without"
@@ -35,6 +37,10 @@ HOOK_PREFIX: Final = "hook."
 
 START: Final = 0
 END: Final = 1
+
+_ROW_BYTES: Final = 1000
+_STAT_BYTES: Final = 100
+"""Of a row that is yet to be made, and of each of the device's statistics in it, about."""
 
 _KEY: Final = (
     Column(name="iteration", unit="index", group="progress"),
@@ -73,11 +79,11 @@ class SnapsKind:
         *,
         on_device: Callable[[str], bool],
         on_host: Callable[[str], bool],
-        hook_values: Callable[[Call], Mapping[str, Any]],
+        hook_values: Callable[[Call], HookValues],
     ) -> None:
         """`on_device`, `on_host`: which functions.
 
-        `hook_values`: of the root, by name; numbers, or what is one when it is encoded.
+        `hook_values`: what makes those of the root, by name, at this moment.
         """
         self._sink = sink
         self._device = DeviceStats(device)
@@ -94,7 +100,7 @@ class SnapsKind:
             sink.note_kind(DEVICE_INFO, "absent", absent.reason, absent.remedy)
 
     def begin(self, call: Call) -> None:
-        """Write the row of the start."""
+        """Leave the row of the start to be written."""
         hooked = self._hook_values(call)
         sizes = self._host(call)
         started: Any = None
@@ -105,8 +111,9 @@ class SnapsKind:
         self._started[call] = started
 
     def end(self, call: Call, error: BaseException | None) -> None:  # noqa: ARG002
-        """Write the row of the end, whether or not the call went well."""
-        stats = self._device.end(self._started.pop(call, None))
+        """Likewise of the end, whether or not the call went well."""
+        started = self._started.pop(call, None)
+        stats = {} if started is None else self._device.end(started)
         sizes = self._host(call)
         now = now_ns()
         self._put(call, END, now, stats, sizes, self._hook_values(call))
@@ -120,7 +127,8 @@ class SnapsKind:
     def close(self) -> None:
         """Give back the peak scopes of calls that never ended."""
         for started in self._started.values():
-            self._device.end(started)
+            if started is not None:
+                self._device.end(started)
         self._started = {}
 
     def _host(self, call: Call) -> tuple[int, int] | None:
@@ -136,8 +144,26 @@ class SnapsKind:
         now: int,
         stats: dict[str, int],
         sizes: tuple[int, int] | None,
-        hooked: Mapping[str, Any],
+        hooked: HookValues,
     ) -> None:
+        size_bytes = _ROW_BYTES + _STAT_BYTES * len(stats)
+        self._sink.put_later(
+            size_bytes, self._write, call, context, now, stats, sizes, hooked
+        )
+
+    # On the writer's thread.
+
+    def _write(
+        self,
+        results: Results,
+        call: Call,
+        context: int,
+        now: int,
+        stats: dict[str, int],
+        sizes: tuple[int, int] | None,
+        hook_values: HookValues,
+    ) -> None:
+        hooked = hook_values()
         device_columns = self._device.columns(stats)
         shape = (id(device_columns), sizes is None, tuple(hooked))
         columns = self._columns.get(shape)
@@ -148,7 +174,7 @@ class SnapsKind:
         row = [now, call.step, call.iteration, context, *(sizes or ())]
         row += [*stats.values(), *hooked.values()]
         table = TABLE_PREFIX + call.function
-        self._sink.put_row(table, call.phase, columns, row, rolled_up=False)
+        results.put_row(table, call.phase, columns, row, rolled_up=False)
 
 
 def _hook_column(name: str) -> Column:
@@ -178,10 +204,8 @@ class DeviceStats:
         scope, stats = ledger.open_full()
         return (ledger, scope), flat(stats or {})
 
-    def end(self, started: tuple[PeakLedger, FullScope] | None) -> dict[str, int]:
-        """The statistics, with the peaks since `start`; empty while not in use."""
-        if started is None:
-            return {}
+    def end(self, started: tuple[PeakLedger, FullScope]) -> dict[str, int]:
+        """The statistics, with the peaks since `start`."""
         ledger, scope = started
         return flat(ledger.close_full(scope) or {})
 

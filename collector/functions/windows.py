@@ -22,8 +22,9 @@ Defined where one might wonder:
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from memboard.collector.config.schedule import Action
 from memboard.collector.core.calls import WHOLE_STEP, Call
@@ -48,8 +49,7 @@ CLOSE_SECONDS: Final = 1.0
 """Longest wait of a recording's end for another thread's call to begin or end."""
 
 
-@dataclass(slots=True, eq=False)
-class CallUnderWay:
+class CallUnderWay(msgspec.Struct, eq=False):
     """A call that is collected, and the kinds that have begun it."""
 
     call: Call
@@ -131,11 +131,11 @@ class Windows:
             return
         gate = self._gate
         with self._lock:
-            gate.hold()
+            gate.is_holding = True
             try:
                 self.step = self._begin(WHOLE_STEP, phase)
             finally:
-                gate.pass_on()
+                gate.is_holding = False
 
     def end_step(self) -> None:
         """The step under way is done."""
@@ -316,4 +316,4 @@ class Windows:
             return cycles.action
         before = self._calls_before.get((function, phase), 0)
         is_last = is_step and positions.steps_left == 1
-        return positions.action(positions.place(number - before), is_last=is_last)
+        return positions.action(positions.place(number - before), is_last)

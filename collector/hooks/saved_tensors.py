@@ -69,7 +69,7 @@ class Place:
 
     def is_on_top(self) -> bool:
         """Whether torch would ask this pair now."""
-        pair = None if self._aside or not self.is_here() else top()
+        pair = None if self._aside else top()  # on this thread, whosever it is
         return pair is not None and pair[0] is self._pair[0]
 
     def is_here(self) -> bool:

@@ -209,7 +209,7 @@ class Cycles:
         positions, taken = self._positions, self._progress.train.num_steps
         place = self._place = positions.place(taken - positions.begins.taken)
         is_last = positions.steps_left == 1
-        action = positions.action(place, is_last=is_last)
+        action = positions.action(place, is_last)
         until = place.last if is_last else positions.same_until(place, action)
         self._same = range(place.last, until)
         if action is Action.SKIP:
@@ -271,6 +271,6 @@ class Cycles:
         place = self._positions.ended(self._place)
         if place != self._place:
             is_last = self._positions.steps_left == 1
-            was = self._positions.action(place, is_last=is_last)
+            was = self._positions.action(place, is_last)
             is_end = was is Action.ACTIVE_AND_SAVE
             self.action = Action.ACTIVE_AND_SAVE if is_end else Action.ACTIVE

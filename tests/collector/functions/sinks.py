@@ -44,6 +44,9 @@ class KeptSink:
         self.rows.append((table, phase, dict(zip(names, row, strict=True))))
         self.columns[table] = columns, rolled_up
 
+    def put_later(self, size_bytes, write, *findings):
+        write(self, *findings)
+
     def note_kind(self, info, status, reason, remedy):
         self.notes.append((info.name, status, reason, remedy))
 

@@ -31,7 +31,7 @@ class Snapping:
             self.sizes,
             on_device=functions,
             on_host=lambda name: name != "on device alone",
-            hook_values=lambda _: hooks or {},
+            hook_values=lambda _: lambda: hooks or {},
         )
 
     def rows(self, function="f"):
@@ -203,7 +203,7 @@ def test_without_a_device_it_says_why():
         sizes,
         on_device=lambda _: True,
         on_host=lambda _: True,
-        hook_values=lambda _: {},
+        hook_values=lambda _: dict,
     )
     assert sink.notes == [("functions.device", "absent", "no accelerator", "Buy one.")]
     kind.begin(call())

@@ -138,7 +138,7 @@ class FakeSink:
         self.captures.append(capture)
         return True
 
-    def put_row(self, *args, **kwargs) -> None:
+    def put_later(self, *args) -> None:
         raise AssertionError("history has no rows")
 
     def note_kind(self, info, status, reason, remedy) -> None:
