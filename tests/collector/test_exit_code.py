@@ -13,7 +13,7 @@ from tests import programs
 from tests.collector.recordings import ONLY_STEPS, rank_files, read, read_only_file
 
 HEAD = """
-import sys, collector
+import sys, memboard as mb
 from sys import exit as sys_exit
 taken = lambda code: sys_exit(code)
 rec = mb.record(sys.argv[1], oom=False)
@@ -112,7 +112,7 @@ def test_nothing_is_watched_behind_the_last_recorder(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
     code = (
-        "import multiprocessing, sys, collector\n"
+        "import multiprocessing, sys, memboard as mb\n"
         "def train(path, fail):\n"
         "    rec = mb.record(path, oom=False)\n"
         "    rec.step()\n"

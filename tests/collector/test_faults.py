@@ -188,7 +188,7 @@ def test_a_log_handler_that_raises_never_reaches_training(tmp_path):
 
 
 CLOSE_ALL = """
-import os, sys, time, collector
+import os, sys, time, memboard as mb
 rec = mb.record(sys.argv[1], flush_seconds=0.05)
 rec.step(); assert rec.flush(60)
 os.closerange(3, 256)
@@ -207,7 +207,7 @@ def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
 
 
 HANDLER = """
-import signal, sys, time, collector, memboard.collector.engine
+import signal, sys, time, memboard as mb, memboard.collector.engine
 memboard.collector.engine.QUEUE_ROWS = 64
 rec = mb.record(sys.argv[1], flush_seconds=0.05)
 def handler(*_):
@@ -237,7 +237,7 @@ def test_a_signal_handler_may_call_whatever_it_interrupts(tmp_path):
 
 
 FORK = """
-import os, sys, collector
+import os, sys, memboard as mb
 rec = mb.record(sys.argv[1], flush_seconds=0.1)
 for _ in range(50): rec.step()
 children = []
@@ -268,7 +268,7 @@ def test_a_forked_child_never_writes_into_the_parents_file_nor_hangs(tmp_path):
 
 def test_a_forked_child_may_record_for_itself(tmp_path):
     code = (
-        "import os, sys, collector\n"
+        "import os, sys, memboard as mb\n"
         "rec = mb.record(sys.argv[1] + '/parent')\n"
         "if os.fork() == 0:\n"
         "    assert mb.active() is None\n"
@@ -332,7 +332,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
 )
 def test_however_a_program_ends_in_order_its_rows_are_there(tmp_path, end, code):
     program = (
-        "import os, signal, sys, threading, time, collector\n"
+        "import os, signal, sys, threading, time, memboard as mb\n"
         "rec = mb.record(sys.argv[1], flush_seconds=3600)\n"
         f"rec.step()\n{end}\n"
     )

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
     program = (
-        "import os, sys, collector, torch.distributed as dist\n"
+        "import os, sys, memboard as mb, torch.distributed as dist\n"
         "rank = int(sys.argv[2])\n"
         "with mb.record(sys.argv[1]) as rec:\n"
         "    store = dist.FileStore(sys.argv[1] + '.store', 2)\n"
@@ -40,7 +40,7 @@ def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
 
 
 RECORDS_ALONE = """
-import os, pathlib, signal, sys, time, collector, torch, torch.distributed as dist
+import os, pathlib, signal, sys, time, memboard as mb, torch, torch.distributed as dist
 folder, rank = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 store = dist.FileStore(str(folder / "store"), 2)
 dist.init_process_group("gloo", store=store, rank=rank, world_size=2)

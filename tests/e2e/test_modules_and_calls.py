@@ -26,7 +26,7 @@ def profiled(tmp_path_factory) -> Path:
     """A real run: a small model trained, its step and a function collected four times."""
     logdir = tmp_path_factory.mktemp("profiled") / "runs"
     program = f"""
-        import torch, collector
+        import torch, memboard as mb
 
         class Block(torch.nn.Module):
             def __init__(self):

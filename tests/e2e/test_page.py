@@ -174,7 +174,7 @@ def test_a_run_grows_in_the_open_page(tensorboard, open_page, tmp_path):
     see(tab(page), "No memory data yet")
     see(tab(page), str(logdir))
     program = textwrap.dedent(f"""
-        import time, collector
+        import time, memboard as mb
         with mb.record({str(logdir / "live")!r}) as rec:
             while True:
                 time.sleep(0.05)

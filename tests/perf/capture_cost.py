@@ -24,7 +24,7 @@ ROUNDS = 3
 
 FAILING = """
 import sys, time
-import torch, collector
+import torch, memboard as mb
 from tests.collector.oom.stage import Stage
 from tests.simulate import Form, trained_rank
 stage = Stage().install(setattr)

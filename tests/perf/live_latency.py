@@ -18,7 +18,7 @@ from tests.browser import chromium, tensorboard
 from tests.perf import bench
 
 TRAINING = """
-import sys, time, collector
+import sys, time, memboard as mb
 with mb.record(sys.argv[1] + "/live") as rec:
     for step in range(int(sys.argv[2])):
         time.sleep(0.5)

@@ -33,7 +33,7 @@ finally:
 """
 
 RECORDS = """
-import torch, collector
+import torch, memboard as mb
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(512, device="cuda"))], lr=0.1)
 with mb.record("runs/real") as rec:
     for step in range(1000):
@@ -43,7 +43,7 @@ with mb.record("runs/real") as rec:
 """
 
 RUNS_OUT = """
-import torch, collector
+import torch, memboard as mb
 with mb.record("runs/real"):
     kept = [torch.ones(32 << 20, device="cuda") for _ in range(10)]
 """

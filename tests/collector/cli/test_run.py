@@ -163,7 +163,7 @@ def test_what_cannot_be_meant_is_said_before_anything_runs(folder, words, says):
 
 
 HOST = """
-import sys, time, collector
+import sys, time, memboard as mb
 while (rec := mb.active()) is None:
     time.sleep(0.01)
 while "memory" not in rec._session.engine._timed_schemas:
@@ -249,7 +249,7 @@ def test_a_name_that_is_given_again_is_another_attempt_of_that_run(folder):
 
 
 RECORDS_ITSELF = """
-import torch, collector
+import torch, memboard as mb
 from torch import nn
 model = nn.Linear(4, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -270,7 +270,7 @@ def test_a_program_that_records_itself_goes_before(folder):
 
 
 RECORDS_AS_IT_SAYS = """
-import torch, collector
+import torch, memboard as mb
 from memboard.collector.config.sections import HistoryConfig
 settings = {"history": HistoryConfig(max_entries=500), "scalars": True}
 with mb.record("runs/own", flush_seconds=0.5, **settings) as rec:
@@ -306,7 +306,7 @@ def test_a_setting_of_the_command_line_that_cannot_be_is_said_by_its_name(folder
 
 
 STEPS_OURS = """
-import torch, collector
+import torch, memboard as mb
 optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
 rec = mb.active()
 for step in range(4):

@@ -120,7 +120,7 @@ def test_an_exception_inside_a_function_ends_its_call(tmp_path):
 
 def test_killed_in_a_call_its_start_is_on_disk(tmp_path):
     code = (
-        "import os, signal, sys, collector\n"
+        "import os, signal, sys, memboard as mb\n"
         "from tests.collector.functions.models import record\n"
         "with record(sys.argv[1], schedule={'warmup': 0}) as rec:\n"
         "    with rec.span('slow', memory=True):\n"
@@ -247,7 +247,7 @@ def test_a_dataloader_worker_forked_in_a_window_is_harmless(tmp_path):
 
 def test_switched_off_nothing_is_imported_or_counted(tmp_path):
     code = (
-        "import sys, collector\n"
+        "import sys, memboard as mb\n"
         "@mb.profiled\n"
         "def f(): return 1\n"
         "f()\n"

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 ROOT = Path(__file__).parents[3]
 
 STRADDLING = """
-import sys, torch, collector
+import sys, torch, memboard as mb
 net = torch.nn.Linear(8, 8)
 with mb.record(sys.argv[1], scalars=False) as rec:
     for _ in range(40):

@@ -313,7 +313,7 @@ def test_a_rank_that_comes_out_as_its_first_rows_come_leaves_rank_0_the_scalars(
 
 def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path):
     code = (
-        "import sys, collector\nwith mb.record(sys.argv[1]) as rec:\n    rec.step(7)\n"
+        "import sys, memboard as mb\nwith mb.record(sys.argv[1]) as rec:\n    rec.step(7)\n"
     )
     with mb.record(tmp_path / "run", **ONLY_STEPS) as rec:
         rec.step()
@@ -330,7 +330,7 @@ def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path
 
 def test_a_killed_jobs_lock_dies_with_it(tmp_path):
     code = (
-        "import os, sys, collector\n"
+        "import os, sys, memboard as mb\n"
         "rec = mb.record(sys.argv[1])\n"
         "rec.step(); rec.flush(60); os.kill(os.getpid(), 9)\n"
     )
