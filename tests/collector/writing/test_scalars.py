@@ -312,9 +312,7 @@ def test_a_rank_that_comes_out_as_its_first_rows_come_leaves_rank_0_the_scalars(
 
 
 def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path):
-    code = (
-        "import sys, memboard as mb\nwith mb.record(sys.argv[1]) as rec:\n    rec.step(7)\n"
-    )
+    code = "import sys, memboard as mb\nwith mb.record(sys.argv[1]) as rec:\n    rec.step(7)\n"
     with mb.record(tmp_path / "run", **ONLY_STEPS) as rec:
         rec.step()
         wait_until(lambda: scalar_files(tmp_path / "run"))
