@@ -180,8 +180,8 @@ def test_torch_is_not_loaded(tmp_path):
     code = (
         "import sys; from memboard.tb_plugin.cli.open import first_place\n"
         "import memboard.tb_plugin.cli.import_snapshots\n"
-        "from memboard.tb_plugin.index.logdirs import Given; from memboard.tb_plugin.cli.standalone import Standalone\n"
-        f"given = Given(files=({str(path)!r},))\n"
+        "from memboard.tb_plugin.index.logdirs import OpenedPaths; from memboard.tb_plugin.cli.standalone import Standalone\n"
+        f"given = OpenedPaths(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"
         "assert 'torch' not in sys.modules and 'psutil' not in sys.modules"
