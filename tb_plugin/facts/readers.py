@@ -57,7 +57,7 @@ class RunReaders:
         """`capacity_bytes`: size of the devices, for files that do not record it."""
         self.store: Final = store
         self.capacity_bytes = capacity_bytes
-        self.facts: Final = FactsReader(store.series)
+        self.facts: Final = FactsReader(store.series, store.cache)
         self.losses: Final[LossReader] = LossReader(store.series, self.facts)
         self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
         """Of runs of which all is known, with the version it was known of."""

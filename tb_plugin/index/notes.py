@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memboard.collector.format.prediction import NOTE as PREDICTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from memboard.collector.format.records import Note
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
@@ -96,24 +96,28 @@ class RunNotes:
         self, file: RankFile, stamp: tuple[int, int, int], kinds: frozenset[str]
     ) -> _FileNotes:
         sources: dict[str, SourceWords] = {}
-        events = []
-        for note in file.notes():
+        notes = file.notes()
+        for note in notes:
             if note.kind == "source":
                 words = _words_of(note)
                 if words.status in _STATUSES:
                     sources[words.name] = words
-            elif note.kind in kinds:
-                events.append(
-                    Event(
-                        file.rank,
-                        file.attempt,
-                        note.kind,
-                        note.time_ns,
-                        note.step,
-                        note.data,
-                    )
-                )
-        return _FileNotes(stamp, tuple(sources.values()), tuple(events))
+        events = tuple(_events(file, notes, kinds))
+        return _FileNotes(stamp, tuple(sources.values()), events)
+
+
+def events_of(file: RankFile, kinds: Collection[str]) -> Iterator[Event]:
+    """The notes of these kinds in a rank's file, in the order they were written."""
+    return _events(file, file.notes(), kinds)
+
+
+def _events(
+    file: RankFile, notes: Iterable[Note], kinds: Collection[str]
+) -> Iterator[Event]:
+    for note in notes:
+        if note.kind in kinds:
+            at = note.time_ns, note.step
+            yield Event(file.rank, file.attempt, note.kind, *at, note.data)
 
 
 def text_of(data: Mapping[str, Any], key: str) -> str:

@@ -20,8 +20,8 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 DRAWN = [
     ("/timeline", "memboard.tb_plugin.pages.timeline.timeline.Budget"),
     ("/steps", "memboard.tb_plugin.pages.steps.steps.Budget"),
-    ("/heatmap", "memboard.tb_plugin.server.state.Budget"),
-    ("/step_heatmap", "memboard.tb_plugin.server.state.Budget"),
+    ("/heatmap", "memboard.tb_plugin.facts.readers.Budget"),
+    ("/step_heatmap", "memboard.tb_plugin.facts.readers.Budget"),
 ]
 """Routes, and the budget that is spent before anything was read."""
 

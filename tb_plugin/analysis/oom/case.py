@@ -133,6 +133,8 @@ class OomFacts:
     """The largest request that was served before."""
     largest_here_bytes: int | None = None
     """The largest of the same line that was served before."""
+    most_allocated_bytes: int | None = None
+    """The most that was allocated since the last step."""
     most_reserved_bytes: int | None = None
     """The most that was reserved at any time before."""
     growth: Growth | None = None

@@ -11,8 +11,8 @@ from memboard.tb_plugin.analysis.findings.host_growth import growing_processes
 from memboard.tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from memboard.tb_plugin.facts.findings.missing import silent_ranks
 from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
-from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS, WORKERS
-from memboard.tb_plugin.facts.ranks.rank_numbers import standing_of, strip_of
+from memboard.tb_plugin.facts.ranks.rank_facts import RSS, WORKERS
+from memboard.tb_plugin.facts.ranks.rank_strip import standing_of, strip_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from memboard.tb_plugin.facts.view import setup_of
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.findings.growth import RetainedMemory
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.budget import Budget
-    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers, Strip
+    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+    from memboard.tb_plugin.facts.ranks.rank_strip import Strip
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -50,9 +51,7 @@ def rank_findings(
     run, query = view.run, view.query
     chosen = chosen_ranks(run, query)
     everyone = chosen if query.rank is None else chosen_ranks(run, RanksQuery())
-    phase = run.catalogue.phase(None)
-    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
-    strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
+    strip = strip_of(run, everyone, numbers)
     standing = standing_of(run, strip, numbers)
     silent = silent_ranks(run, everyone)
     peaks = Peaks(
@@ -86,14 +85,10 @@ def _growing(
     read_retained: ReadRetained | None,
 ) -> tuple[Finding | None, bool]:
     """Device memory that grows, on ranks that have not run out of it."""
-    columns = (strip.ranks, strip.growing, strip.peak_bytes, strip.capacity_bytes)
     ranks = [
-        grows
-        for rank, facts, peak, size in zip(*columns, strict=True)
-        if facts is not None
-        and rank not in ran_out
-        and view.query.rank in (None, rank)
-        and (grows := facts.growing(rank, peak, size if size > 0 else None))
+        one
+        for one in strip.growing_ranks()
+        if one.rank not in ran_out and view.query.rank in (None, one.rank)
     ]
     found = growing_memory(ranks, None, Setup())
     if found is None or found.rank is None or read_retained is None:
@@ -107,7 +102,7 @@ def _growing_processes(
     run: Run, everyone: Sequence[int], numbers: RankNumbers, shown: Container[int]
 ) -> Iterator[Finding]:
     """Of the last attempt of each rank."""
-    facts = {rank: known[-1] for rank in everyone if (known := numbers.of_rank(rank))}
+    facts = numbers.last_of(everyone)
     for column in (RSS, WORKERS):
         processes = growing_processes_of(run, facts, column)
         one = growing_processes(

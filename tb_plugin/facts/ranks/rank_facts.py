@@ -23,6 +23,7 @@ from memboard.tb_plugin.analysis.series.growth import (
     trend,
 )
 from memboard.tb_plugin.analysis.series.rows import NO_STEP
+from memboard.tb_plugin.facts.ranks.error_states import error_states
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Schema
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.facts.ranks.error_states import ErrorState
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
 
@@ -90,7 +93,8 @@ class Reading(NamedTuple):
     """A number, the step it stands at and the rows of the bucket it came from."""
 
     value: float
-    step: int
+    step: int | None
+    """None: an error's, of a step that is not known."""
     width: int
 
 
@@ -99,7 +103,10 @@ class FileFacts:
     """What the overview needs to know of one file."""
 
     readings: dict[str, Reading] = field(default_factory=dict)
-    """By column: the peak, or the median for the columns in `MEDIANS`."""
+    """By column: the peak, or the median for the columns in `MEDIANS`.
+
+    A peak of the device is the highest of the steps and of the state at each error.
+    """
     fragmentation: Reading | None = None
     """Reserved at its peak less the most that was allocated while it stood there.
 
@@ -166,8 +173,9 @@ class _Column(NamedTuple):
 class FactsReader:
     """Facts by file, kept until the file changes."""
 
-    def __init__(self, reader: SeriesReader) -> None:
+    def __init__(self, reader: SeriesReader, cache: Cache) -> None:
         self.series: Final = reader
+        self._cache: Final = cache
         self._known: WeakKeyDictionary[RankFile, tuple[object, FileFacts]] = (
             WeakKeyDictionary()
         )
@@ -175,10 +183,12 @@ class FactsReader:
     def of_file(self, file: RankFile) -> FileFacts:
         """The facts of a file as it is now."""
         known = self._known.get(file)
-        stamp = stamp_of(file)
+        stamp = _stamp(file)
         if known is None or known[0] != stamp:
-            known = (stamp, _facts(self._columns(file)))
-            self._known[file] = known
+            facts = _facts(self._columns(file))
+            for state in error_states(file, self._cache):
+                _include(facts, state)
+            known = self._known[file] = (stamp, facts)
         return known[1]
 
     def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
@@ -193,7 +203,7 @@ class FactsReader:
         Else what was known of the file when it was last looked at, if it was.
         """
         known = self._known.get(file)
-        if (known is None or known[0] != stamp_of(file)) and budget.allows():
+        if (known is None or known[0] != _stamp(file)) and budget.allows():
             return self.of_file(file)
         return None if known is None else known[1]
 
@@ -228,6 +238,11 @@ class FactsReader:
                 if name not in found and not _is_empty(values):
                     found[name] = _Column(first, last, values, width)
         return found
+
+
+def _stamp(file: RankFile) -> object:
+    """Changes with the rows of a file, and with the ends that it tells of."""
+    return stamp_of(file), len(file.behind.captures.found), len(file.behind.notes)
 
 
 def _is_empty(values: Floats) -> bool:
@@ -293,6 +308,33 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     facts.fragmentation = _fragmentation(columns)
     facts.non_torch = _non_torch(columns)
     return facts
+
+
+def _include(facts: FileFacts, state: ErrorState) -> None:
+    """Let the peaks include the state at an error, as if it were one more step."""
+    allocated, reserved = state.allocated, state.reserved
+    most = facts.readings.get(RESERVED)
+    if allocated is not None and reserved is not None:
+        unused = Reading(float(max(0, reserved - allocated)), state.step, 1)
+        is_higher = most is None or reserved > most.value
+        is_equal = most is not None and reserved == most.value
+        least = facts.fragmentation
+        if is_higher or (is_equal and (least is None or unused.value < least.value)):
+            facts.fragmentation = unused
+    if state.device_used is not None and state.reserved_now is not None:
+        beside = Reading(
+            float(max(0, state.device_used - state.reserved_now)), state.step, 1
+        )
+        facts.non_torch = _higher(facts.non_torch, beside)
+    sizes = {ALLOCATED: allocated, RESERVED: reserved, DEVICE_USED: state.device_used}
+    for column, size in sizes.items():
+        if size is not None:
+            at_error = Reading(float(size), state.step, 1)
+            facts.readings[column] = _higher(facts.readings.get(column), at_error)
+
+
+def _higher(peak: Reading | None, at_error: Reading) -> Reading:
+    return at_error if peak is None or at_error.value > peak.value else peak
 
 
 def _much(column: _Column, share: float) -> float:

@@ -9,20 +9,23 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from memboard.tb_plugin.api.base import RunStanding
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
-from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, OOMS, RSS
-from memboard.tb_plugin.facts.series.selection import capacity_of
+from memboard.tb_plugin.facts.ranks.rank_facts import OOMS, RSS
+from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+from memboard.tb_plugin.facts.ranks.rank_strip import peak_column, strip_of
 from memboard.tb_plugin.index.store import SMALL_RUN_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Sequence
 
     from memboard.tb_plugin.api.base import RunStatus, RunSummary
-    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.index.run import Run
 
 SECONDS: Final = 0.05
@@ -53,23 +56,15 @@ def standing_of(
         return RunStanding(summary.id, None, None)
     is_small = run.is_whole and len(run.files) <= SMALL_RUN_FILES
     allowed = budget if is_small else Budget(-1.0)
-    facts = {
-        rank: reader.within(file, allowed)
-        for attempt in run.attempts
-        for rank, file in attempt.files.items()
-    }
-    known = {rank: one for rank, one in facts.items() if one is not None}
-    is_known = bool(known) and len(known) == len(facts) and not run.unfinished
-    peaks = [
-        reading.value
-        for one in known.values()
-        if (reading := one.readings.get(ALLOCATED) or one.readings.get(RSS))
-    ]
+    numbers = RankNumbers(reader, run, allowed)
+    ranks = run.ranks
+    is_known = bool(run.files) and not (numbers.num_unread(ranks) or run.unfinished)
+    ooms = numbers.total(ranks, OOMS)
     status: RunStatus | None = None
     finding = ""
-    if run.notes.events("oom") or any(map(_ran_out, known.values())):
+    if run.notes.events("oom") or np.nansum(ooms) > 0:
         status = "out_of_memory"
-    elif is_known and _leaks(run, known):
+    elif is_known and _leaks(run, ranks, numbers):
         status = "leak"
     elif summary.live or (run.attempts and run.attempts[-1].ended == "running"):
         status = "live"  # a rank writes on, whichever has closed already
@@ -79,7 +74,9 @@ def standing_of(
         title = worst_finding(allowed)
         if title is not None:
             status, finding = ("warned", title) if title else ("fine", "")
-    peak = max(peaks, default=None) if is_known else None
+    peaks = numbers.highest(ranks, peak_column(run, numbers)).value
+    has_peak = is_known and not np.isnan(peaks).all()
+    peak = finite(np.nanmax(peaks)) if has_peak else None
     return RunStanding(summary.id, status, peak, finding)
 
 
@@ -111,19 +108,10 @@ def by_need(
     return tuple(sorted(standings, key=need))
 
 
-def _ran_out(facts: FileFacts) -> bool:
-    errors = facts.readings.get(OOMS)
-    return errors is not None and errors.value > 0
-
-
-def _leaks(run: Run, known: Mapping[int, FileFacts]) -> bool:
+def _leaks(run: Run, ranks: Sequence[int], numbers: RankNumbers) -> bool:
     """As the finding about it says."""
-    if not any(ALLOCATED in one.readings for one in known.values()):
-        return any(one.is_soon for one in growing_processes_of(run, known, RSS))
-    limit = capacity_of(run, known, "device").size_bytes
-    return any(
-        (grows := one.growing(rank, one.readings[ALLOCATED].value, limit)) is not None
-        and grows.is_soon
-        for rank, one in known.items()
-        if ALLOCATED in one.readings
-    )
+    if peak_column(run, numbers) == RSS:
+        processes = growing_processes_of(run, numbers.last_of(ranks), RSS)
+        return any(one.is_soon for one in processes)
+    growing = strip_of(run, ranks, numbers).growing_ranks()
+    return any(one.is_soon for one in growing)

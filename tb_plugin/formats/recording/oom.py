@@ -287,6 +287,7 @@ def _facts(told: Meta) -> OomFacts:
         reserved_bytes=memory.count("reserved_bytes"),
         allocated_bytes=memory.count("allocated_bytes"),
         active_bytes=memory.count("active_bytes"),
+        most_allocated_bytes=memory.count("allocated_peak_bytes"),
         most_reserved_bytes=memory.count("reserved_peak_bytes"),
     )
 

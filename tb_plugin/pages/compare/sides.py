@@ -19,11 +19,8 @@ from memboard.tb_plugin.facts.ranks.rank_facts import (
     RSS,
     STEP_TIME,
 )
-from memboard.tb_plugin.facts.ranks.rank_numbers import (
-    RankNumbers,
-    standing_of,
-    strip_of,
-)
+from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+from memboard.tb_plugin.facts.ranks.rank_strip import standing_of, strip_of
 from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     RanksQuery,
@@ -104,19 +101,17 @@ def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
         run, series = reading.run, readers.store.series
         budget = Budget(REQUEST_SECONDS)
         ranks = chosen_ranks(run, RanksQuery(run=run_id, rank=rank))
-        phase = run.catalogue.phase(None)
-        key = run.catalogue.find(ALLOCATED, phase)
         found = RankNumbers(readers.facts, run, budget)
         goes_on = reading.goes_on or found.num_unread(ranks) > 0
         numbers: dict[Key, Number] = {}
         totals: dict[Key, Number] = {}
         if ranks and not goes_on:
-            strip = strip_of(run, ranks, found, RSS if key is None else key.column)
+            strip = strip_of(run, ranks, found)
             columns: dict[Key, Floats] = {
                 "peak_allocated": found.highest(ranks, ALLOCATED).value,
                 "peak_reserved": found.highest(ranks, RESERVED).value,
                 "rss_peak": found.highest(ranks, RSS).value,
-                "growth" if key is not None else "rss_growth": strip.growth,
+                "growth" if strip.peak == ALLOCATED else "rss_growth": strip.growth,
                 "step_time": found.highest(ranks, STEP_TIME).value,
                 "ooms": standing_of(run, strip, found).num_ooms,
             }

@@ -23,6 +23,7 @@ from memboard.tb_plugin.facts.ranks.rank_facts import (
     STEP_TIME,
     WORKERS,
 )
+from memboard.tb_plugin.facts.ranks.rank_numbers import PerRank
 from memboard.tb_plugin.pages.overview.headline_words import (
     CAVEATS,
     LINES,
@@ -37,11 +38,8 @@ if TYPE_CHECKING:
     from memboard.collector.format.prediction import Prediction
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import Unit
-    from memboard.tb_plugin.facts.ranks.rank_numbers import (
-        PerRank,
-        RankNumbers,
-        Strip,
-    )
+    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+    from memboard.tb_plugin.facts.ranks.rank_strip import Strip
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
 
@@ -157,13 +155,14 @@ class Headlines:
         reserved = self.numbers.highest(self.ranks, RESERVED)
         by_others = used.value >= reserved.value
         step = np.where(by_others, used.step, reserved.step)
+        width = np.where(by_others, used.width, reserved.width)
         most = np.fmax(used.value, reserved.value)
         sampled = self.numbers.has(DEVICE_USED)
         return self._headline(
             "headroom",
             DEVICE_USED if sampled else RESERVED,
             ("sampled",) if sampled else self._peak_caveats(),
-            reserved._replace(value=self.strip.capacity_bytes - most, step=step),
+            PerRank(self.strip.capacity_bytes - most, step, width),
             reason=self._unknown_capacity(),
             line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
         )
@@ -253,7 +252,9 @@ class Headlines:
         # Where nothing was used there is no step that used most.
         is_at_step = is_lowest or value[at] > 0
         if key not in _STEPLESS and is_at_step and not np.isnan(number.step[at]):
-            step = self._exact_step(rank, column, int(number.step[at]))
+            step = int(number.step[at])
+            if number.width[at] > 1:
+                step = self._exact_step(rank, column, step)
         return _made(
             key,
             unit=unit,

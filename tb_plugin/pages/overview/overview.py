@@ -15,12 +15,8 @@ from memboard.tb_plugin.api.overview import (
     RunFact,
 )
 from memboard.tb_plugin.api.overview import Prediction as ApiPrediction
-from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS
-from memboard.tb_plugin.facts.ranks.rank_numbers import (
-    RankNumbers,
-    strip_of,
-    strip_response,
-)
+from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+from memboard.tb_plugin.facts.ranks.rank_strip import strip_of, strip_response
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.index.notes import text_of
@@ -71,13 +67,11 @@ def overview(
     # Answer `/overview`
     reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
-    phase = run.catalogue.phase(None)
-    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
     numbers = RankNumbers(facts, run, view.budget)
-    column = RSS if key is None else key.column
     everyone = chosen_ranks(run, RanksQuery())
-    strip = strip_of(run, ranks, numbers, column)
-    whole = strip if query.rank is None else strip_of(run, everyone, numbers, column)
+    strip = strip_of(run, ranks, numbers)
+    key = run.catalogue.find(strip.peak, run.catalogue.phase(None))
+    whole = strip if query.rank is None else strip_of(run, everyone, numbers)
     headers = [
         file.header
         for attempt in run.attempts
