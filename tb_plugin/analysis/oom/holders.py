@@ -72,7 +72,7 @@ def holders(
     held = []
     for at, one_bytes in enumerate(num_bytes.tolist()):
         mine = rows[place == at]
-        stack = _heaviest(lives.stack[mine], lives.size[mine])
+        stack = heaviest(lives.stack[mine], lives.size[mine])
         held.append(
             Holder(
                 label=stacks.label(stack),
@@ -82,7 +82,7 @@ def holders(
                 stack=stack,
                 category=NOTHING
                 if category is None
-                else _heaviest(category[mine], lives.size[mine]),
+                else heaviest(category[mine], lives.size[mine]),
                 is_pending=bool(is_pending[place == at][0]),
             )
         )
@@ -99,6 +99,6 @@ def counted_bytes(requested: int, level: int | None) -> int:
     return max(requested, level)
 
 
-def _heaviest(values: Ints, size: Ints) -> int:
+def heaviest(values: Ints, size: Ints) -> int:
     """The value that most bytes have."""
     return int(largest_groups(values, size, 1)[0][0])

@@ -29,7 +29,7 @@ from memboard.tb_plugin.analysis.findings.conditions import (
     recorded_setup,
 )
 from memboard.tb_plugin.analysis.oom.case import Case, OomFacts, filled
-from memboard.tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
+from memboard.tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder, heaviest
 from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
 from memboard.tb_plugin.formats.recording.meta import MAX_COUNT, Meta
 
@@ -353,7 +353,7 @@ def _holders(tables: Tables, live: int | None) -> tuple[Holder, ...]:
             share=min(1.0, float(sizes[rows].sum()) / live),
             num_blocks=int(counts[rows].sum()),
             stack=NOTHING,
-            category=_known(int(category[rows[0]])),
+            category=_known(heaviest(category[rows], sizes[rows])),
         )
         for label, rows in by_label.items()
     ]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memboard.collector.format import oom
+from memboard.collector.format.memory import CATEGORIES
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.cli import main
 from tests.builders import RunBuilder
 from tests.oom_cases import dump
 from tests.oom_cases.cases import make
-from tests.oom_reports import add_report
+from tests.oom_reports import LIBRARY, OPTIMIZER, add_report, report_tables
 from tests.tb_plugin.analysis.made_programs import GIB
 from tests.tb_plugin.pages.test_verdict_of_programs import verdicts
 
@@ -90,6 +92,21 @@ def test_lines_that_count_pending_blocks_are_no_shares_of_what_is_live(tmp_path)
     assert "of the 77.0 GiB that was live or waiting for another stream" in said(one)
     assert "77.0 GiB that was live came" not in said(one)
     assert one["held_by"][0]["share"] == pytest.approx(43 / 77)
+
+
+def test_a_reported_line_is_of_the_category_that_most_of_its_bytes_are_of(tmp_path):
+    """As a replayed one, however many stacks it has."""
+    rank = RunBuilder(tmp_path / "job").rank(0)
+    held = [
+        (12 * GIB, 3, (OPTIMIZER,), CATEGORIES.index("grad")),
+        (10 * GIB, 2, (LIBRARY, OPTIMIZER), CATEGORIES.index("optimizer")),
+        (9 * GIB, 2, (LIBRARY, LIBRARY, OPTIMIZER), CATEGORIES.index("optimizer")),
+    ]
+    add_report(rank, tables={**report_tables(), **oom.holder_tables(held)})
+    rank.close(how="exception")
+    (one,) = verdicts(tmp_path)
+    (line,) = one["held_by"]
+    assert (line["category"], line["bytes"]) == ("optimizer", 31 * GIB)
 
 
 def test_without_pending_blocks_they_are(tmp_path):
