@@ -144,16 +144,17 @@ class StepHeatmapResponse(HeatmapResponse, frozen=True):
 
 
 class StepPartMean(Struct, frozen=True):
-    """What a part takes on average, over all steps and all ranks that recorded it."""
+    """What a part takes; the parts of a step sum to it."""
 
     name: str
     label: str
     help: str
     seconds: float
+    """The mean over all steps of all ranks that recorded parts."""
     share: float
-    """Of the step's time; 0 to 1."""
+    """Of the mean step; 0 to 1."""
     usual: float | None
-    """Seconds on the rank in the middle, at the median over the steps."""
+    """Seconds on the rank in the middle, of its step at the median."""
     of_first: float | None
     """The same on the rank of the first row."""
 

@@ -1596,7 +1596,7 @@ export interface StepHeatmapResponse {
   readonly absent: readonly AbsentSeries[];
 }
 
-/** What a part takes on average, over all steps and all ranks that recorded it. */
+/** What a part takes; the parts of a step sum to it. */
 export interface StepPartMean {
   readonly name: string;
   readonly label: string;

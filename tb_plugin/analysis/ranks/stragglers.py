@@ -30,6 +30,8 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
+
     from memboard.tb_plugin.analysis.arrays import Floats
 
 
@@ -73,6 +75,37 @@ class Straggler:
 def step_seconds(times: StepTimes) -> float:
     """The middle rank's step time, at the median; NaN where there is none."""
     return median_known(middle_values(times.seconds))
+
+
+def middle_rank(times: StepTimes, known: npt.NDArray[np.bool_]) -> int:
+    """Row of the rank whose usual step is in the middle, of those with parts."""
+    rows = np.flatnonzero(known.any(axis=1))
+    usual = [median_known(times.coarse_seconds[row]) for row in rows]
+    order = np.argsort(usual, kind="stable")
+    return int(rows[order[(len(order) - 1) // 2]])
+
+
+def usual_parts(
+    times: StepTimes, parts: Mapping[str, Floats], row: int, seconds: float
+) -> dict[str, float]:
+    """Seconds of each part in a rank's usual step, of which they are all.
+
+    Medians of parts do not sum to the median step. These are the parts' shares of the
+    steps in the middle half of all, so that a slow first step counts for nothing.
+    """
+    steps = times.coarse_seconds[row]
+    known = ~np.isnan(parts[OTHER][row]) & (steps > 0)
+    if not known.any():
+        return {}
+    low, high = np.quantile(steps[known], (0.25, 0.75))
+    middle = known & (steps >= low) & (steps <= high)
+    sums = {
+        name: float(np.nansum(values[row][middle]))
+        for name, values in parts.items()
+        if not np.isnan(values[row][middle]).all()
+    }
+    whole = sum(sums.values())
+    return {name: seconds * part / whole for name, part in sums.items()}
 
 
 def stragglers(times: StepTimes) -> list[Straggler]:

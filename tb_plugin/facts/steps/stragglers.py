@@ -19,8 +19,10 @@ from memboard.tb_plugin.analysis.findings.text import duration_text
 from memboard.tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
     median_known,
+    middle_rank,
     step_seconds,
     stragglers,
+    usual_parts,
 )
 from memboard.tb_plugin.analysis.series.buckets import windows
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
@@ -30,7 +32,6 @@ from memboard.tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
     STEP,
-    middle_values,
     other_part,
     pooled_means,
 )
@@ -159,7 +160,7 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
             run, tables, times, edges, standing_out, hosts, usual, profiled
         )
         findings = [one for one in made if one is not None]
-    parts = _part_means(times, found[0].rank if found else None)
+    parts = _part_means(times, usual, found[0].rank if found else None)
     num_steps = high - low + 1
     num_profiled = _num_left_out(profiled, low, high, usual_steps)
     return StragglersResponse(
@@ -235,29 +236,41 @@ def _num_left_out(
     return len(steps)
 
 
-def _part_means(times: StepTimes, first: int | None) -> tuple[StepPartMean, ...]:
-    """`first`: the rank of the first row."""
+def _part_means(
+    times: StepTimes, usual: float, first: int | None
+) -> tuple[StepPartMean, ...]:
+    """Parts that sum to the step: of all ranks in the mean, and of single ranks.
+
+    `usual`: seconds of the middle rank's step; `first`: the rank of the first row.
+    """
     if not times.parts:
         return ()
     stacked = np.stack(list(times.parts.values()))
-    held = {**times.parts, OTHER: other_part(times.coarse_seconds, stacked)}
-    row = None if first is None else times.ranks.index(first)
-    found = []
-    for name, values in held.items():
-        known = ~np.isnan(values) & (times.coarse_seconds > 0)
-        if known.any():
-            part, whole = values[known].mean(), times.coarse_seconds[known].mean()
-            found.append(
-                StepPartMean(
-                    name,
-                    *part_words(name),
-                    float(part),
-                    float(part / whole),
-                    usual=finite(median_known(middle_values(values))),
-                    of_first=None if row is None else finite(median_known(values[row])),
-                )
-            )
-    return tuple(found)
+    other = other_part(times.coarse_seconds, stacked)
+    parts = {**times.parts, OTHER: other}
+    known = ~np.isnan(other) & (times.coarse_seconds > 0)
+    if not known.any():
+        return ()
+    whole = float(times.coarse_seconds[known].mean())
+    of_usual = usual_parts(times, parts, middle_rank(times, known), usual)
+    of_first: Mapping[str, float] = {}
+    if first is not None:
+        row = times.ranks.index(first)
+        of_first = usual_parts(
+            times, parts, row, median_known(times.coarse_seconds[row])
+        )
+    return tuple(
+        StepPartMean(
+            name,
+            *part_words(name),
+            seconds=(mean := float(np.nansum(values[known])) / np.count_nonzero(known)),
+            share=mean / whole,
+            usual=of_usual.get(name),
+            of_first=of_first.get(name),
+        )
+        for name, values in parts.items()
+        if not np.isnan(values[known]).all()
+    )
 
 
 def _findings(

@@ -207,6 +207,14 @@ def test_the_table_and_the_findings(tmp_path):
     assert sum(shares.values()) == pytest.approx(1.0)
     took = np.array(told.parts["forward"]).sum() / np.array(told.total).sum()
     assert shares["forward"] == pytest.approx(took, rel=1e-5)
+    for of, whole in (
+        ("usual", found["step_seconds"]),
+        ("of_first", np.median(told.total[12]) * MS),
+        ("seconds", np.mean(told.total) * MS),
+    ):
+        assert sum(part[of] for part in found["parts"]) == pytest.approx(
+            whole, rel=1e-5
+        )
 
 
 def summed(found) -> tuple[int, int]:
