@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from memboard.collector.format.sizes import bytes_text
 from memboard.collector.simulate import SimulatedRun, write_run
 from memboard.tb_plugin.cli import main
 from tests.errors_found import errors_in
+from tests.routes.inputs import INPUTS
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.pages.module_runs import assert_adds_up, fqns
 
@@ -91,13 +93,19 @@ def answers_of(page: Page, name: str) -> dict[str, Any]:
             ),
             lambda got: got["facts"] is not None,
         )
-    (logdir,) = page.store.index.logdirs
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        assert main(["report", "--json", str(logdir.path)]) == 0
-    (found["report"],) = json.loads(said.getvalue())["runs"]
+    runs = json.loads(reported(page, "--json"))["runs"]
+    (found["report"],) = (one for one in runs if one["run"]["name"] == name)
     # Its snapshots are each of one capture, as each /history is.
     del found["report"]["snapshots"]
     return found
+
+
+def reported(page: Page, *words: str) -> str:
+    """What the command says of all runs of the page."""
+    (logdir,) = page.store.index.logdirs
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        main(["report", *words, str(logdir.path)])  # its status says if it found damage
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +129,44 @@ def step_table(page: Page, column: str) -> dict[int, dict[int, float]]:
         line["rank"]: dict(zip(line["x"].tolist(), line["y"].tolist(), strict=True))
         for line in got["lines"]
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["demo", "sixteen", "traces", "memprofiler", "virtual"]
+)
+def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
+    INPUTS[name].make(tmp_path)
+    page = Page(tmp_path)
+    texts = [reported(page), reported(page, "--md")]
+    runs = page.get("/runs")["runs"]
+    kinds = {run["made_of"] for run in runs}
+    for run in runs:
+        answers = answers_of(page, run["name"])
+        for place, values in collected(answers).items():
+            assert len(set(values.values())) == 1, (place, values)
+        peaks = answers["overview"]["strip"]["peak_bytes"]
+        peaks = peaks[~np.isnan(peaks)]
+        for one in answers["overview"]["headlines"]:
+            if one["value"] is None or one["unit"] != "bytes":
+                continue
+            if one["key"] in ("peak_allocated", "rss_peak"):
+                assert one["value"] == peaks.max()
+            if one["other_end"] is None:
+                assert all(bytes_text(one["value"]) in text for text in texts), one
+        standings = answered(
+            lambda: page.get("/runs")["standings"],
+            lambda got: all(
+                one["status"] is not None or "recording" not in kinds for one in got
+            ),
+        )
+        (standing,) = (one for one in standings if one["run"] == run["id"])
+        if run["made_of"] == "recording" and len(peaks):
+            assert standing["peak_bytes"] == peaks.max()
+        steps = page.of_run("/stragglers", run["name"])
+        if steps["parts"]:
+            usual = [part["usual"] or 0.0 for part in steps["parts"]]
+            assert sum(usual) == pytest.approx(steps["step_seconds"])
+            assert sum(part["share"] for part in steps["parts"]) == pytest.approx(1.0)
 
 
 def test_same_names_are_same_numbers(answers):
