@@ -110,14 +110,14 @@ def test_traces_of_a_store_and_of_a_disk_are_merged_together(address, logs, tmp_
 def test_a_store_that_goes_away_costs_what_it_has_not_sent(
     address, logs, tmp_path, capsys, monkeypatch
 ):
-    opened = merging.opened
+    open_trace = merging.open_trace
 
     def refuses(path: str):
         if path.endswith("rank1.pt.trace.json"):
             raise storage.StorageError("The store cannot be reached.", "Try again.")
-        return opened(path)
+        return open_trace(path)
 
-    monkeypatch.setattr(merging, "opened", refuses)
+    monkeypatch.setattr(merging, "open_trace", refuses)
     out = tmp_path / "out.json"
     assert main(["merge", f"{address}/exp", "-o", str(out)]) == 0
     assert "Only a part was merged" in capsys.readouterr().err
