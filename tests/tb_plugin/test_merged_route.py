@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 
 import pytest
 
@@ -13,7 +14,10 @@ from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 
 
 @pytest.fixture
-def page(tmp_path, run):
+def page(tmp_path, run, monkeypatch):
+    # Places are the process's; a response that a test does not close keeps its own.
+    places = threading.BoundedSemaphore(MAX_AT_ONCE)
+    monkeypatch.setattr("memboard.tb_plugin.pages.trace_files.merged._free", places)
     for number in range(3):
         rank = run.rank(number, world_size=3)
         rank.steps(range(20), rss_bytes=range(20))
