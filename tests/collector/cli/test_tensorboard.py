@@ -45,7 +45,7 @@ if __name__ == "__main__":
 def without_viewer(tmp_path_factory):
     """Runs a verb where only what recording needs is installed."""
     folder = tmp_path_factory.mktemp("recorder")
-    script = folder / "memboard.py"
+    script = folder / "command.py"
     script.write_text(WITHOUT_VIEWER)
 
     def run(*arguments):
