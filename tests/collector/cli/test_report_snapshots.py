@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BY_HAND = "drisspg+transformer_nuggets__test__data__mini_snapshot.pickle"
 """Its events do not lead to its segments, which is a problem."""
+MADE_UP = "Da1sypetals+SnapViewer__assets__memory.pickle"
+"""Its segments are larger than the blocks in them, which no allocator leaves."""
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def snapshots_of(text: str) -> list[dict[str, Any]]:
 def test_every_known_figure_of_a_recorded_file(name, say):
     text, code = say(REAL / name, "--json")
     (found,) = snapshots_of(text)
-    assert code == (4 if name == BY_HAND else 0)
+    assert code == (4 if name in (BY_HAND, MADE_UP) else 0)
     assert found["problem"] is None
     by_number = {device["device"]: device for device in found["devices"]}
     used = 0
