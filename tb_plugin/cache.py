@@ -161,10 +161,13 @@ class Cache:
     """
 
     def __init__(
-        self, memory: CacheMemory = PROCESS, max_bytes: float = math.inf
+        self, memory: CacheMemory | None = None, max_bytes: float = math.inf
     ) -> None:
-        """`max_bytes`: of what is read through once, so that it displaces nothing else."""
-        self._memory = memory
+        """`memory`: else that of the process.
+
+        `max_bytes`: of what is read through once, so that it displaces nothing else.
+        """
+        self._memory = memory = PROCESS if memory is None else memory
         self._shelf = _Shelf(max_bytes)
         weakref.finalize(self, memory.abandon, self._shelf).atexit = False
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memboard.tb_plugin.cache import PROCESS
+from memboard.tb_plugin import cache
+from memboard.tb_plugin.cache import CacheMemory
 from memboard.tb_plugin.jobs.histories import Histories
 from memboard.tb_plugin.jobs.trace_sources import TraceSources
 from tests.kineto_files import trained
@@ -51,7 +52,7 @@ def opened(monkeypatch):
             return open_it(self, *args)
 
         monkeypatch.setattr(jobs, "_opened", noted)
-    monkeypatch.setattr(PROCESS, "max_bytes", BOUND)
+    monkeypatch.setattr(cache, "PROCESS", CacheMemory(BOUND))
     return names
 
 
@@ -79,7 +80,7 @@ def test_twenty_large_snapshots_opened_in_turn_stay_below_the_bound(tmp_path, op
         assert device["peaks"][0]["bytes"] == peak
         for colour in ("category", "module", "stack", "age"):
             assert shown.raw("allocations", colour=colour).status_code == 200
-        assert PROCESS.num_bytes <= BOUND
+        assert cache.PROCESS.num_bytes <= BOUND
 
     check(0)
     before = resident()
@@ -116,7 +117,7 @@ def test_twenty_large_traces_opened_in_turn_stay_below_the_bound(tmp_path, opene
         assert len(answer["step"]) == num_steps - 10 * number
         for route in ("operators", "kernels", "module_times", "operator_memory"):
             assert page.raw(f"/{route}", **query).status_code == 200
-        assert PROCESS.num_bytes <= BOUND
+        assert cache.PROCESS.num_bytes <= BOUND
 
     check(0)
     before = resident()

@@ -69,7 +69,8 @@ def test_threads_of_the_recorder_are_not_in_a_trace(tmp_path):
         events = load(path)["traceEvents"]
         calls = [one for one in events if one.get("cat") == "python_function"]
         assert any(one["tid"] == own for one in calls)
-        others = Counter(one["tid"] for one in calls if one["tid"] != own)
+        ours = [one for one in calls if "memboard/collector/" in one["name"]]
+        others = Counter(one["tid"] for one in ours if one["tid"] != own)
         assert all(num < 100 for num in others.values()), others
 
 

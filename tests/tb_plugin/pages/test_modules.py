@@ -217,6 +217,7 @@ def test_a_restarted_job_keeps_its_first_attempt_s_windows(run, tmp_path):
 def test_what_was_not_listed_yet_is_not_called_missing(run, tmp_path, monkeypatch):
     record(run)
     monkeypatch.setattr(module_choice, "LISTING_SECONDS", -1)
+    monkeypatch.setattr("memboard.tb_plugin.facts.ranks.error_states._SECONDS", -1)
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp")
     assert got["window"] is None
