@@ -70,8 +70,10 @@ def test_threads_of_the_recorder_are_not_in_a_trace(tmp_path):
         calls = [one for one in events if one.get("cat") == "python_function"]
         assert any(one["tid"] == own for one in calls)
         ours = [one for one in calls if "memboard/collector/" in one["name"]]
-        others = Counter(one["tid"] for one in ours if one["tid"] != own)
-        assert all(num < 100 for num in others.values()), others
+        # One that waits when the tracer begins leaves it when it goes on; before, the
+        # writer alone made several times the calls of training's own thread.
+        by_thread = Counter(one["tid"] for one in ours)
+        assert by_thread.total() < 2 * by_thread[own], by_thread
 
 
 @needs_python_calls
