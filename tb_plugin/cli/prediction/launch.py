@@ -26,13 +26,12 @@ from memboard.collector.running.stopping import CLOSE_SECONDS
 from memboard.collector.virtual.books import read_books
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
 from memboard.collector.virtual.torch_build import WITHOUT_CURRENT_FOLDER
-from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS
+from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from memboard.collector.virtual.devices import Device
-from memboard.tb_plugin.cli.prediction.request import Request
 
 MESSAGES: Final = "messages"
 """The folder for what ranks send each other."""

@@ -35,22 +35,16 @@ if TYPE_CHECKING:
 
 MAX_CURVE: Final = 2000
 
-
 _MUCH: Final = 0.02
 """Of what is active, from which on a difference to torch's own count is mentioned."""
 
-
 _MAX_TEXT: Final = 200
-
 
 _MAX_SETTINGS: Final = 200
 
-
 _MAX_UNREAD: Final = 12
 
-
 MAX_MARKS: Final = 2000
-
 
 MAX_TILE_MARKS: Final = 600
 """Of a part of it, which is as wide as a screen or two."""

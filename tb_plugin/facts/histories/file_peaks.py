@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 MAX_FILES: Final = 200
 
-
 SECONDS: Final = 0.5
 """The page asks again a second later."""
-
 
 _KEPT_BYTES: Final = 4_000
 

@@ -25,16 +25,12 @@ if TYPE_CHECKING:
 
 MAX_RANKS: Final = 4_096
 
-
 OPEN_AT_ONCE: Final = 4
 """Of other ranks: more would keep the history that is being looked at waiting."""
 
-
 WAIT_SECONDS: Final = 0.3
 
-
 _KEPT_LINES: Final = 200
-
 
 _FACTS_BYTES: Final = 40_000
 

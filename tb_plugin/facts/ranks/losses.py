@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _FLUSH_SECONDS: Final = 2.0
 """Where a header does not say at which pace the file was written."""
 
-
 _MAX_LOST_TRACES: Final = 100
 """Of one rank that are named."""
 _MOST: Final = 2**62

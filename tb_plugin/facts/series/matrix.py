@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.timeline import SeriesInfo
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.series.selection import (
         RankRows,
@@ -41,10 +35,8 @@ if TYPE_CHECKING:
 _NUM_PROBES: Final = 3
 """Ranks whose reading tells what all would take."""
 
-
 _FEW: Final = 32
 """Of so many ranks, a few at each poll, all are read before long."""
-
 
 _AT_ONCE: Final = 256
 """Ranks stacked at a time; more would only hold more memory."""

@@ -24,16 +24,7 @@ from memboard.tb_plugin.formats.recording.captures import captures_of, read_capt
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.index.run import Run
-
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -42,6 +33,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
+
 
 COUNTERS: Final = ("samples", "tokens")
 FLOPS: Final = "flops"
@@ -275,10 +267,8 @@ def _missing(counted: bool, has_peak: bool) -> str:
 
 _MOST_SUMMED_FINELY: Final = 16
 
-
 _MOST_AWAITED: Final = 256
 """Of so few ranks it is always to be had, but on a machine that is busy."""
-
 
 _SUM_SECONDS: Final = 1.0
 """Time for the throughput of all ranks."""

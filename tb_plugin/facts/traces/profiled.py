@@ -7,21 +7,23 @@ too: the answer says which it is and how far, and the page asks again.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.profile import ProfileChoice, ProfiledTrace
 from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
+from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
@@ -30,24 +32,18 @@ if TYPE_CHECKING:
 OPEN_SECONDS: Final = 2.0
 """Longest wait of an answer for a trace that is being opened."""
 
-
 MAX_TRIED: Final = 8
 """Traces that are opened to find one that can be."""
-
 
 MAX_AHEAD: Final = 256 << 20
 """Bytes of a file that is opened before anybody asks: some seconds of a processor."""
 
-
 MS: Final = 1e6
-
 
 US: Final = 1e3
 """Nanoseconds of the units in which profiles are sent."""
 
-
 MAX_LISTED: Final = 1_000
-
 
 SortColumn = Annotated[
     str, Meta(pattern=r"^-?[a-z_]{1,40}\Z", description="the name of a column")
@@ -227,3 +223,27 @@ def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[P
                 f"{one.failure.what}",
                 salvaged=f"{shown.name} is shown.",
             )
+
+
+S = TypeVar("S", bound=SourceQuery)
+
+View: TypeAlias = "Callable[[RunSummary, ProfileChoice, TraceProfile, S], object]"
+
+_EMPTY: Final = TraceProfile(EMPTY_TRACE)
+
+
+def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
+    """Declare a view of a profiled trace as the route `name`; empty while it is opened."""
+
+    def declare(view: View[S]) -> View[S]:
+        @route(name, query)
+        def answer(asked: RouteRequest[S]) -> object:
+            found = shown(asked.state, asked.query)
+            asked.decided_by(*found.stamp)
+            profile = found.profile
+            choice = found.choice(asked.query)
+            return view(found.run, choice, profile or _EMPTY, asked.query)
+
+        return view
+
+    return declare

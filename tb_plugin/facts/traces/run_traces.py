@@ -43,7 +43,6 @@ _LISTED_SECONDS: Final = 1.0
 """Lifetime of a list of sources for pictures."""
 _MAX_LISTS: Final = 64
 
-
 Row = Annotated[
     int, Meta(ge=-(2**31), le=2**31 - 1, description="a row; below 0 of an instant")
 ]

@@ -23,7 +23,7 @@ from memboard.tb_plugin.api.calls import (
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.contract.wire import f64, i32
-from memboard.tb_plugin.facts.view import View, why_absent
+from memboard.tb_plugin.facts.view import View, of_run, why_absent
 from memboard.tb_plugin.formats.recording.functions import (
     KINDS,
     FunctionsReader,
@@ -43,7 +43,6 @@ from memboard.tb_plugin.pages.calls.shown import (
     shown_of,
 )
 from memboard.tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
-from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

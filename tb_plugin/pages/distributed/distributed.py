@@ -17,6 +17,7 @@ from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32
+from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
 from memboard.tb_plugin.pages.distributed.tables import (
@@ -38,13 +39,10 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import TraceJob
-from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 
 MAX_PROBLEMS: Final = 20
 
-
 _UNKNOWN: Final = "How long ranks wait for each other is not known."
-
 
 OPEN_SECONDS: Final = 2.0
 """Longest wait of an answer for traces that are being opened."""

@@ -19,6 +19,7 @@ from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
+from memboard.tb_plugin.facts.histories.rank_peaks import RankFacts, belonging
 from memboard.tb_plugin.jobs.history_list import listed
 
 if TYPE_CHECKING:
@@ -27,20 +28,15 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-from memboard.tb_plugin.facts.histories.rank_peaks import RankFacts, belonging
 
 MAX_LINES: Final = 20
 
-
 OPEN_SECONDS: Final = 2.0
-
 
 _ALIKE: Final = 0.005
 """Of the median: a peak that is so little above it does not stand out."""
 
-
 _MAX_TEXT: Final = 500
-
 
 _COLUMNS: Final = (
     Column(

@@ -31,8 +31,7 @@ from memboard.tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
 from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.histories.description import marks_of_window
-from memboard.tb_plugin.facts.histories.opening import DeviceQuery
-from memboard.tb_plugin.pages.history_view import of_device
+from memboard.tb_plugin.facts.histories.opening import DeviceQuery, of_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,8 +23,8 @@ from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,
+    of_history,
 )
-from memboard.tb_plugin.pages.history_view import of_history
 from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from memboard.tb_plugin.api.segments import (
 from memboard.tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
-from memboard.tb_plugin.facts.histories.opening import MomentQuery
-from memboard.tb_plugin.pages.history_view import of_device
+from memboard.tb_plugin.facts.histories.opening import MomentQuery, of_device
 from memboard.tb_plugin.pages.memory.blocks import allocation_groups, passing
 from memboard.tb_plugin.pages.memory.why import request_at, why_of
 

@@ -29,8 +29,8 @@ from memboard.tb_plugin.facts.modules.choice import (
     problems_of,
 )
 from memboard.tb_plugin.facts.modules.columns import spread
+from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
-from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory

@@ -53,7 +53,7 @@ from memboard.tb_plugin.facts.modules.words import (
     lead_of,
     moments_of,
 )
-from memboard.tb_plugin.pages.run_view import of_run
+from memboard.tb_plugin.facts.view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,7 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.api.kernels import KernelsResponse
 from memboard.tb_plugin.contract.table import Column, Table, titled
-from memboard.tb_plugin.facts.traces.profiled import TableQuery
-from memboard.tb_plugin.pages.profile_view import of_profile
+from memboard.tb_plugin.facts.traces.profiled import TableQuery, of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -114,7 +113,6 @@ _KERNELS: Final = Table(
     max_text=1_000,
 )
 _OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
-
 
 _NOTHING: Final = (
     "Nothing ran on a device while it was recorded, or the profiler did not record "

@@ -27,13 +27,12 @@ from memboard.tb_plugin.api.operators import (
 )
 from memboard.tb_plugin.contract.parameters import Pixels
 from memboard.tb_plugin.contract.table import Column, Table, titled
-from memboard.tb_plugin.facts.traces.profiled import MS, TableQuery
+from memboard.tb_plugin.facts.traces.profiled import MS, TableQuery, of_profile
 from memboard.tb_plugin.pages.operators.allocations import (
     HoldersBy,
     allocations_of,
     peak_of,
 )
-from memboard.tb_plugin.pages.profile_view import of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints

@@ -9,8 +9,7 @@ from memboard.tb_plugin.api.profile import ModuleTimesResponse
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column
 from memboard.tb_plugin.contract.wire import i32
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery
-from memboard.tb_plugin.pages.profile_view import of_profile
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -28,8 +28,12 @@ from memboard.tb_plugin.contract.table import (
     text_of,
     titled,
 )
-from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
-from memboard.tb_plugin.pages.profile_view import of_profile
+from memboard.tb_plugin.facts.traces.profiled import (
+    MS,
+    SourceQuery,
+    TableQuery,
+    of_profile,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

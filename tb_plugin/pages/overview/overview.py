@@ -18,11 +18,11 @@ from memboard.tb_plugin.api.overview import Prediction as ApiPrediction
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.ranks.rank_strip import strip_of, strip_response
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
+from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.index.notes import text_of
 from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
 from memboard.tb_plugin.pages.overview.headlines import Headlines
-from memboard.tb_plugin.pages.run_view import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

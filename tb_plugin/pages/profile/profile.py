@@ -19,7 +19,7 @@ from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32
-from memboard.tb_plugin.facts.traces.cycle_ranks import straggler
+from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
@@ -36,14 +36,11 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.profile import ProfileRole
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
-from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with
 
 _MAX_TEXT: Final = 300
 
-
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
-
 
 ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
     ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
@@ -180,7 +177,6 @@ def _whose(profile: TraceProfile, step: int | None) -> str:
 
 
 _NOT_THERE: Final = "Not in the trace"
-
 
 _DEVICES: Final = (
     Column("device", "Device", unit="text"),

@@ -43,8 +43,8 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.facts.steps.step_tables import StepTables, parts_of
+from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
-from memboard.tb_plugin.pages.run_view import of_run
 from memboard.tb_plugin.pages.steps.steps import memory_series
 
 if TYPE_CHECKING:

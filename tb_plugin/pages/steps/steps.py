@@ -37,13 +37,13 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import MAX_SHOWN, profiler_steps
-from memboard.tb_plugin.facts.steps.rates import Rates, as_rates
+from memboard.tb_plugin.facts.steps.rates import Rates, as_rates, summed_rates
 from memboard.tb_plugin.facts.steps.step_tables import (
     StepTables,
     absent_parts,
     parts_of,
 )
-from memboard.tb_plugin.pages.run_view import of_run
+from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.pages.steps.rate_words import worded
 
 if TYPE_CHECKING:
@@ -56,11 +56,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.steps import AbsentPart
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.facts.steps.rates import summed_rates
 
 MAX_COLUMNS: Final = 1000
 """Twenty columns of so many numbers stay below 200 KB."""
-
 
 _STEP_SECONDS: Final = 0.4
 """Time for reading steps one by one, where buckets would do."""

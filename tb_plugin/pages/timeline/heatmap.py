@@ -14,6 +14,7 @@ from memboard.tb_plugin.analysis.series.heatmap import (
 )
 from memboard.tb_plugin.api.timeline import HeatmapResponse
 from memboard.tb_plugin.facts.series.marks import marks_of
+from memboard.tb_plugin.facts.series.matrix import cells_response, matrix, refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
     RankRows,
@@ -23,12 +24,10 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.pages.run_view import of_run
+from memboard.tb_plugin.facts.view import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.facts.view import View
-
-from memboard.tb_plugin.facts.series.matrix import cells_response, matrix, refined_rows
 
 
 class HeatmapQuery(MatrixQuery, frozen=True):

@@ -28,7 +28,7 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.pages.run_view import of_run
+from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
 from memboard.tb_plugin.analysis.trace.idle import idle_times
 from memboard.tb_plugin.api.trace import TraceIdleResponse
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery
-from memboard.tb_plugin.pages.profile_view import of_profile
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

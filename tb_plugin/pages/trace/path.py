@@ -10,8 +10,7 @@ from memboard.tb_plugin.analysis.trace.critical_path import by_name, critical_pa
 from memboard.tb_plugin.api.trace import TracePathResponse
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery
-from memboard.tb_plugin.pages.profile_view import of_profile
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

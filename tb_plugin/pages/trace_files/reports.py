@@ -95,7 +95,6 @@ _OPERATORS: Final = (
     Column("flops", "FLOP", unit="flops", help="As torch counts them"),
 )
 
-
 ReportId = Annotated[
     str,
     Meta(
