@@ -76,6 +76,17 @@ def test_only_so_many_are_made_at_once(page):
     assert page.raw("/trace_merged", run=run).status_code == 200
 
 
+def test_a_place_is_free_once_its_download_has_been_read(page):
+    run = page.run_id("exp")
+    downloads = [page.raw("/trace_merged", run=run) for _ in range(MAX_AT_ONCE)]
+    assert all(download.data for download in downloads)
+    others = [page.raw("/trace_merged", run=run) for _ in range(MAX_AT_ONCE)]
+    assert all(other.status_code == 200 for other in others)
+    for download in downloads:  # closing gives no place back a second time
+        download.close()
+    assert page.raw("/trace_merged", run=run).status_code == 503
+
+
 def test_links_that_lead_out_are_not_followed(page, run, tmp_path_factory):
     outside = torch_trace(
         tmp_path_factory.mktemp("outside") / "rank0.json", [slice_of("secret", 1.0)]

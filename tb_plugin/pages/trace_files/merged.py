@@ -76,10 +76,11 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
         taken.callback(_free.release)
         inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
         _refuse_nothing(inputs, run.found.title)
+        place = taken.pop_all()  # given back once, however often it is closed
         # Not passed through: werkzeug would not close it, and the place stays taken.
-        response = Response(_body(inputs), content_type=CONTENT_TYPE)
-        # Also where the client leaves before the first byte; once, however often.
-        response.call_on_close(taken.pop_all().close)
+        response = Response(_body(inputs, place), content_type=CONTENT_TYPE)
+        # Also where the client leaves before the first byte.
+        response.call_on_close(place.close)
     name = _NOT_IN_NAMES.sub("_", run.found.title).strip("._") or "run"
     response.headers["Content-Disposition"] = (
         f'attachment; filename="{name[:80]}.{MERGED_TRACE}"'
@@ -89,9 +90,9 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
     return response
 
 
-def _body(inputs: Inputs) -> Iterator[bytes]:
+def _body(inputs: Inputs, place: ExitStack) -> Iterator[bytes]:
     pieces = deflated(merged(inputs))
-    with closing(pieces):
+    with place, closing(pieces):
         yield from pieces
 
 
