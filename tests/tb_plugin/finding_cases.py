@@ -49,7 +49,7 @@ from memboard.tb_plugin.analysis.oom.case import (
     OomFacts,
     PendingFrees,
 )
-from memboard.tb_plugin.analysis.oom.judge import judged, survived_text
+from memboard.tb_plugin.analysis.oom.judge import ended_finding, oom_finding
 from memboard.tb_plugin.analysis.ranks.distributed import CollectiveRow, ComparedRanks
 from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -426,13 +426,12 @@ def verdicts(num: int) -> Iterator[Finding]:
         replace(errors(num)["growth"], growth=Growth(60 * GIB, GIB, num, "stacks"))
     )
     facts.append(replace(facts[0], cycles=teeth(num)))
-    for one in facts:
-        case = Case(facts=one, world_size=num + 1, trains=True)
-        verdict = judged(case)._asdict()
-        verdict["sentence"] += survived_text(num, 20 * num)
-        yield Finding(id=verdict["key"], severity="error", **verdict)
-    ended = judged(Case(facts=OomFacts(**FULL), is_out_of_memory=False), "boom")
-    yield Finding(id="ended", severity="error", **ended._asdict())
+    for number, oom_facts in enumerate(facts):
+        case = Case(facts=oom_facts, world_size=num + 1, trains=True)
+        yield oom_finding(f"{number}", case, num_earlier=num, num_later=20 * num)
+    ended = Case(facts=OomFacts(**FULL), is_out_of_memory=False)
+    for by_signal in (False, True):
+        yield ended_finding("ended", ended, by_signal=by_signal, message="boom")
 
 
 CASES: dict[str, Callable[[int], Iterable[Finding | None]]] = {

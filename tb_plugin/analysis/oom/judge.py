@@ -1,4 +1,4 @@
-"""The verdict on an error: its heaviest cause, and the finding that says it.
+"""The verdict on an error: its heaviest cause, and the finding made of it.
 
 Each cause is tested by what would have been otherwise without it, and weighed by the
 bytes that it took. One that would have made the difference *holds*; one that holds is
@@ -20,12 +20,13 @@ from memboard.tb_plugin.analysis.oom import free, full, taken
 from memboard.tb_plugin.analysis.oom.case import NAMES
 from memboard.tb_plugin.analysis.oom.evidence import evidence_of
 from memboard.tb_plugin.analysis.oom.live_advice import category_of, live_advice
-from memboard.tb_plugin.api.findings import Advice, Evidence, HeldBy
+from memboard.tb_plugin.api.findings import Finding, HeldBy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.analysis.oom.case import Case, Cause, OomFacts, Suspect
+    from memboard.tb_plugin.api.findings import Advice
 
 MAX_ADVICE: Final = 6
 
@@ -61,75 +62,82 @@ class Verdict(NamedTuple):
 
     @property
     def also(self) -> tuple[Cause, ...]:
-        return tuple(one.cause for one in self.beside)
+        return tuple(suspect.cause for suspect in self.beside)
 
 
 def verdict(case: Case) -> Verdict:
     """The verdict that the facts allow."""
-    found = (rule(case) for rule in RULES)
-    suspects = sorted(
-        (one for one in found if one is not None), key=lambda one: -one.num_bytes
-    )
+    suspects = [suspect for rule in RULES if (suspect := rule(case)) is not None]
+    suspects.sort(key=lambda suspect: -suspect.num_bytes)
     is_limited = case.facts.is_limited or case.setup.is_rejected
     if case.facts.has_room and not is_limited:
         # Whatever took memory, the device had enough: it explains nothing.
         return Verdict(full.refused(case), ())
-    leads = next((one for one in suspects if free.fits_here(case, one)), None)
+    leads = next(
+        (suspect for suspect in suspects if free.fits_here(case, suspect)), None
+    )
     if leads is None:
-        leads = next((one for one in suspects if one.is_major), None)
+        leads = next((suspect for suspect in suspects if suspect.is_major), None)
     if leads is None and is_limited:
         leads = full.process_limit(case)
     if leads is None and full.is_full(case.facts):
         is_known = full.knows_total(case.facts)
         leads = full.really_full(case) if is_known else full.unknown_total(case)
     if leads is None:
-        leads = next((one for one in suspects if one.holds), None) or full.unsure(case)
-    beside = [one for one in suspects if one is not leads]
+        holding = (suspect for suspect in suspects if suspect.holds)
+        leads = next(holding, None) or full.unsure(case)
+    beside = [suspect for suspect in suspects if suspect is not leads]
     if is_limited and leads.cause != "process_limit":
         beside.insert(0, full.process_limit(case))
     return Verdict(leads, tuple(beside))
 
 
-class Judgement(NamedTuple):
-    """What a finding is made of."""
+def oom_finding(
+    finding_id: str, case: Case, *, num_earlier: int = 0, num_later: int = 0
+) -> Finding:
+    """An out-of-memory error: its cause, what holds beside it, and what to do.
 
-    key: str
-    title: str
-    sentence: str
-    line: str
-    cost: float | None
-    also: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-    advice: tuple[Advice, ...]
-    rule: str
-
-
-def judged(case: Case, message: str = "") -> Judgement:
-    """The cause and what to do; of what ended a training otherwise, that it did.
-
-    `message`: how it ended.
+    Args:
+        finding_id: Of the finding.
+        case: What is known of the error.
+        num_earlier: Errors before it that the program survived.
+        num_later: Allocations after it; see `GOES_ON`.
     """
-    if not case.is_out_of_memory:
-        evidence, sentence = evidence_of(case, ()), _ended_text(case.facts, message)
-        return Judgement(
-            "ended", "Ended", sentence, case.asked_at, None, (), evidence, (), ""
-        )
-    found = verdict(case)
-    leads = found.leads
+    judged = verdict(case)
+    leads = judged.leads
     asked = _asked_text(case)
     why = leads.why if asked else leads.why[0].upper() + leads.why[1:]
-    return Judgement(
+    asides = [suspect.aside for suspect in judged.beside if suspect.aside]
+    sentence = " ".join([asked + why, *asides])
+    return Finding(
+        id=finding_id,
         key=leads.cause,
+        severity="error",
         title=f"Out of memory: {NAMES[leads.cause]}",
-        sentence=" ".join(
-            [asked + why, *(one.aside for one in found.beside if one.aside)]
-        ),
+        sentence=sentence + survived_text(num_earlier, num_later),
         line=_culprit(case, leads.cause),
+        device=case.device,
         cost=float(leads.num_bytes) or None,
-        also=tuple(NAMES[cause] for cause in found.also),
+        also=tuple(NAMES[cause] for cause in judged.also),
         evidence=evidence_of(case, leads.decisive),
-        advice=_advice(case, found),
+        advice=_advice(case, judged),
         rule=leads.rule,
+    )
+
+
+def ended_finding(
+    finding_id: str, case: Case, *, by_signal: bool, message: str
+) -> Finding:
+    """A process that ended without running out of memory; `message`: how it ended."""
+    return Finding(
+        id=finding_id,
+        key="ended",
+        severity="error",
+        title=f"Ended by {'a signal' if by_signal else 'an exception'}",
+        sentence=_ended_text(case.facts, message),
+        line=case.asked_at,
+        device=case.device,
+        evidence=evidence_of(case, ()),
     )
 
 
@@ -144,18 +152,18 @@ def _culprit(case: Case, cause: Cause) -> str:
     elif cause == "pending_free" and pending is not None:
         lines = pending.lines
     elif cause in ("really_full", "process_limit", "imbalance"):
-        lines = [one.label for one in case.holders]
+        lines = [holder.label for holder in case.holders]
     return next(iter(lines), "")
 
 
-def _advice(case: Case, found: Verdict) -> tuple[Advice, ...]:
+def _advice(case: Case, judged: Verdict) -> tuple[Advice, ...]:
     """For the cause first, then for what holds beside it."""
-    advice = list(found.leads.advice)
-    for one in found.beside:
-        advice += one.advice if one.beside is None else one.beside
-    if found.cause in _SHORT:
+    advice = list(judged.leads.advice)
+    for suspect in judged.beside:
+        advice += suspect.advice if suspect.beside is None else suspect.beside
+    if judged.cause in _SHORT:
         advice += live_advice(case)
-    unique = {(one.text, one.setting): one for one in advice}
+    unique = {(item.text, item.setting): item for item in advice}
     return tuple(unique.values())[:MAX_ADVICE]
 
 
@@ -181,44 +189,44 @@ def _asked_text(case: Case) -> str:
 
 def survived_text(num_earlier: int, num_later: int) -> str:
     """How many errors the program survived before this one, and whether it went on."""
-    words = ""
+    sentences = ""
     if num_earlier == 1:
-        words = " The program had already survived one out-of-memory error."
+        sentences = " The program had already survived one out-of-memory error."
     elif num_earlier:
-        words = (
+        sentences = (
             f" The program had already survived {num_earlier:,} out-of-memory errors."
         )
     if num_later >= GOES_ON:
-        words += (
+        sentences += (
             f" The program also continued after this one: {counted(num_later, 'allocation')}"
             " followed."
         )
-    return words
+    return sentences
 
 
 def _ended_text(facts: OomFacts, message: str) -> str:
     """What was held when a process ended otherwise."""
-    held, share = facts.held_bytes, full.full_share(facts)
+    live_bytes, share = facts.held_bytes, full.full_share(facts)
     how = message.strip().splitlines()[0][:200] if message.strip() else "cause unknown"
-    words = f"The process ended ({how})"
-    if held is None:
-        return f"{words}; its memory was not recorded."
-    of = ""
+    ended = f"The process ended ({how})"
+    if live_bytes is None:
+        return f"{ended}; its memory was not recorded."
+    of_room = ""
     if share is not None and facts.room_bytes is not None:
-        of = f" of the {size_text(facts.room_bytes)} available to torch"
-    return f"{words} while {size_text(held)} was live{of}."
+        of_room = f" of the {size_text(facts.room_bytes)} available to torch"
+    return f"{ended} while {size_text(live_bytes)} was live{of_room}."
 
 
 def held_by(case: Case) -> tuple[HeldBy, ...]:
     """The lines that held the memory, and those whose blocks wait to be freed."""
     return tuple(
         HeldBy(
-            label=one.label,
-            category=category_of(one),
-            bytes=float(one.num_bytes),
-            share=one.share,
-            num_blocks=one.num_blocks,
-            is_pending=one.is_pending,
+            label=holder.label,
+            category=category_of(holder),
+            bytes=float(holder.num_bytes),
+            share=holder.share,
+            num_blocks=holder.num_blocks,
+            is_pending=holder.is_pending,
         )
-        for one in case.active or case.holders
+        for holder in case.active or case.holders
     )

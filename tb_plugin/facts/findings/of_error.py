@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import structs
@@ -12,7 +12,7 @@ from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin.analysis.findings.render import markdown_lines
 from memboard.tb_plugin.analysis.oom.case import Growth
 from memboard.tb_plugin.analysis.oom.full import held_text
-from memboard.tb_plugin.analysis.oom.judge import held_by, judged, survived_text
+from memboard.tb_plugin.analysis.oom.judge import ended_finding, held_by, oom_finding
 from memboard.tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RESERVED
@@ -70,10 +70,8 @@ def reported_error(
     lacks = [*_not_recorded(case, history_id, report.history_why_not)]
     message = report.message[:_MAX_TEXT]
     state = _state(case, around, report.origin, report.file.rpartition("/")[2], message)
-    return _finding(
-        case,
-        state,
-        id=report.id,
+    finding = structs.replace(
+        _finding(report.id, case, state),
         place=_place(case, report.rank, history_id, error),
         not_recorded=(*lacks, *_missing(report)),
         rank=report.rank,
@@ -81,6 +79,7 @@ def reported_error(
         time_ms=report.time_ns / 1e6,
         during=report.during or ("" if error is None else error.phase),
     )
+    return _with_state(finding, state)
 
 
 def error_in_file(
@@ -89,11 +88,10 @@ def error_in_file(
     """An error inside a snapshot that another tool wrote."""
     reference, case = history.reference, _case(error.case, around)
     time_ms = reference.time_ms if error.time_us is None else error.time_us / 1e3
-    return _finding(
-        case,
-        _state(case, around, "file", reference.path or reference.label, ""),
-        num_later=error.num_later,
-        id=f"{reference.id}-{error.device}-{error.event}",
+    finding_id = f"{reference.id}-{error.device}-{error.event}"
+    state = _state(case, around, "file", reference.path or reference.label, "")
+    finding = structs.replace(
+        _finding(finding_id, case, state, num_later=error.num_later),
         place=_place(case, reference.rank, reference.id, error),
         not_recorded=tuple(_not_recorded(case, reference.id, "")),
         rank=reference.rank,
@@ -101,6 +99,7 @@ def error_in_file(
         time_ms=time_ms,
         during=error.phase,
     )
+    return _with_state(finding, state)
 
 
 def _state(
@@ -123,19 +122,21 @@ def _state(
 
 
 def _finding(
-    case: Case, state: MemoryState, *, num_later: int = 0, **where: Any
+    finding_id: str, case: Case, state: MemoryState, *, num_later: int = 0
 ) -> Finding:
-    """`where`: place, time and what is not recorded, see `Finding`."""
-    found = judged(case, state.message)
-    title, sentence = found.title, found.sentence
     if case.is_out_of_memory:
-        sentence += survived_text(state.num_earlier, num_later)
-    else:
-        title = f"Ended by {'a signal' if state.origin == 'signal' else 'an exception'}"
-    said = found._replace(title=title, sentence=sentence)._asdict()
-    made = Finding(severity="error", device=case.device, state=state, **said, **where)
-    report = "\n".join(markdown_lines(made))
-    return structs.replace(made, state=structs.replace(state, report=report))
+        return oom_finding(
+            finding_id, case, num_earlier=state.num_earlier, num_later=num_later
+        )
+    is_signal = state.origin == "signal"
+    return ended_finding(finding_id, case, by_signal=is_signal, message=state.message)
+
+
+def _with_state(finding: Finding, state: MemoryState) -> Finding:
+    """A finding that is otherwise complete: its report quotes all of it."""
+    finding = structs.replace(finding, state=state)
+    report = "\n".join(markdown_lines(finding))
+    return structs.replace(finding, state=structs.replace(state, report=report))
 
 
 def _case(case: Case, around: PeerContext) -> Case:

@@ -18,7 +18,7 @@ from memboard.tb_plugin.analysis.oom.case import (
     Growth,
     OomFacts,
 )
-from memboard.tb_plugin.analysis.oom.judge import judged
+from memboard.tb_plugin.analysis.oom.judge import oom_finding
 from tests.simulate import OOM_CAUSES
 
 GIB = 1 << 30
@@ -98,23 +98,23 @@ def test_lines_of_one_function_stand_together():
 def test_each_sentence_says_what_was_asked_and_what_was_free():
     held = {"reserved_bytes": 38 * GIB, "active_bytes": 37 * GIB}
     facts = OomFacts(requested_bytes=2 * GIB, device_free_bytes=GIB, **held)
-    assert judged(Case(facts=facts)).sentence == (
+    assert oom_finding("oom", Case(facts=facts)).sentence == (
         "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: the"
         " device was full, if this was all of its memory; 37.0 GiB was live, 94.9 % of the"
         " 39.0 GiB that torch had or could get (a guess: a card of 40 GB)."
     )
     pieces = OomFacts(requested_bytes=2 * GIB, free=FreeBlocks(5 * GIB, GIB, 412))
-    assert judged(Case(facts=pieces)).sentence == (
+    assert oom_finding("oom", Case(facts=pieces)).sentence == (
         "An allocation of 2.00 GiB failed: the memory was fragmented, with 5.00 GiB free"
         " in 412 blocks, the largest 1.00 GiB."
     )
     growth = Growth(8 * GIB, GIB, 8, "memory", lines=("loop.py:7 keep",))
-    found = judged(Case(facts=OomFacts(growth=growth)))
-    assert found.sentence == (
+    finding = oom_finding("oom", Case(facts=OomFacts(growth=growth)))
+    assert finding.sentence == (
         "Memory retained across rounds filled the GPU, 8.00 GiB by loop.py:7 keep,"
         " growing 1.00 GiB per round."
     )
-    assert "from round to round at loop.py:7 keep" in found.advice[0].text
-    assert judged(Case(facts=OomFacts())).sentence == (
+    assert "from round to round at loop.py:7 keep" in finding.advice[0].text
+    assert oom_finding("oom", Case(facts=OomFacts())).sentence == (
         "The recording does not show why."
     )
