@@ -139,7 +139,9 @@ def start_writing(run_dir: Path, rank: int, task: bytes = b"") -> None:
         OSError: it cannot be started.
     """
     log = log_of(run_dir, rank)
-    detached.start("memboard.tb_plugin.cli.dumps", [str(run_dir), str(rank)], log, task)
+    detached.start(
+        "memboard.tb_plugin.cli.afterwards.dumps", [str(run_dir), str(rank)], log, task
+    )
 
 
 def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:

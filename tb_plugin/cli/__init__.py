@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 VERBS: Final = {
     "demo": "memboard.collector.cli.demo.command",
     "run": "memboard.tb_plugin.cli.run",
-    "open": "memboard.tb_plugin.cli.open",
+    "open": "memboard.tb_plugin.cli.open.command",
     "import": "memboard.tb_plugin.cli.import_snapshots",
     "export": "memboard.tb_plugin.cli.export.command",
     "index": "memboard.tb_plugin.cli.index",

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
+    from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
+    from memboard.tb_plugin.formats.recording.captures.trace_reports import TraceReports
     from memboard.tb_plugin.formats.recording.functions import FunctionsReader
-    from memboard.tb_plugin.formats.recording.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummaries
-    from memboard.tb_plugin.formats.recording.trace_reports import TraceReports
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store
     from memboard.tb_plugin.jobs.histories import Histories
@@ -125,7 +125,9 @@ class RunReaders:
     def modules(self) -> ModulesReader:
 
         def make() -> ModulesReader:
-            from memboard.tb_plugin.formats.recording.modules import ModulesReader
+            from memboard.tb_plugin.formats.recording.captures.modules import (
+                ModulesReader,
+            )
 
             return ModulesReader(self.store.cache)
 
@@ -171,7 +173,9 @@ class RunReaders:
         """What recordings say of traces that need not be there any more."""
 
         def make() -> TraceReports:
-            from memboard.tb_plugin.formats.recording.trace_reports import TraceReports
+            from memboard.tb_plugin.formats.recording.captures.trace_reports import (
+                TraceReports,
+            )
 
             return TraceReports()
 

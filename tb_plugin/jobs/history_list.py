@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.api.calls import HistoryReference
 from memboard.tb_plugin.contract.errors import NotFoundError
-from memboard.tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

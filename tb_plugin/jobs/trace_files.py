@@ -15,7 +15,10 @@ from memboard.tb_plugin import storage
 from memboard.tb_plugin.analysis.ranks.share import share_of
 from memboard.tb_plugin.formats.found_files import file_id
 from memboard.tb_plugin.formats.plain_files import PlainFile, plain_file
-from memboard.tb_plugin.formats.recording.captures import CaptureMetas, traces_of
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    CaptureMetas,
+    traces_of,
+)
 from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
 from memboard.tb_plugin.formats.traces.files.names import is_trace

@@ -13,13 +13,16 @@ from memboard.tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
 from memboard.tb_plugin.analysis.time.intervals import union
 from memboard.tb_plugin.analysis.time.profiled_steps import Steps, steps_of
 from memboard.tb_plugin.analysis.time.slice_roles import Role, slice_roles
-from memboard.tb_plugin.analysis.trace.counters import with_counters
 from memboard.tb_plugin.analysis.trace.texts import are
-from memboard.tb_plugin.analysis.trace.tiles import TraceTiles
+from memboard.tb_plugin.analysis.trace.timeline.counters import with_counters
+from memboard.tb_plugin.analysis.trace.timeline.tiles import TraceTiles
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cache import held_bytes
 from memboard.tb_plugin.contract.errors import NotReadyError
-from memboard.tb_plugin.formats.recording.captures import capture_of, captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    capture_of,
+    captures_of,
+)
 from memboard.tb_plugin.jobs.job import Job, Jobs, Note
 from memboard.tb_plugin.jobs.lazy import LazyCache, lazy
 
@@ -109,7 +112,7 @@ class OpenSource:
 
     def matching(self, text: str) -> npt.NDArray[Any]:
         """By string: whether it holds a text; the last text is remembered."""
-        from memboard.tb_plugin.analysis.trace.totals import matching
+        from memboard.tb_plugin.analysis.trace.timeline.totals import matching
 
         known = self._searched
         if known is None or known[0] != text:

@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.ranks.clocks import (
     RankClock,
     recorded_clocks,
 )
-from memboard.tb_plugin.formats.recording.captures import TRACE
+from memboard.tb_plugin.formats.recording.captures.reading import TRACE
 from memboard.tb_plugin.formats.traces.files.starts import read_start
 from memboard.tb_plugin.index.logdirs import Logdir
 from memboard.tb_plugin.index.walk import Index

@@ -11,7 +11,7 @@ from memboard.collector.format.columns import STEP_TABLE
 from memboard.collector.format.encoding.numeric import ABSENT
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cache import Cache
-from memboard.tb_plugin.formats.recording.captures import (
+from memboard.tb_plugin.formats.recording.captures.reading import (
     TRACE,
     capture_of,
     captures_of,

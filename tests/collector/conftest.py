@@ -22,7 +22,10 @@ ENDS = (
     "memboard.collector.writing.writer",
     "memboard.collector.functions.windows",
 )
-ENDS += ("memboard.collector.afterwards.detached", "memboard.tb_plugin.cli.open")
+ENDS += (
+    "memboard.collector.afterwards.detached",
+    "memboard.tb_plugin.cli.open.command",
+)
 """What waits at the end of a recording, and of a search, for what may hang."""
 
 

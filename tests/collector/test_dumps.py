@@ -18,8 +18,8 @@ import memboard as mb
 from memboard.collector.afterwards import detached, dumps
 from memboard.collector.format.memory import NPP_ATTRS, RSS_ATTRS
 from memboard.collector.format.names import EXPORT_MARK
-from memboard.tb_plugin.cli import dumps as dumps_process
 from memboard.tb_plugin.cli import main
+from memboard.tb_plugin.cli.afterwards import dumps as dumps_process
 from memboard.tb_plugin.formats.memprofiler.report import read_report
 from tests import programs
 from tests.collector.functions.models import Trainer
@@ -260,7 +260,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        from memboard.tb_plugin.cli import dumps as dumps_process
+        from memboard.tb_plugin.cli.afterwards import dumps as dumps_process
         def killed(*_):
             os.kill(os.getpid(), signal.SIGKILL)
         dumps_process.{where} = killed

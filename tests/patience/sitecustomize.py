@@ -22,7 +22,7 @@ LIMITS = {
     "memboard.collector.oom.report": {"REPORT_SECONDS": 60.0},
     "memboard.collector.oom.exit_hooks": {"SIGNAL_SECONDS": 60.0},
     "memboard.collector.cli.demo.launch": {"_STOP_SECONDS": 300.0},
-    "memboard.tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
+    "memboard.tb_plugin.cli.open.command": {"_SEARCH_SECONDS": 300.0},
     "memboard.collector.cli.tensorboard": {"START_SECONDS": 300.0},
 }
 """What each module's limits are, in place of those it sets."""

@@ -25,7 +25,7 @@ TOKENS = 2048
 
 def open_modules(logdir: str) -> dict[str, Any]:
     """Seconds and bytes by answer, and what they are of."""
-    import memboard.tb_plugin.formats.recording.modules as reader
+    import memboard.tb_plugin.formats.recording.captures.modules as reader
     from tests.perf.plugin import Plugin, rss_mb
 
     decode, read_capture = [0.0], reader.read_capture

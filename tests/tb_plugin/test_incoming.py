@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from memboard.tb_plugin.cli.standalone import PREFIX, Standalone
+from memboard.tb_plugin.cli.open.standalone import PREFIX, Standalone
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.server import incoming
 from tests.tb_plugin.client import answered

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from memboard.tb_plugin.cli.standalone import PAGE, PREFIX, Standalone
+from memboard.tb_plugin.cli.open.standalone import PAGE, PREFIX, Standalone
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode_envelope

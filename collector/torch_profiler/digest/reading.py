@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.records import CaptureTable
 
-_MODULE: Final = "memboard.tb_plugin.cli.digest"
+_MODULE: Final = "memboard.tb_plugin.cli.afterwards.digest"
 _POLL_SECONDS: Final = 0.02
 _MAX_TEXT: Final = 500
 

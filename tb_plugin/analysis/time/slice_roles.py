@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
+from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KERNEL
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints

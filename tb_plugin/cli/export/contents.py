@@ -24,16 +24,25 @@ from memboard.tb_plugin.cli.export.module_table import COLUMNS, WindowTable
 from memboard.tb_plugin.cli.opening import no_deadline
 from memboard.tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey, names_of
 from memboard.tb_plugin.formats.memprofiler.stats import their_name
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.captures.modules import (
+    ModulesError,
+    ModulesReader,
+)
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from memboard.tb_plugin.formats.recording.functions import every_snap, snapped
-from memboard.tb_plugin.formats.recording.modules import ModulesError, ModulesReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from memboard.collector.format.records import CaptureEntry
     from memboard.tb_plugin.analysis.series.functions import Context
-    from memboard.tb_plugin.formats.recording.modules import RankWindow, WindowKey
+    from memboard.tb_plugin.formats.recording.captures.modules import (
+        RankWindow,
+        WindowKey,
+    )
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import AttemptFiles, Run
 

@@ -22,7 +22,7 @@ from memboard.collector.cli.failure import Failure, printable
 from memboard.collector.cli.terminal import say, width_of
 from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.cli.dumps import finish_all
+from memboard.tb_plugin.cli.afterwards.dumps import finish_all
 from memboard.tb_plugin.cli.opening import (
     choose_run,
     is_folder,

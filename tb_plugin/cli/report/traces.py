@@ -18,7 +18,10 @@ from memboard.tb_plugin.analysis.ranks.share import share_of
 from memboard.tb_plugin.analysis.trace.figures import trace_figures
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.cli.opening import no_deadline
-from memboard.tb_plugin.formats.recording.captures import read_capture, traces_of
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    read_capture,
+    traces_of,
+)
 from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.jobs.job import problem_of
 from memboard.tb_plugin.jobs.trace_files import note_trace, recorded_trace

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.facts.findings.judge import HistoryVerdict
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
-    from memboard.tb_plugin.formats.recording.oom import OomReport
+    from memboard.tb_plugin.formats.recording.captures.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import AttemptFiles, Run
     from memboard.tb_plugin.jobs.histories import Histories

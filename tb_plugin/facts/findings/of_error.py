@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import OomOrigin
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
-    from memboard.tb_plugin.formats.recording.oom import OomReport
+    from memboard.tb_plugin.formats.recording.captures.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import AttemptFiles, Run
     from memboard.tb_plugin.jobs.history_list import FoundHistory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memboard.tb_plugin.formats.recording.oom import (
+from memboard.tb_plugin.formats.recording.captures.oom import (
     Ending,
     OomReport,
     endings_of,

@@ -20,7 +20,7 @@ from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.modules.words import call_group, call_words
 from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
 from memboard.tb_plugin.facts.view import View, why_absent
-from memboard.tb_plugin.formats.recording.modules import (
+from memboard.tb_plugin.formats.recording.captures.modules import (
     KIND,
     ModulesError,
     ModulesReader,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
     from memboard.tb_plugin.analysis.series.rows import Rows
-    from memboard.tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.formats.recording.captures.modules import (
         RankModules,
         RankWindow,
         WindowKey,

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
         ModuleSplit,
         ModuleWindow,
     )
-    from memboard.tb_plugin.formats.recording.modules import CaptureFacts, WindowKey
+    from memboard.tb_plugin.formats.recording.captures.modules import (
+        CaptureFacts,
+        WindowKey,
+    )
 
 _GROUPS: Final = (
     "Forward of each module",

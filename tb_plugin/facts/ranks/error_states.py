@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.oom import KIND
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 from memboard.tb_plugin.index.notes import events_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def error_states(file: RankFile, cache: Cache) -> list[ErrorState]:
     if not notes and all(entry.kind != KIND for entry in captures):
         return []
     # The first page does not wait for what reads reports where there are none.
-    from memboard.tb_plugin.formats.recording.oom import (
+    from memboard.tb_plugin.formats.recording.captures.oom import (
         endings_of,
         messages_by_report,
         read_report,

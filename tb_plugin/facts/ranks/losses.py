@@ -11,8 +11,11 @@ from memboard.collector.format.records import OVER_BUDGET, StepCounts
 from memboard.tb_plugin.analysis.ranks.lost_rows import lost_rows
 from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
-from memboard.tb_plugin.formats.recording.captures import CaptureMetas, traces_of
-from memboard.tb_plugin.formats.recording.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    CaptureMetas,
+    traces_of,
+)
 from memboard.tb_plugin.formats.recording.series import stamp_of
 from memboard.tb_plugin.index.notes import text_of
 

@@ -17,7 +17,7 @@ from memboard.tb_plugin.analysis.series.profiler_steps import (
 )
 from memboard.tb_plugin.api.steps import ProfilerStep
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
-from memboard.tb_plugin.formats.recording.captures import (
+from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,
     read_capture,
     traces_of,

@@ -20,7 +20,10 @@ from memboard.tb_plugin.api.steps import StepFlops, StepRate
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
 
 if TYPE_CHECKING:

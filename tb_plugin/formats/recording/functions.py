@@ -23,7 +23,7 @@ from memboard.tb_plugin.analysis.series.functions import (
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
-from memboard.tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.trace.families import COMMUNICATION_KERNEL
+from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KERNEL
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -24,12 +24,12 @@ from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.view import View, of_run, why_absent
+from memboard.tb_plugin.formats.recording.captures.modules import WindowKey
 from memboard.tb_plugin.formats.recording.functions import (
     KINDS,
     FunctionsReader,
     bit_of,
 )
-from memboard.tb_plugin.formats.recording.modules import WindowKey
 from memboard.tb_plugin.index.catalogue import said_instead
 from memboard.tb_plugin.pages.calls.captures import (
     histories,

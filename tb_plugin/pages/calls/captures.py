@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.series.functions import unit_of
 from memboard.tb_plugin.api.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, titled
-from memboard.tb_plugin.formats.recording.captures import read_capture
+from memboard.tb_plugin.formats.recording.captures.reading import read_capture
 from memboard.tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
 
 if TYPE_CHECKING:

@@ -30,13 +30,13 @@ from memboard.tb_plugin.facts.modules.choice import (
 )
 from memboard.tb_plugin.facts.modules.columns import spread
 from memboard.tb_plugin.facts.view import of_run
-from memboard.tb_plugin.formats.recording.modules import KIND, ModulesError
+from memboard.tb_plugin.formats.recording.captures.modules import KIND, ModulesError
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.view import View
-    from memboard.tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.formats.recording.captures.modules import (
         ModulesReader,
         RankModules,
         RankWindow,

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.modules.columns import Baseline
     from memboard.tb_plugin.facts.view import View
-    from memboard.tb_plugin.formats.recording.modules import (
+    from memboard.tb_plugin.formats.recording.captures.modules import (
         ModulesReader,
         RankModules,
         RankWindow,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.tb_plugin.api.overview import EmptyTab
 from memboard.tb_plugin.facts.view import setup_of
-from memboard.tb_plugin.formats.recording.captures import TRACE, captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import TRACE, captures_of
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.budget import Budget

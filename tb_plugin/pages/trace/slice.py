@@ -10,9 +10,12 @@ from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.text import duration_text
-from memboard.tb_plugin.analysis.trace.families import family_of, family_of_instant
-from memboard.tb_plugin.analysis.trace.instants import slices_around
-from memboard.tb_plugin.analysis.trace.totals import found_rows, totals
+from memboard.tb_plugin.analysis.trace.timeline.families import (
+    family_of,
+    family_of_instant,
+)
+from memboard.tb_plugin.analysis.trace.timeline.instants import slices_around
+from memboard.tb_plugin.analysis.trace.timeline.totals import found_rows, totals
 from memboard.tb_plugin.api.trace import (
     INSTANTS_LEVEL,
     TraceArg,

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.trace.families import (
+from memboard.tb_plugin.analysis.trace.timeline.families import (
     FAMILIES,
     family_of,
     family_of_instant,
 )
-from memboard.tb_plugin.analysis.trace.instants import marks
-from memboard.tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
+from memboard.tb_plugin.analysis.trace.timeline.instants import marks
+from memboard.tb_plugin.analysis.trace.timeline.tiles import MAX_PIECES, Lane, zoom_of
 from memboard.tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesResponse
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError

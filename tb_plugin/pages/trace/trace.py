@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
-from memboard.tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
-from memboard.tb_plugin.analysis.trace.instants import rows_of_track
+from memboard.tb_plugin.analysis.trace.timeline.counters import DEVICE_USE, MEMORY
+from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
 from memboard.tb_plugin.api.trace import (
     TraceChoice,
     TraceClock,

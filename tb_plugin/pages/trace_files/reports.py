@@ -31,7 +31,7 @@ from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
 from memboard.tb_plugin.facts.view import why_absent
-from memboard.tb_plugin.formats.recording.trace_reports import (
+from memboard.tb_plugin.formats.recording.captures.trace_reports import (
     device_shown,
     tables_of,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.readers import RunReaders
-    from memboard.tb_plugin.formats.recording.trace_reports import (
+    from memboard.tb_plugin.formats.recording.captures.trace_reports import (
         FoundReport,
         ReportTables,
     )

@@ -18,7 +18,7 @@ import pytest
 
 from memboard.collector.cli import tensorboard
 from memboard.tb_plugin.cli import main
-from memboard.tb_plugin.cli.open import first_place
+from memboard.tb_plugin.cli.open.command import first_place
 from memboard.tb_plugin.formats.found_files import file_id
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
@@ -178,9 +178,9 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
 def test_torch_is_not_loaded(tmp_path):
     path = write(tmp_path / "memory_snapshot.pickle")
     code = (
-        "import sys; from memboard.tb_plugin.cli.open import first_place\n"
+        "import sys; from memboard.tb_plugin.cli.open.command import first_place\n"
         "import memboard.tb_plugin.cli.import_snapshots\n"
-        "from memboard.tb_plugin.index.logdirs import OpenedPaths; from memboard.tb_plugin.cli.standalone import Standalone\n"
+        "from memboard.tb_plugin.index.logdirs import OpenedPaths; from memboard.tb_plugin.cli.open.standalone import Standalone\n"
         f"given = OpenedPaths(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memboard.tb_plugin.cli import main
-from memboard.tb_plugin.cli.open import first_place
+from memboard.tb_plugin.cli.open.command import first_place
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from memboard.tb_plugin.cli import main
-from memboard.tb_plugin.cli import open as open_verb
+from memboard.tb_plugin.cli.open import command as open_verb
 from memboard.tb_plugin.cli.opening import open_files, path_or_url
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin

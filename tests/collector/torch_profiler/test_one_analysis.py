@@ -6,8 +6,8 @@ import pytest
 
 from memboard.collector.torch_profiler.digest.reading import TraceTask
 from memboard.tb_plugin.analysis.time.operator_sums import OUTSIDE
-from memboard.tb_plugin.cli import digest as digest_module
-from memboard.tb_plugin.cli.digest import digest
+from memboard.tb_plugin.cli.afterwards import digest as digest_module
+from memboard.tb_plugin.cli.afterwards.digest import digest
 from tests.collector.torch_profiler.training import train
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page

@@ -22,7 +22,10 @@ from memboard.collector.writing.rank_file import RankFile
 from memboard.collector.writing.writer import Writer, WriterPlan
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cli.opening import read_whole, run_of_file
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from tests.collector.recordings import rank_files
 from tests.tb_plugin.readers.test_rank_file import opened
 

@@ -18,7 +18,7 @@ from memboard.collector.format.encoding.framing import Damage, read_frames
 from memboard.collector.writing.append import AppendFile
 from memboard.collector.writing.capture_queue import CaptureQueue
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.formats.recording.captures import captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 from tests.collector.recordings import rank_files, read, record, wait_until
 from tests.collector.writing.clockwork import (
     START_NS,

@@ -6,8 +6,8 @@ import pytest
 
 from memboard.tb_plugin.analysis.ranks.collectives import kind_of
 from memboard.tb_plugin.analysis.time.slice_roles import Role
-from memboard.tb_plugin.analysis.trace.families import family_of
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.timeline.families import family_of
 from tests.traces_builder import MadeTrace
 
 COMMUNICATE = (

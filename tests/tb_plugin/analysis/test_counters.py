@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.analysis.time.intervals import total_ns
-from memboard.tb_plugin.analysis.trace.counters import (
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.timeline.counters import (
     DEVICE_USE,
     MAX_BUCKETS,
     utilization_buckets,
     with_counters,
 )
-from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace, memory_events, trace_of
 
 

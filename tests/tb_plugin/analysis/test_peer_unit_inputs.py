@@ -13,7 +13,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.ranks.distributed import compared
 from memboard.tb_plugin.analysis.time.device_use import filled_levels
 from memboard.tb_plugin.analysis.time.intervals import total_ns
-from memboard.tb_plugin.analysis.trace.counters import utilization_buckets
+from memboard.tb_plugin.analysis.trace.timeline.counters import utilization_buckets
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tests.tb_plugin.analysis.test_profile_conformance import (
     COSTS,

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.trace.instants import marks, slices_around
-from memboard.tb_plugin.analysis.trace.totals import found_rows
+from memboard.tb_plugin.analysis.trace.timeline.instants import marks, slices_around
+from memboard.tb_plugin.analysis.trace.timeline.totals import found_rows
 from memboard.tb_plugin.analysis.trace.trace import Instants
 from tests.traces_builder import trace_of
 

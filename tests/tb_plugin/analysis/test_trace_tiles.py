@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.trace import tiles as trace_tiles
-from memboard.tb_plugin.analysis.trace.tiles import Lane, TraceTiles, zoom_of
+from memboard.tb_plugin.analysis.trace.timeline import tiles as trace_tiles
+from memboard.tb_plugin.analysis.trace.timeline.tiles import Lane, TraceTiles, zoom_of
 from tests.traces_builder import trace_of
 
 slices = st.lists(

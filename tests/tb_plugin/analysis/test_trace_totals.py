@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.analysis.time.profiled_steps import steps_of
-from memboard.tb_plugin.analysis.trace.families import family_of
-from memboard.tb_plugin.analysis.trace.totals import found_rows, matching, totals
+from memboard.tb_plugin.analysis.trace.timeline.families import family_of
+from memboard.tb_plugin.analysis.trace.timeline.totals import (
+    found_rows,
+    matching,
+    totals,
+)
 from tests.traces_builder import trace_of
 
 

@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.formats.recording.captures import capture_of, captures_of
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    capture_of,
+    captures_of,
+)
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from memboard.tb_plugin.jobs import replays as module
 from memboard.tb_plugin.jobs.histories import Histories

@@ -7,7 +7,7 @@ import pytest
 
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES
 from memboard.tb_plugin.facts.modules.words import caveats_of, fact_words, moments_of
-from memboard.tb_plugin.formats.recording.modules import CaptureFacts
+from memboard.tb_plugin.formats.recording.captures.modules import CaptureFacts
 from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.module_runs import fqns, modules, net, record

@@ -20,7 +20,10 @@ from memboard.collector.format.digest import DIGEST, encode_digest
 from memboard.collector.format.errors import CorruptError
 from memboard.collector.format.records import Capture, CaptureEntry
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from memboard.tb_plugin.formats.recording.rank_file import RankFile
 from memboard.tb_plugin.index.problems import problems_of
 from tests.builders import RunBuilder, age, flip_bit

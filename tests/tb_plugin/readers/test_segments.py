@@ -15,7 +15,10 @@ from memboard.collector.format.errors import CorruptError
 from memboard.collector.format.records import CHUNK, decode_chunk, decode_chunk_ref
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.cache import Cache
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from memboard.tb_plugin.formats.recording.frames.faults import in_words
 from memboard.tb_plugin.formats.recording.frames.parts import (
     Part,

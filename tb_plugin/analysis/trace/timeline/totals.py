@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.arrays import (
     place_of,
     sums,
 )
-from memboard.tb_plugin.analysis.trace.instants import rows_of_track
+from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
 from memboard.tb_plugin.analysis.trace.trace import Instants
 
 if TYPE_CHECKING:

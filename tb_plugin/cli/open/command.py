@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until the user interrupts."""
     check_viewer()
-    from memboard.tb_plugin.cli.standalone import Standalone
+    from memboard.tb_plugin.cli.open.standalone import Standalone
 
     good, bad = open_files(options.paths, folders=True)
     complain("open", bad)

@@ -10,18 +10,12 @@ type is taken as not known, and texts are cut.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.errors import FormatError
-from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.collector.format.oom import KIND, ORIGINS, REPORT
-from memboard.collector.format.own.frames import program_frames
 from memboard.collector.format.sizes import sizes_in
-from memboard.tb_plugin.analysis.arrays import NOTHING
-from memboard.tb_plugin.analysis.categories.frames import frame_label, kind_of
-from memboard.tb_plugin.analysis.categories.marks import python_marks
+from memboard.tb_plugin.analysis.categories.frames import frame_label
 from memboard.tb_plugin.analysis.categories.phases import asked_in
 from memboard.tb_plugin.analysis.findings.conditions import (
     is_rejected_in,
@@ -29,29 +23,36 @@ from memboard.tb_plugin.analysis.findings.conditions import (
     recorded_setup,
 )
 from memboard.tb_plugin.analysis.oom.case import Case, OomFacts, filled
-from memboard.tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder, heaviest
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
-from memboard.tb_plugin.formats.recording.meta import MAX_COUNT, Meta
+from memboard.tb_plugin.formats.recording.captures.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
+from memboard.tb_plugin.formats.recording.captures.report_tables import (
+    MAX_NAME,
+    bytes_by_category,
+    holders_of,
+    label_of,
+    marks_of,
+    stack_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from memboard.collector.format.oom import Origin
-    from memboard.collector.format.records import Capture, CaptureEntry, CaptureTable
+    from memboard.collector.format.records import Capture, CaptureEntry
     from memboard.tb_plugin.analysis.findings.conditions import Setup
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.notes import Event
 
-    Tables = Mapping[str, CaptureTable]
 
-MAX_STACK: Final = 80
 _TRAINS: Final = ("backward", "optimizer")
 _OF_TRAINING: Final = ("grad", "activation_grad", "optimizer")
 """Phases, and categories of memory, that only a training has."""
 _MAX_TEXT: Final = 4000
-_MAX_NAME: Final = 500
 _REPORT_BYTES: Final = 16 << 10
 """About what a decoded report takes."""
 
@@ -202,8 +203,8 @@ def _of_capture(
     live = told.part("holders").count("live_bytes")
     if live is not None and facts.active_bytes is not None:
         live = max(live, facts.active_bytes)
-    frames = _stack(capture.tables)
-    by_category = _by_category(capture.tables)
+    frames = stack_of(capture.tables)
+    by_category = bytes_by_category(capture.tables)
     return OomReport(
         id=f"{ending.file.rank}-{ending.file.attempt}-{entry.offset}",
         file=ending.file.shown_path,
@@ -212,7 +213,7 @@ def _of_capture(
         origin=origin if origin in ORIGINS else "exception",
         time_ns=entry.time_ns,
         step=entry.step,
-        phase=entry.phase[:_MAX_NAME],
+        phase=entry.phase[:MAX_NAME],
         during=_during(told, entry),
         message=message or _ended_by(told),
         case=Case(
@@ -221,13 +222,13 @@ def _of_capture(
             is_out_of_memory=told.flag("is_out_of_memory") is True or origin == "oom",
             parsed=bool(told.texts("parsed")),
             setup=_setup(ending.file, told.part("allocator"), message),
-            holders=_holders(capture.tables, live),
+            holders=holders_of(capture.tables, live),
             live_bytes=live,
             by_category=by_category,
             stack=tuple(frame_label(*frame) for frame in frames),
-            asked_at=_label(frames),
-            asked_in=asked_in(_marks(frames)),
-            trains=_trains(entry.phase, by_category, asked_in(_marks(frames))),
+            asked_at=label_of(frames),
+            asked_in=asked_in(marks_of(frames)),
+            trains=_trains(entry.phase, by_category, asked_in(marks_of(frames))),
         ),
         held_why_not=told.part("holders").text("why_not"),
         history=ending.history,
@@ -296,106 +297,9 @@ def _during(told: Meta, entry: CaptureEntry) -> str:
     """What was under way: the innermost span, and the function where it says more."""
     spans, functions = told.texts("spans"), told.texts("functions")
     words = spans[-1:] + [name for name in functions[-1:] if name not in spans]
-    return " in ".join(words) if words else entry.function[:_MAX_NAME]
+    return " in ".join(words) if words else entry.function[:MAX_NAME]
 
 
 def _ended_by(told: Meta) -> str:
     exception = told.part("exception")
     return exception.text("type") or told.text("signal")
-
-
-def _stack(tables: Tables) -> list[tuple[str, str, int]]:
-    """Frames of the failing thread, innermost first."""
-    rows = [row[1:] for row in _rows(tables, "stack") if row[0] == 0]
-    return _without_own(rows)[:MAX_STACK]
-
-
-def _without_own(frames: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """As `analysis.categories.frames.without_own` leaves out of a stack what is ours."""
-    kept = program_frames([filename for _, filename, _ in frames])
-    return [frames[place] for place in kept]
-
-
-def _rows(tables: Tables, table: str) -> list[tuple[int, str, str, int]]:
-    """A table of frames: whose it is, function, file and line."""
-    columns = tables.get(table, {})
-    names, files = columns.get("name"), columns.get("filename")
-    whose = _ints(columns, "thread" if table == "stack" else "holder")
-    lines = _ints(columns, "line")
-    if not (isinstance(names, tuple) and isinstance(files, tuple)):
-        return []
-    if not len(names) == len(files) == len(whose) == len(lines):
-        return []
-    return [
-        (int(owner), name[:_MAX_NAME], file[:_MAX_NAME], int(line))
-        for owner, name, file, line in zip(whose, names, files, lines, strict=True)
-    ]
-
-
-def _holders(tables: Tables, live: int | None) -> tuple[Holder, ...]:
-    """Lines that held most, stacks of one line together; shares of the `live` bytes."""
-    columns = tables.get("holders", {})
-    sizes, counts = _ints(columns, "num_bytes"), _ints(columns, "num_blocks")
-    category = _ints(columns, "category")
-    if not len(sizes) == len(counts) == len(category) or not live:
-        return ()
-    frames: dict[int, list[tuple[str, str, int]]] = {}
-    for row, name, filename, line in _rows(tables, "holder_frames"):
-        frames.setdefault(row, []).append((name, filename, line))
-    by_label: dict[str, list[int]] = {}
-    for row in range(len(sizes)):
-        label = _label(_without_own(frames.get(row, [])))
-        by_label.setdefault(label, []).append(row)
-    found = [
-        Holder(
-            label=label,
-            num_bytes=int(sizes[rows].sum()),
-            share=min(1.0, float(sizes[rows].sum()) / live),
-            num_blocks=int(counts[rows].sum()),
-            stack=NOTHING,
-            category=_known(heaviest(category[rows], sizes[rows])),
-        )
-        for label, rows in by_label.items()
-    ]
-    found.sort(key=lambda holder: -holder.num_bytes)
-    return tuple(found[:MAX_HOLDERS])
-
-
-def _label(frames: list[tuple[str, str, int]]) -> str:
-    """The frame that stands for a stack, as `analysis.frames.user_frames` chooses it."""
-    if not frames:
-        return ""
-    kinds = [kind_of(filename) for _, filename, _ in frames]
-    return frame_label(*frames[min(range(len(frames)), key=kinds.__getitem__)])
-
-
-def _marks(frames: list[tuple[str, str, int]]) -> int:
-    """The marks of a stack of Python."""
-    marks = 0
-    for name, filename, _ in frames:
-        marks |= python_marks(name, filename)
-    return marks
-
-
-def _by_category(tables: Tables) -> dict[str, int]:
-    """Bytes of the tensors that the recorder knows, by category as pages colour it."""
-    columns = tables.get("categories", {})
-    category, sizes = _ints(columns, "category"), _ints(columns, "num_bytes")
-    found: dict[str, int] = {}
-    if len(category) == len(sizes):
-        for which, size in zip(category.tolist(), sizes.tolist(), strict=True):
-            known = _known(which)
-            name = FOLDS_INTO[CATEGORIES[known]] if known >= 0 else "unknown"
-            found[name] = found.get(name, 0) + max(0, size)
-    return found
-
-
-def _known(category: int) -> int:
-    return category if 0 <= category < len(CATEGORIES) else NOTHING
-
-
-def _ints(columns: CaptureTable, name: str) -> Any:
-    values = columns.get(name)
-    if isinstance(values, np.ndarray) and values.dtype == np.int64:
-        return np.clip(values, -1, MAX_COUNT)
-    return np.empty(0, np.int64)

@@ -1,5 +1,6 @@
-"""Files that the setting `dumps` asks for: `python -m memboard.tb_plugin.cli.dumps RUN RANK`.
+"""Files that the setting `dumps` asks for.
 
+They are made by `python -m memboard.tb_plugin.cli.afterwards.dumps RUN RANK`.
 Files are made in a folder of their own and then moved into place, so that a process that
 is killed leaves none that breaks off, and the next one knows which are this recording's.
 One process at a time works for a rank, in the order of its starts.

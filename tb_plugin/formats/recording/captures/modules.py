@@ -14,8 +14,11 @@ from weakref import WeakKeyDictionary
 
 from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
-from memboard.tb_plugin.formats.recording.captures import captures_of, read_capture
-from memboard.tb_plugin.formats.recording.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.reading import (
+    captures_of,
+    read_capture,
+)
 from memboard.tb_plugin.formats.recording.tail import named
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
-"""Reads a trace for the recording it is of: `python -m memboard.tb_plugin.cli.digest FD`.
+"""Reads a trace for the recording it is of.
 
+It is run as `python -m memboard.tb_plugin.cli.afterwards.digest FD`.
 A recording's process starts this one and hands it the open file; the task comes as JSON
 on standard input, the answer goes to standard output as the body of a capture. What is
 summed up here is what the page's analysis says of the file.

@@ -14,12 +14,12 @@ import numpy as np
 
 from memboard.collector.format.memory import CATEGORIES
 from memboard.tb_plugin.analysis.time.operator_sums import OPERATOR_COLUMNS
-from memboard.tb_plugin.formats.recording.captures import (
+from memboard.tb_plugin.formats.recording.captures.meta import Meta
+from memboard.tb_plugin.formats.recording.captures.reading import (
     CaptureMetas,
     capture_of,
     traces_of,
 )
-from memboard.tb_plugin.formats.recording.meta import Meta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

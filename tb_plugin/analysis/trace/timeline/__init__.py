@@ -1,0 +1,1 @@
+"""What the timeline draws of a trace: tiles, instants, counters, sums over a range."""

@@ -1,0 +1,1 @@
+"""Programs that a recording starts when a rank has ended: none is a verb."""

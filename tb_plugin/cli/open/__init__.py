@@ -1,0 +1,1 @@
+"""The verb open, and the page that it serves without TensorBoard."""

@@ -1,0 +1,1 @@
+"""Captures in a rank's file: which there are, and what each kind holds."""
