@@ -42,7 +42,7 @@ ROUTES: Final = {
     "kernels": "operators.kernels",
     "module": "modules.module",
     "module_timeline": "modules.modules",
-    "module_times": "operators.module_times",
+    "module_times": "operators.operators",
     "modules": "modules.modules",
     "operator": "operators.operators",
     "operator_memory": "operators.memory",

@@ -13,7 +13,7 @@ from memboard.tb_plugin.api.tables import TableColumn, TableRows
 from memboard.tb_plugin.contract.wire import f64
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 
     import numpy.typing as npt
 
@@ -157,18 +157,19 @@ class Table:
 
     def rows(
         self,
-        table: object,
+        table: Sized,
         strings: Sequence[str],
         query: RowsQuery,
         default: str,
-        among: Ints,
+        among: Ints | None = None,
     ) -> tuple[Ints, int]:
         """The first rows by `query.sort`, and how many hold `query.text`.
 
         The largest come first, with `-` before the name the smallest, texts from A; what
         is not known comes last either way. A name of no column means `default`.
+        Without `among` all rows are looked at.
         """
-        rows = among
+        rows = np.arange(len(table)) if among is None else among
         if query.text:
             text = query.text.lower()
             found = [_texts(table, strings, key, rows) for key in self.searched]

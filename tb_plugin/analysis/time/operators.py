@@ -21,6 +21,8 @@ from memboard.tb_plugin.analysis.arrays import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
@@ -76,6 +78,10 @@ class OperatorTable(Table):
     """Slice of the longest call."""
     group_of: Ints
     """(slices,): the row of each call; -1 for what is no operator."""
+
+    def calls_of(self, rows: Sequence[int]) -> Ints:
+        """Slices of the calls of some rows, ascending."""
+        return np.flatnonzero(np.isin(self.group_of, rows))
 
     @property
     def tensor_core_self_share(self) -> Floats:

@@ -38,7 +38,7 @@ def trace_figures(profile: TraceProfile, source_base_ns: int = 0) -> dict[str, A
         "memory_by_device_type_id": _memory(profile, origin),
         "profiler_steps": _steps(profile, origin),
     }
-    if len(profile.trace.device_work.row):
+    if profile.has_devices:
         figures["gpu"] = _gpu(profile)
     return figures
 

@@ -76,6 +76,11 @@ class TraceProfile:
         """Of each step, by `Role`."""
         return time_parts(self.trace, self.roles, self.steps)
 
+    @property
+    def has_devices(self) -> bool:
+        """Whether anything ran on a device while it was recorded."""
+        return len(self.trace.device_work.row) > 0
+
     @cached_property
     def shares(self) -> Floats:
         """(8,): of the steps' time, what each `Role` took; NaN without any time."""

@@ -85,6 +85,14 @@ class MemoryDevices(Table):
         """Rows of a device's events, ascending."""
         return np.flatnonzero(self.of_event == index)
 
+    def events_on(self, device: tuple[int, int] | None) -> Ints:
+        """The same by the device's type and index; none of a device without events."""
+        if device is None:
+            return np.empty(0, np.int64)
+        kind, index = device
+        is_device = (self.device_type == kind) & (self.device == index)
+        return np.flatnonzero(is_device[self.of_event])
+
 
 def memory_devices(memory: MemoryEvents) -> MemoryDevices:
     """The devices of a trace's events."""

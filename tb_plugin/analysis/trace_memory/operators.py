@@ -47,6 +47,13 @@ class OperatorMemory(Table):
     """Allocated, whether it was freed or not."""
     self_allocated_bytes: Ints
 
+    def rows_on(self, device: tuple[int, int] | None) -> Ints:
+        """Rows of a device by its type and index; None: of no device."""
+        if device is None:
+            return np.empty(0, np.int64)
+        kind, index = device
+        return np.flatnonzero((self.device_type == kind) & (self.device == index))
+
 
 def operator_memory(
     times: OperatorTimes,

@@ -70,6 +70,14 @@ class MemoryCurve:
     reserved_bytes: Floats
     """NaN where an event does not say it; so are the others."""
 
+    def as_steps(self, end_ns: int) -> MemoryCurve:
+        """Each event twice: its totals hold until the next one, the last to the end."""
+        time_ns = np.repeat(self.time_ns, 2)
+        if len(time_ns):
+            time_ns = np.append(time_ns[1:], max(end_ns, time_ns[-1]))
+        allocated, reserved = self.allocated_bytes, self.reserved_bytes
+        return MemoryCurve(time_ns, np.repeat(allocated, 2), np.repeat(reserved, 2))
+
 
 def memory_curve(
     memory: MemoryEvents, events: Ints, window_ns: tuple[int, int], px: int

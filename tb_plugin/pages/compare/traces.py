@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,22 +19,27 @@ from memboard.tb_plugin.api.compare import (
 from memboard.tb_plugin.contract.parameters import SourceId, Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, titled
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery, shown
+from memboard.tb_plugin.facts.traces.memory_table import (
+    device_key,
+    devices_of,
+    memory_rows,
+    usual_device,
+)
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, TableQuery, shown
+from memboard.tb_plugin.facts.traces.time_tables import (
+    kernel_rows,
+    module_rows,
+    operator_rows,
+)
 from memboard.tb_plugin.pages.compare.difference import difference, side_columns
 from memboard.tb_plugin.pages.compare.words import steps_sentence
-from memboard.tb_plugin.pages.operators.kernels import KernelsQuery, kernels
-from memboard.tb_plugin.pages.operators.memory import (
-    OperatorMemoryQuery,
-    operator_memory_of,
-)
-from memboard.tb_plugin.pages.operators.module_times import module_times
-from memboard.tb_plugin.pages.operators.operators import OperatorsQuery, operators
 from memboard.tb_plugin.pages.profile.profile import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
     from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
 
@@ -42,21 +47,46 @@ MAX_ROWS: Final = 5_000
 _OF_CALL: Final = ("Mean", "Max")
 
 
+class _Rows(NamedTuple):
+    """A table of one trace."""
+
+    names: Sequence[str]
+    table: TableRows
+    device: str = ""
+    """Whose memory it is; empty for the other tables."""
+
+
+def _named(table: TableRows) -> _Rows:
+    (names,) = (column.texts for column in table.columns if column.key == "name")
+    return _Rows(names, table)
+
+
+def _modules(profile: TraceProfile, _query: TableQuery) -> _Rows:
+    rows = module_rows(profile)
+    return _Rows(rows.paths, rows.table)
+
+
+def _memory(profile: TraceProfile, query: TableQuery) -> _Rows:
+    devices = devices_of(profile)
+    device = usual_device(devices)
+    rows = _named(memory_rows(profile, query, device))
+    if device is None:
+        return rows
+    names = {one.key: one.name for one in devices}
+    return rows._replace(device=names[device_key(device)])
+
+
 class _Table(NamedTuple):
-    view: Callable[..., Any]
-    query: Callable[..., SourceQuery]
+    read: Callable[[TraceProfile, TableQuery], _Rows]
     title: str
     lacks: str
     measures: dict[str, str]
-    """Title by field, whose ending is its unit."""
-    rows: str = "table"
-    """Field of the answer that holds them."""
+    """Title by column, whose ending is its unit."""
 
 
 _TABLES: Final[dict[TraceTableName, _Table]] = {
     "operators": _Table(
-        operators,
-        OperatorsQuery,
+        lambda profile, query: _named(operator_rows(profile, query)),
         "Operator",
         "operators",
         {
@@ -68,8 +98,7 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
         },
     ),
     "kernels": _Table(
-        kernels,
-        KernelsQuery,
+        lambda profile, query: _named(kernel_rows(profile, query)),
         "Kernel",
         "kernels: it was recorded without a device",
         {
@@ -80,8 +109,7 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
         },
     ),
     "modules": _Table(
-        module_times,
-        SourceQuery,
+        _modules,
         "Module",
         "modules: it was recorded without with_stack",
         {
@@ -97,8 +125,7 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
         },
     ),
     "memory": _Table(
-        operator_memory_of,
-        OperatorMemoryQuery,
+        _memory,
         "Operator",
         "memory events: it was recorded without profile_memory",
         {
@@ -109,7 +136,6 @@ _TABLES: Final[dict[TraceTableName, _Table]] = {
             "self_num_allocations": "Self allocations",
             "num_calls": "Calls",
         },
-        rows="operators",
     ),
 }
 
@@ -184,26 +210,20 @@ def _side(found: ChosenTrace, table: _Table) -> _Side:
     profile = found.profile
     if profile is None:
         return _Side((), {}, "", np.zeros(len(Role)), 0)
-    query = table.query(run=found.run.id)
-    if hasattr(query, "top"):
-        query = table.query(run=found.run.id, top=len(profile.trace.slices))
-    answer = table.view(found.run, found.choice(query), profile, query)
-    rows = getattr(answer, table.rows)
-    of: dict[str, Any] = {one.key: one.texts or one.numbers for one in rows.columns}
+    every_row = TableQuery(run=found.run.id, top=len(profile.trace.slices))
+    rows = table.read(profile, every_row)
     columns = {
-        key: np.asarray(of[key], np.float64) for key in table.measures if key in of
+        column.key: column.numbers
+        for column in rows.table.columns
+        if column.key in table.measures
     }
     unknown = [key for key, values in columns.items() if np.isnan(values).all()]
     for key in unknown:
         del columns[key]
-    names = answer.path if hasattr(answer, "path") else of["name"]
-    devices = {one.key: one for one in getattr(answer, "devices", ())}
-    device = devices.get(getattr(answer, "device", None))
-    word = "" if device is None else device.name
     parts_ns = profile.parts.parts_ns
     roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
     num_steps = len(profile.steps.number) if profile.steps.are_marked else 0
-    return _Side(names, columns, word, roles, num_steps)
+    return _Side(rows.names, columns, rows.device, roles, num_steps)
 
 
 def _roles(a: _Side, b: _Side) -> TableRows:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import numpy as np
-
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.arrays import NOTHING, numbered, sums
+from memboard.tb_plugin.analysis.trace_memory.allocations import (
+    allocations_in,
+    holders_by,
+)
 from memboard.tb_plugin.analysis.trace_memory.attribution import (
     EVIDENCE,
-    OTHER,
     memory_holders,
 )
 from memboard.tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
@@ -34,7 +34,6 @@ HoldersBy: TypeAlias = Literal["category", "module", "phase", "all"]
 MAX_ALLOCATIONS: Final = 1_000
 MAX_HOLDERS: Final = 500
 _MAX_TEXT: Final = 200
-_STEP: Final = "ProfilerStep#"
 _PLACES: Final = (
     Column(
         "category",
@@ -118,164 +117,110 @@ _HOLDERS: Final = (
 )
 
 
-def _named(names: Sequence[str], rows: Ints) -> list[str]:
-    return [names[row][:_MAX_TEXT] if row >= 0 else "" for row in rows.tolist()]
-
-
-def allocations_of(
-    profile: TraceProfile, events: Ints, window: tuple[int, int]
+def allocation_table(
+    profile: TraceProfile, events: Ints, range_ns: tuple[int, int]
 ) -> TableRows:
-    """Of one device, whose `events` these are, those that touch a range of time."""
+    """Allocations of one device, whose `events` these are, that touch a range of time."""
     trace, lives = profile.trace, profile.lives
-    rows, start, end = _touching(profile, events, window)
-    size = np.abs(trace.memory.num_bytes[rows].astype(np.int64))
-    order = np.argsort(-size, kind="stable")[:MAX_ALLOCATIONS]
-    life = _lives_of(lives, rows[order])
-    begun, gone = ((one[order] - trace.start_ns) / MS for one in (start, end))
-    category = _named(CATEGORIES, _of(lives.category, life, OTHER))
-    why = [EVIDENCE[row] for row in _of(lives.evidence, life, 0).tolist()]
+    allocations, num_all = allocations_in(profile, events, range_ns, MAX_ALLOCATIONS)
+    allocated_ms = (allocations.allocated_ns - trace.start_ns) / MS
+    released_ms = (allocations.released_ns - trace.start_ns) / MS
+    category = _names(CATEGORIES, allocations.category)
     values: dict[str, Any] = {
-        "operator": _named(trace.strings, _owners(profile, rows[order])),
+        "operator": _names(trace.strings, allocations.owner),
         "category": category,
-        "module": _named(lives.modules, _of(lives.module, life, NOTHING)),
-        "phase": _named(lives.phases, _of(lives.phase, life, NOTHING)),
-        "num_bytes": size[order],
-        "allocated_ms": begun,
-        "released_ms": gone,
-        "duration_ms": gone - begun,
+        "module": _names(lives.modules, allocations.module),
+        "phase": _names(lives.phases, allocations.phase),
+        "num_bytes": allocations.num_bytes,
+        "allocated_ms": allocated_ms,
+        "released_ms": released_ms,
+        "duration_ms": released_ms - allocated_ms,
     }
     never = {"absent_text": "not freed"}
     if not profile.memory_pairs.are_known:
         never = {
             "absent": "The trace does not say which allocation a release belongs to"
         }
+    evidence = tuple(EVIDENCE[row] for row in allocations.evidence.tolist())
     more: dict[str, dict[str, Any]] = {
         "operator": {"absent_text": "unknown"},
-        "category": {"hints": tuple(why)},
+        "category": {"hints": evidence},
         "allocated_ms": {"absent_text": "before"},
         "released_ms": never,
     }
     table = TableRows(
         columns=tuple(
-            one.sent(values[one.key], **more.get(one.key, {})) for one in _ALLOCATIONS
+            column.sent(values[column.key], **more.get(column.key, {}))
+            for column in _ALLOCATIONS
         ),
-        num_rows=len(order),
-        num_all=len(rows),
+        num_rows=len(allocations),
+        num_all=num_all,
         usual="num_bytes",
         colours=tuple(category),
     )
-    words = f"{counted(len(rows), 'allocation')}; point at one to see it on the curve"
+    summary = f"{counted(num_all, 'allocation')}; point at one to see it on the curve"
     if not profile.memory_pairs.are_known:
-        words += "; when they were freed is not known, as the trace has no addresses"
-    return titled(table, "Allocations", words, "No allocation lies in this part.")
-
-
-def _touching(
-    profile: TraceProfile, events: Ints, window: tuple[int, int]
-) -> tuple[Ints, Ints, Ints]:
-    """Events that stand for allocations that touch a range, their starts and ends."""
-    memory, pairs = profile.trace.memory, profile.memory_pairs
-    made = memory.num_bytes[events] > 0
-    # A release whose allocation was before the trace stands for it.
-    lost = ~made & (pairs.allocation[events] == NOTHING) & pairs.are_known
-    rows = events[made | lost]
-    start = np.where(memory.num_bytes[rows] > 0, memory.time_ns[rows], np.nan)
-    release = pairs.release[rows]
-    end = np.where(release == NOTHING, np.nan, memory.time_ns[np.maximum(release, 0)])
-    end = np.where(np.isnan(start), memory.time_ns[rows], end)
-    touches = (np.nan_to_num(start, nan=-np.inf) <= window[1]) & (
-        np.nan_to_num(end, nan=np.inf) >= window[0]
-    )
-    return rows[touches], start[touches], end[touches]
-
-
-def _owners(profile: TraceProfile, events: Ints) -> Ints:
-    """The name, as row of texts, of what made each; NOTHING where that is the step alone.
-
-    It is the operator, else the annotation or the frame of Python around it.
-    """
-    slices, strings = profile.trace.slices, profile.trace.strings
-    owners = profile.times.memory_operators[events]
-    owners = np.where(owners == NOTHING, profile.times.memory_slices[events], owners)
-    if not len(slices):
-        return np.full(len(events), NOTHING)
-    names = np.where(owners == NOTHING, NOTHING, slices.name[np.maximum(owners, 0)])
-    is_step = [row >= 0 and strings[row].startswith(_STEP) for row in names.tolist()]
-    return np.where(is_step, NOTHING, names)
-
-
-def _lives_of(lives: TraceLives, events: Ints) -> Ints:
-    """The life of each event, or NOTHING: without addresses nothing is known of any."""
-    if not len(lives):
-        return np.full(len(events), NOTHING)
-    at = np.minimum(np.searchsorted(lives.event, events), len(lives) - 1)
-    return np.where(lives.event[at] == events, at, NOTHING)
-
-
-def _of(column: Ints, life: Ints, otherwise: int) -> Ints:
-    if not len(column):
-        return np.full(len(life), otherwise)
-    return np.where(life == NOTHING, otherwise, column[np.maximum(life, 0)])
+        summary += "; when they were freed is not known, as the trace has no addresses"
+    return titled(table, "Allocations", summary, "No allocation lies in this part.")
 
 
 def peak_of(
-    profile: TraceProfile, events: Ints, window: tuple[int, int], by: HoldersBy
+    profile: TraceProfile, events: Ints, range_ns: tuple[int, int], by: HoldersBy
 ) -> TraceMemoryPeak | None:
     """Who holds most of a device, where it holds most."""
     if not profile.memory_pairs.are_known:
         return None
     trace = profile.trace
-    found = memory_holders(trace.memory, profile.lives, events, window)
-    if found is None:
+    holders = memory_holders(trace.memory, profile.lives, events, range_ns)
+    if holders is None:
         return None
-    total = found.allocated_bytes
-    whole = max(total or 0, found.seen_bytes)
-    of_category = _grouped(profile.lives, found, "category", whole)
+    whole = max(holders.allocated_bytes or 0, holders.seen_bytes)
+    of_category, _ = holders_by(holders, ("category",), MAX_HOLDERS)
+    names = _names(CATEGORIES, of_category.category)
     parts = [
-        TraceMemoryPart(name=name, num_bytes=num_bytes)
-        for name, num_bytes in zip(
-            of_category.colours, of_category.columns[1].numbers.tolist(), strict=True
-        )
+        TraceMemoryPart(name=name, num_bytes=float(num_bytes))
+        for name, num_bytes in zip(names, of_category.num_bytes.tolist(), strict=True)
     ]
-    if found.unseen_bytes:
-        parts.append(TraceMemoryPart("", float(found.unseen_bytes)))
+    if holders.unseen_bytes:
+        parts.append(TraceMemoryPart("", float(holders.unseen_bytes)))
     return TraceMemoryPeak(
-        time_ms=(found.time_ns - trace.start_ns) / MS,
+        time_ms=(holders.time_ns - trace.start_ns) / MS,
         whole_bytes=float(whole),
-        unknown_bytes=float(found.unknown_bytes),
+        unknown_bytes=float(holders.unknown_bytes),
         parts=tuple(parts),
-        holders=_grouped(profile.lives, found, by, whole),
+        holders=_holder_table(profile.lives, holders, by, whole),
     )
 
 
-def _grouped(
-    lives: TraceLives, found: MemoryHolders, by: HoldersBy, whole: int
+def _holder_table(
+    lives: TraceLives, holders: MemoryHolders, by: HoldersBy, whole_bytes: int
 ) -> TableRows:
     """Holders that are alike in what is asked for, those of most bytes first."""
     places = ("category", "module", "phase") if by == "all" else (by,)
-    first, group = numbered(*(getattr(found, place) for place in places))
-    num_bytes = sums(group, found.num_bytes, len(first))
-    order = np.argsort(-num_bytes, kind="stable")[:MAX_HOLDERS]
-    rows = first[order]
-    category = _named(CATEGORIES, found.category[rows])
+    rows, num_all = holders_by(holders, places, MAX_HOLDERS)
+    category = _names(CATEGORIES, rows.category)
     values: dict[str, Any] = {
         "category": category,
-        "module": _named(lives.modules, found.module[rows]),
-        "phase": _named(lives.phases, found.phase[rows]),
-        "num_bytes": num_bytes[order],
-        "share": num_bytes[order] / max(whole, 1),
-        "num_allocations": sums(group, found.num_allocations, len(first))[order],
+        "module": _names(lives.modules, rows.module),
+        "phase": _names(lives.phases, rows.phase),
+        "num_bytes": rows.num_bytes,
+        "share": rows.num_bytes / max(whole_bytes, 1),
+        "num_allocations": rows.num_allocations,
     }
     table = TableRows(
         columns=tuple(
-            one.sent(values[one.key])
-            for one in _HOLDERS
-            if one not in _PLACES or one.key in places
+            column.sent(values[column.key])
+            for column in _HOLDERS
+            if column not in _PLACES or column.key in places
         ),
         num_rows=len(rows),
-        num_all=len(first),
+        num_all=num_all,
         usual="num_bytes",
         colours=tuple(category) if "category" in places else ("param",) * len(rows),
     )
     empty = "The trace shows no allocation that was live then."
-    return titled(table, "Holders of the peak", counted(len(first), "place"), empty)
+    return titled(table, "Holders of the peak", counted(num_all, "place"), empty)
+
+
+def _names(names: Sequence[str], rows: Ints) -> list[str]:
+    return [names[row][:_MAX_TEXT] if row >= 0 else "" for row in rows.tolist()]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.contract.table import Column
+from memboard.tb_plugin.facts.traces.time_tables import paths
 from memboard.tb_plugin.pages.compare.difference import (
     Figure,
     difference,
@@ -13,7 +14,6 @@ from memboard.tb_plugin.pages.compare.difference import (
     side_columns,
 )
 from memboard.tb_plugin.pages.compare.traces import joined
-from memboard.tb_plugin.pages.operators.module_times import paths
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, run_of

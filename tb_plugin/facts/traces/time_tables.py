@@ -1,0 +1,394 @@
+"""Tables of the times of one trace: operators, kernels and modules.
+
+Their columns are declared here once, for the page, for comparisons and for files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.contract.table import Column, Table, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.operators import OperatorsBy
+    from memboard.tb_plugin.contract.table import RowsQuery
+
+KernelsBy: TypeAlias = Literal["name", "properties"]
+
+OPERATORS: Final = Table(
+    (
+        Column(
+            "name",
+            "Operator",
+            unit="name",
+            help="The operator as PyTorch names it; of autograd, what evaluates it. What was "
+            "launched outside operators has the name of the call, as cudaGraphLaunch.",
+            absent="Kernels and copies whose launch was not recorded",
+        ),
+        Column(
+            "shapes",
+            "Input shapes",
+            unit="text",
+            help="Shapes of its inputs as the profiler wrote them; none where it wrote none",
+            absent="The profiler wrote no shapes",
+        ),
+        Column(
+            "num_calls",
+            "Calls",
+            unit="count",
+            help="How often it was called while the profiler ran. An operator that only calls "
+            "one of its own name counts once.",
+        ),
+        Column(
+            "host_self_ms",
+            "Host self",
+            unit="ms",
+            help="Time on the host in the operator itself: its duration less that of the "
+            "operators and runtime calls in it. The profiler's own cost is part of it: "
+            "above all of operators of a few µs.",
+            bar="forward",
+            share_of="of the host's time",
+        ),
+        Column(
+            "host_total_ms",
+            "Host total",
+            unit="ms",
+            help="Sum of its calls' durations on the host, the operators in it included. Calls "
+            "on several threads count each, and waiting for the device counts as time of "
+            "the host.",
+            bar="forward",
+        ),
+        Column(
+            "device_self_ms",
+            "Device self",
+            unit="ms",
+            help="Sum of the durations of the kernels, copies and fills that it launched "
+            "itself. Those that ran at the same time count each.",
+            bar="kernel",
+            share_of="of the device's time",
+        ),
+        Column(
+            "device_total_ms",
+            "Device total",
+            unit="ms",
+            help="Device self, and that of the operators in it. Launches belong to the "
+            "innermost operator around them.",
+            bar="kernel",
+        ),
+        Column(
+            "is_tensor_core_eligible",
+            "TC eligible",
+            unit="yes",
+            help="Whether its kernels could use tensor cores, with fitting data types and "
+            "shapes; judged by its name alone",
+            sorts=False,
+        ),
+        Column(
+            "tensor_core_self_share",
+            "TC self",
+            unit="share",
+            help="Time of its own kernels that use tensor cores ÷ time of its own kernels. "
+            "Kernels are judged by their names alone.",
+            absent="No kernel of it ran",
+        ),
+        Column(
+            "tensor_core_total_share",
+            "TC total",
+            unit="share",
+            help="The same over its kernels and those of the operators in it",
+            absent="No kernel of it ran",
+        ),
+    )
+)
+_OF_DEVICES: Final = (
+    "device_self_ms",
+    "device_total_ms",
+    "is_tensor_core_eligible",
+    "tensor_core_self_share",
+    "tensor_core_total_share",
+)
+
+
+def operator_rows(
+    profile: TraceProfile, query: RowsQuery, by: OperatorsBy = "name"
+) -> TableRows:
+    """Operators by name, or by name and input shapes, and what launched outside them."""
+    strings = profile.operator_names
+    table = profile.launching_by_shapes if by == "shapes" else profile.launching
+    has_devices = profile.has_devices
+    usual = "device_self_ms" if has_devices else "host_self_ms"
+    rows = OPERATORS.rows(table, strings, query, usual)
+    names = table.name[rows[0]].tolist()
+    is_apt = [is_eligible(text_of(strings, row)) for row in names]
+    without = () if has_devices else _OF_DEVICES
+    if by == "name":
+        without = (*without, "shapes")
+    return OPERATORS.sent(
+        table,
+        strings,
+        rows,
+        usual,
+        without=without,
+        given={"is_tensor_core_eligible": is_apt},
+    )
+
+
+_UNSAID: Final = "Not in the trace"
+KERNELS: Final = Table(
+    (
+        Column(
+            "name",
+            "Kernel",
+            unit="name",
+            help="The kernel as the profiler names it; pointed at, with its template arguments",
+        ),
+        Column(
+            "operator",
+            "Operator",
+            unit="name",
+            help="The innermost operator around the launch, by the launch's correlation id",
+        ),
+        Column(
+            "grid",
+            "Grid",
+            unit="text",
+            help="Blocks of a launch, in x, y and z",
+            sorts=False,
+        ),
+        Column(
+            "block",
+            "Block",
+            unit="text",
+            help="Threads of a block, in x, y and z",
+            sorts=False,
+        ),
+        Column(
+            "num_calls",
+            "Calls",
+            unit="count",
+            help="How often it ran while the profiler did",
+        ),
+        Column(
+            "total_ms",
+            "Total",
+            unit="ms",
+            help="Sum of the durations of its runs. Kernels that run at the same time on "
+            "several streams count each, so it may exceed the time that passed.",
+            bar="row",
+            share_of="of the kernels' time",
+        ),
+        Column("mean_us", "Mean", unit="us", help="Total ÷ calls"),
+        Column("min_us", "Min", unit="us", help="The shortest run"),
+        Column(
+            "max_us",
+            "Max",
+            unit="us",
+            help="The longest run; far above the mean, something delayed it at times",
+        ),
+        Column(
+            "blocks_per_sm",
+            "Blocks/SM",
+            unit="ratio",
+            help="Blocks of a launch ÷ the device's SMs, mean of the runs weighted by their "
+            "time. Below 1 some SMs have nothing to do: 64 blocks on 80 SMs are 0.8.",
+            absent=_UNSAID,
+        ),
+        Column(
+            "occupancy",
+            "Occupancy",
+            unit="share",
+            help="Est. achieved occupancy: active warps of an SM ÷ those it could have, mean of "
+            "the runs weighted by their time. The profiler estimates it from the launch "
+            "configuration, it is not measured; 15 to 30 % may be as good as it gets.",
+            absent=_UNSAID,
+        ),
+        Column(
+            "uses_tensor_cores",
+            "TC",
+            unit="yes",
+            help="Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): "
+            "a kernel with another name counts as not using them",
+        ),
+        Column(
+            "registers",
+            "Registers",
+            unit="count",
+            help="Registers of a thread. Many leave room for fewer warps on an SM.",
+            absent=_UNSAID,
+        ),
+        Column(
+            "shared_memory_bytes",
+            "Shared B",
+            unit="count",
+            help="Bytes of shared memory of a block, static and dynamic. Much leaves room for "
+            "fewer blocks on an SM.",
+            absent=_UNSAID,
+        ),
+    ),
+    searched=("name", "operator"),
+    max_text=1_000,
+)
+_OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
+
+
+def kernel_rows(
+    profile: TraceProfile, query: RowsQuery, by: KernelsBy = "name"
+) -> TableRows:
+    """Kernels by name, or by name, operator and properties of their launch."""
+    strings = profile.trace.strings
+    is_by_name = by == "name"
+    table = profile.kernels if is_by_name else profile.kernels_by_properties
+    rows = KERNELS.rows(table, strings, query, "total_ms")
+    roles = profile.roles[table.example[rows[0]]]
+    return KERNELS.sent(
+        table,
+        strings,
+        rows,
+        "total_ms",
+        without=_OF_LAUNCHES if is_by_name else (),
+        colours=tuple(
+            "communication" if role == Role.COMMUNICATION else "kernel"
+            for role in roles.tolist()
+        ),
+    )
+
+
+MAX_MODULES: Final = 5_000
+"""Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
+_MAX_MODULE: Final = 500
+_KNOWN: Final = ("arrows", "sequence_numbers")
+_OF_ALL: Final = "of all modules"
+
+
+def _part_of(key: str) -> str:
+    return "backward" if key.startswith("backward") else "forward"
+
+
+_CALLS: Final = (
+    Column(
+        "num_calls",
+        "Calls",
+        help="Calls of the module's forward at this place in the model, while the profiler"
+        " ran",
+    ),
+    Column(
+        "num_operators",
+        "Operators",
+        help="Operators that the module called itself: those called by other operators, and"
+        " by modules in it, do not count",
+    ),
+)
+_TIMES: Final = tuple(
+    Column(key, title, unit="ms", help=words, bar=_part_of(key), share_of=_OF_ALL)
+    for key, title, words in (
+        (
+            "host_ms",
+            "Host\ntotal",
+            (
+                "Sum of the durations of its forward on the host, with the modules in it."
+                " Python's tracer, which shows modules, makes them slower."
+            ),
+        ),
+        (
+            "host_self_ms",
+            "Host\nself",
+            "Host total less the modules and operators in it: its own Python",
+        ),
+        (
+            "device_ms",
+            "Device\ntotal",
+            (
+                "Sum of the durations of what its operators launched on the device, with the"
+                " modules in it; what ran at the same time counts each"
+            ),
+        ),
+        (
+            "device_self_ms",
+            "Device\nself",
+            "Sum of the durations of what the operators that it called itself launched",
+        ),
+        (
+            "backward_host_ms",
+            "Backward\nhost",
+            (
+                "Sum on the host of the operators of backward whose forward operator lies in"
+                " the module or below it. What names no forward operator counts for no module."
+            ),
+        ),
+        (
+            "backward_host_self_ms",
+            "Backward\nhost self",
+            "Backward host less that of the modules in it: of operators that it called itself",
+        ),
+        (
+            "backward_device_ms",
+            "Backward\ndevice",
+            "Sum of the durations of what those launched on the device",
+        ),
+        (
+            "backward_device_self_ms",
+            "Backward\ndevice self",
+            "Backward device less that of the modules in it",
+        ),
+    )
+)
+
+
+class ModuleRows(NamedTuple):
+    """The first modules of a trace; parents come before what is in them."""
+
+    names: Sequence[str]
+    paths: Sequence[str]
+    """Names with those of the modules around them."""
+    parents: Sequence[int]
+    """By row that of the module around it; -1: none is."""
+    table: TableRows
+
+
+def module_rows(profile: TraceProfile) -> ModuleRows:
+    """Modules of the model with their times; backward's where they are known."""
+    table = profile.modules
+    parents = table.parent[:MAX_MODULES]
+    knows_backward = table.backward_by in _KNOWN
+    columns = [
+        one.sent(one.numbers(getattr(table, one.attribute)[:MAX_MODULES]))
+        for one in _CALLS
+    ]
+    for one in _TIMES:
+        is_known = one.bar == "forward" or knows_backward
+        if not is_known or not (profile.has_devices or "host" in one.key):
+            continue
+        values = one.numbers(getattr(table, one.attribute)[:MAX_MODULES])
+        # Those with the modules inside are summed over the outermost.
+        counted = values if "self" in one.key else values[parents < 0]
+        total = float(counted.sum())
+        columns.append(one.sent(values, sum=total, longest=total))
+    names = [name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]]
+    return ModuleRows(
+        names,
+        paths(names, parents.tolist()),
+        parents.tolist(),
+        TableRows(
+            columns=tuple(columns),
+            num_rows=len(parents),
+            num_all=len(table),
+            usual="host_ms",
+        ),
+    )
+
+
+def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
+    """Names of modules with those of their parents, which come before them."""
+    found: list[str] = []
+    for name, parent in zip(names, parents, strict=True):
+        above = found[parent] if parent >= 0 else None
+        # Lightning names a module by its whole path.
+        is_whole = above is None or name.startswith(f"{above}.")
+        found.append(name if is_whole else f"{above} / {name}")
+    return found
