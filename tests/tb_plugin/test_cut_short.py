@@ -19,7 +19,7 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 
 DRAWN = [
     ("/timeline", "memboard.tb_plugin.pages.timeline.timeline.Budget"),
-    ("/steps", "memboard.tb_plugin.pages.steps.steps.Budget"),
+    ("/steps", "memboard.tb_plugin.facts.steps.step_columns.Budget"),
     ("/heatmap", "memboard.tb_plugin.facts.readers.Budget"),
     ("/step_heatmap", "memboard.tb_plugin.facts.readers.Budget"),
 ]

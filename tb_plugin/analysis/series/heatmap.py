@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.arrays import Floats
@@ -85,6 +87,12 @@ def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
 def beyond_median(values: Floats) -> Floats:
     """How far each rank is above or below the median of its column."""
     return values - _middle(values)
+
+
+def rows_among(values: Floats, ranks: Sequence[int], wanted: Sequence[int]) -> Floats:
+    """The rows of some ranks; `ranks`: that of each row."""
+    chosen: Floats = values[np.isin(ranks, wanted)]
+    return chosen
 
 
 def _middle(values: Floats) -> Floats:

@@ -41,6 +41,16 @@ class Rows(Table):
     width: int
     """Rows in the widest bucket; 1 where these are rows themselves."""
 
+    @property
+    def peak(self) -> float | None:
+        """The highest value; None where nothing was recorded."""
+        return None if np.isnan(self.high).all() else float(np.nanmax(self.high))
+
+    def row_at(self, x: float) -> int | None:
+        """Index of the row or bucket that covers `x`; x must ascend."""
+        row = int(np.searchsorted(self.last, x, "left"))
+        return row if row < len(self) and self.first[row] <= x else None
+
 
 def concatenated(pieces: Sequence[Rows]) -> Rows:
     """Pieces one after the other; at least one is needed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from memboard.tb_plugin.analysis.series.buckets import pooled, windows
 from memboard.tb_plugin.analysis.series.heatmap import (
     pooled_ranks,
     quantized,
+    step_edges,
 )
 from memboard.tb_plugin.api.timeline import HeatmapResponse
 from memboard.tb_plugin.contract.wire import i32, u16
-from memboard.tb_plugin.facts.series.selection import (
-    RankRows,
-)
+from memboard.tb_plugin.facts.series.selection import extent, visible_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.timeline import SeriesInfo
     from memboard.tb_plugin.budget import Budget
-    from memboard.tb_plugin.facts.series.selection import (
-        RankRows,
-    )
+    from memboard.tb_plugin.facts.series.selection import DrawnQuery, RankRows
 
 
 _NUM_PROBES: Final = 3
@@ -99,6 +96,37 @@ def refined_rows(
     for index in others:
         result[index] = source.refined(ranks[index], rows[index], low, high, budget)
     return result
+
+
+class StepMatrix(NamedTuple):
+    """Highest values of ranks in columns of whole steps."""
+
+    values: Floats  # (ranks, columns)
+    edges: Floats
+    """First step of each column, and the one after the last."""
+    low: float
+    """First and last step of all ranks, in sight or not."""
+    high: float
+    is_exact: bool
+    """Whether no bucket is wider than a column."""
+
+
+def step_matrix(
+    source: RankRows,
+    ranks: Sequence[int],
+    rolled: Sequence[Rows | None],
+    query: DrawnQuery,
+    px: int,
+    budget: Budget,
+) -> StepMatrix:
+    """Rows of ranks, one each of `rolled`, in at most `px` columns of the range asked for."""
+    low, high = extent(rolled)
+    x0, x1 = visible_range(query, low, high)
+    num_columns = min(px, int(x1 - x0) + 1)
+    rows = refined_rows(source, ranks, rolled, x0, x1, num_columns, budget)
+    edges, per_column = step_edges(x0, x1, px)
+    widest = max([1, *(row.width for row in rows if row is not None)])
+    return StepMatrix(matrix(rows, edges), edges, low, high, widest <= per_column)
 
 
 def _num_visible(rows: Rows, low: float, high: float) -> int:

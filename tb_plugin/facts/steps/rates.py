@@ -8,7 +8,7 @@ does for who waits for the training. A restart ends a rate; the next one begins 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from memboard.collector.format.columns import STEP_TABLE
 from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
+from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
 from memboard.tb_plugin.api.steps import StepFlops, StepRate
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,
     read_capture,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.encoding.numeric import Values
     from memboard.tb_plugin.analysis.arrays import Floats
+    from memboard.tb_plugin.api.steps import ProfilerStep
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -45,10 +48,10 @@ _SETTINGS: Final = ("per_step", "per_sample", "per_token")
 
 @dataclass(frozen=True, slots=True)
 class _FlopsPerStep:
-    """What is known of the operations of one rank."""
+    """Floating point operations in one rank's steps, and what its device could do."""
 
-    origin: str
-    """column: one value per step; trace: `per_step` for all."""
+    origin: Literal["settings", "trace", "nothing"]
+    """settings: recorded with each step; trace: counted in one, `per_step` for all."""
     per_step: float
     device_peak: float
 
@@ -75,19 +78,6 @@ class Rates:
                 kept = found.setdefault(key, np.full(len(values), np.nan))
                 kept[known] = values[known]
         return found
-
-    def flops(self, rank: int, budget: Budget) -> StepFlops:
-        """Where the operations of a rank's steps come from."""
-        files = [file for _, file in self._run.rank_files(rank)]
-        known = _known(files[-1], self._reader, self._phase, budget) if files else None
-        peak = known.device_peak if known is not None else np.nan
-        counted = known is not None and known.origin != "nothing"
-        return StepFlops(
-            origin=known.origin if known is not None and counted else "nothing",  # type: ignore[arg-type]  # one of its words
-            per_step=finite(known.per_step) if known is not None and counted else None,
-            device_peak=finite(peak),
-            missing=_missing(counted, peak > 0),
-        )
 
     def _of_file(self, file: RankFile, budget: Budget) -> dict[str, Floats]:
         found: dict[str, Floats] = {}
@@ -168,7 +158,22 @@ class Rates:
         return result
 
 
-def summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
+def step_flops(reader: SeriesReader, run: Run, phase: str, rank: int) -> StepFlops:
+    """Where the operations of a rank's steps come from."""
+    files = [file for _, file in run.rank_files(rank)]
+    flops = _FlopsPerStep("nothing", np.nan, np.nan)
+    if files:
+        flops = _known(files[-1], reader, phase, Budget(_OWN_SECONDS))
+    is_counted = flops.origin != "nothing"
+    return StepFlops(
+        origin=flops.origin,
+        per_step=finite(flops.per_step) if is_counted else None,
+        device_peak=finite(flops.device_peak),
+        missing=_missing(is_counted, flops.device_peak > 0),
+    )
+
+
+def _summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
     """Rates of all ranks together; of the share of what devices could do, the mean."""
     by_key: dict[str, list[Floats]] = {}
     for found in ranks:
@@ -186,7 +191,7 @@ def summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
     return result
 
 
-def as_rates(
+def _as_rates(
     own: Mapping[str, Floats],
     together: Mapping[str, Floats],
     usual: npt.NDArray[np.bool_],
@@ -268,6 +273,44 @@ def _missing(counted: bool, has_peak: bool) -> str:
     return "; and ".join(wanted)
 
 
+class RunRates(NamedTuple):
+    """Rates of the first of some ranks, and of all of them together."""
+
+    rates: tuple[StepRate, ...]
+    num_summed: int
+    """Ranks that the sums are of; fewer than all: there are no sums."""
+    profiled: tuple[ProfilerStep, ...]
+    """Steps that the medians leave out, where enough others remain."""
+
+
+def run_rates(
+    reader: SeriesReader,
+    run: Run,
+    phase: str,
+    ranks: Sequence[int],
+    edges: Floats,
+) -> RunRates:
+    """Throughput over columns of whole steps, and its medians: one number everywhere.
+
+    Args:
+        reader: reads the ranks' files.
+        run: its lock is held.
+        phase: whose steps are meant.
+        ranks: those that recorded steps, at least one.
+        edges: first step of each column, and the one after the last.
+    """
+    rates = Rates(reader, run, phase, edges)
+    own = rates.of_rank(ranks[0], Budget(_OWN_SECONDS))
+    num_summed, together = _summed_rates(run, rates, ranks, own)
+    profiled = profiler_steps(reader, run, ranks, phase, Budget(_OWN_SECONDS))
+    usual = usual_columns(profiled, edges)
+    return RunRates(_as_rates(own, together, usual), num_summed, profiled)
+
+
+MAX_COLUMNS: Final = 1000
+"""Columns over which rates are taken: twenty columns of so many numbers are below 200 KB."""
+_OWN_SECONDS: Final = 0.4
+"""Time for reading steps one by one, where buckets would do."""
 _MOST_SUMMED_FINELY: Final = 16
 
 _MOST_AWAITED: Final = 256
@@ -277,7 +320,7 @@ _SUM_SECONDS: Final = 1.0
 """Time for the throughput of all ranks."""
 
 
-def summed_rates(
+def _summed_rates(
     run: Run, rates: Rates, ranks: Sequence[int], own: dict[str, Floats]
 ) -> tuple[int, dict[str, Floats]]:
     """Rates over all ranks, and how many that are; nothing where some are missing.
@@ -295,4 +338,4 @@ def summed_rates(
                 run.expect_more()  # what was read is kept: it comes to an end
             return len(found), {}
         found.append(rates.of_rank(rank, budget if finely else Budget(0)))
-    return len(found), summed(found)
+    return len(found), _summed(found)

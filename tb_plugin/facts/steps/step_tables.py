@@ -18,7 +18,7 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 )
 from memboard.tb_plugin.api.steps import AbsentPart, StepPart
 from memboard.tb_plugin.contract.wire import f64
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED, RSS, STEP_TIME
 from memboard.tb_plugin.facts.steps.collections import collected_steps
 from memboard.tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 
@@ -235,6 +235,12 @@ def parts_of(seconds: Floats, parts: Floats) -> tuple[StepPart, ...]:
     return tuple(
         StepPart(name, *part_words(name), f64(values)) for name, values in known.items()
     )
+
+
+def memory_series(run: Run, phase: str) -> str | None:
+    """The step's memory peak: of the device, else resident."""
+    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
+    return None if key is None else key.text
 
 
 def absent_parts(

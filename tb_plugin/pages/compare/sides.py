@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
-from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
 from memboard.tb_plugin.facts.modules.columns import group_of
@@ -28,12 +27,10 @@ from memboard.tb_plugin.facts.series.selection import (
     extent,
     x_axis,
 )
-from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
-from memboard.tb_plugin.facts.steps.rates import Rates, as_rates, summed_rates
+from memboard.tb_plugin.facts.steps.rates import MAX_COLUMNS, run_rates
 from memboard.tb_plugin.facts.steps.step_tables import StepTables
 from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.index.store import REQUEST_SECONDS
-from memboard.tb_plugin.pages.steps.steps import MAX_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +55,6 @@ Key: TypeAlias = Literal[
 
 _MAX_SUMMED: Final = 64
 """Of more ranks the throughput of one is compared: a sum over all takes a second."""
-_RATE_SECONDS: Final = 0.4
 
 OUTSIDE: Final = "outside modules"
 _INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
@@ -153,12 +149,8 @@ def _throughput(
     if not stepped:
         return
     edges, _ = step_edges(*extent(one for _, one in rows), MAX_COLUMNS)
-    rates = Rates(series, run, phase, edges)
-    of_first = rates.of_rank(stepped[0], Budget(_RATE_SECONDS))
-    _, of_all = summed_rates(run, rates, stepped, of_first)
-    profiled = profiler_steps(series, run, ranks, phase, Budget(_RATE_SECONDS))
     keys: tuple[Key, ...] = ("samples", "tokens")
-    for rate in as_rates(of_first, of_all, usual_columns(profiled, edges)):
+    for rate in run_rates(series, run, phase, stepped, edges).rates:
         for key in keys:
             if rate.key != key or rate.median is None:
                 continue

@@ -1,27 +1,23 @@
-"""Ranks by columns: what bands and heatmaps are made of; and the route `/heatmap`."""
+"""Route `/heatmap`: a series of all ranks over steps, as cells."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from memboard.tb_plugin.analysis.series.heatmap import (
     beyond_median,
     farthest_ranks,
     pooled_ranks,
-    step_edges,
+    rows_among,
 )
 from memboard.tb_plugin.api.timeline import HeatmapResponse
 from memboard.tb_plugin.facts.series.marks import marks_of
-from memboard.tb_plugin.facts.series.matrix import cells_response, matrix, refined_rows
+from memboard.tb_plugin.facts.series.matrix import cells_response, step_matrix
 from memboard.tb_plugin.facts.series.selection import (
     MatrixQuery,
     RankRows,
     capacity_of,
     chosen_ranks,
-    extent,
-    visible_range,
     x_axis,
 )
 from memboard.tb_plugin.facts.view import of_run
@@ -53,16 +49,10 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
     info = run.catalogue.info(key.table, key.column)
     source = RankRows(reader, run, key, axis)
     rolled = [source.rollup(rank) for rank in ranks]
-    low, high = extent(rolled)
-    x0, x1 = visible_range(query, low, high)
-    rows = refined_rows(
-        source, ranks, rolled, x0, x1, min(query.px, int(x1 - x0) + 1), view.budget
-    )
-    edges, per_column = step_edges(x0, x1, query.px)
-    widest = max([1, *(row.width for row in rows if row is not None)])
-    values = matrix(rows, edges)
+    cells = step_matrix(source, ranks, rolled, query, query.px, view.budget)
+    values = cells.values
     if is_excess:
-        values = beyond_median(values)[np.isin(ranks, wanted)]
+        values = rows_among(beyond_median(values), ranks, wanted)
     group = info.group if info.unit == "bytes" else ""
     return cells_response(
         HeatmapResponse,
@@ -70,13 +60,13 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
         info,
         wanted,
         values,
-        edges,
+        cells.edges,
         query.rows,
         farthest_ranks if is_excess else pooled_ranks,
-        x_low=low,
-        x_high=high,
+        x_low=cells.low,
+        x_high=cells.high,
         capacity_bytes=capacity_of(run, wanted, group).size_bytes,
-        exact=widest <= per_column and not run.unfinished,
+        exact=cells.is_exact and not run.unfinished,
         marks=marks,
         absent=run.catalogue.absent(),
     )

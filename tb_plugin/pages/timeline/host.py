@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from memboard.tb_plugin.analysis.series.buckets import thinned, visible
 from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.host import HostLine, HostResponse, HostTrack
@@ -239,14 +237,14 @@ class _Drawing:
     def _peak(self, column: str, ranks: Sequence[int]) -> float:
         for speaker in self._recorders(column, ranks)[:1]:
             rows = self._rows(column, speaker)
-            if rows is not None:
-                return float(np.nanmax(rows.high))
+            if rows is not None and rows.peak is not None:
+                return rows.peak
         return -1.0
 
     def _rows(self, column: str, rank: int) -> Rows | None:
         """All of a rank; None where nothing was recorded."""
         rows = self._source(column).rollup(rank, low=True)
-        return None if rows is None or np.isnan(rows.high).all() else rows
+        return None if rows is None or rows.peak is None else rows
 
     def rows_of(
         self, track: _Track, rank: int, hosts: Sequence[Sequence[int]]
@@ -307,7 +305,7 @@ class _Drawing:
         ):
             rows = self._rows(track.limit_column, speaker)
             if rows is not None:
-                return float(np.nanmax(rows.high))
+                return rows.peak
         for _, file in self._run.rank_files(rank)[-1:]:
             size = getattr(file.header, track.limit_column, None)
             return None if size is None else float(size)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from msgspec.structs import astuple
-
-from memboard.tb_plugin.analysis.arrays import median
-from memboard.tb_plugin.analysis.ranks.spread import extremes, spread
 from memboard.tb_plugin.analysis.series.buckets import thinned, visible
-from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.contract.wire import f64
+from memboard.tb_plugin.facts.series.bands import Why, rank_spread
 from memboard.tb_plugin.facts.series.marks import marks_of, ranks_with_oom
-from memboard.tb_plugin.facts.series.matrix import matrix, refined_rows
+from memboard.tb_plugin.facts.series.matrix import refined_rows
 from memboard.tb_plugin.facts.series.selection import (
     DrawnQuery,
     RankRows,
@@ -34,19 +29,12 @@ from memboard.tb_plugin.rank_set import RankSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
-Why: TypeAlias = Literal["selected", "pinned", "high", "low", "oom"]
-
 MAX_LINES: Final = 16
 """Up to so many ranks each have a line; above, bands are drawn."""
-MAX_LINES_WITH_BAND: Final = 32
-_NUM_HIGH: Final = 3
-_NUM_LOW: Final = 1
-_MAX_OOM: Final = 8
 _POINTS_PER_PX: Final = 2
 _LINE_SECONDS: Final = 0.4
 _STAMP: Final = "band of ranks"
@@ -61,26 +49,6 @@ class _Drawing:
     rows_per_point: int
     low: float
     high: float
-
-
-class _Spread(NamedTuple):
-    """The band of many ranks, and which of them have lines of their own."""
-
-    band: RankBand
-    named: tuple[tuple[int, Why], ...]
-    low: float
-    high: float
-    x0: float
-    x1: float
-    rows_per_point: int
-    is_final: bool
-    """Whether another request would get the same."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the band's columns; the rest is small."""
-        _, *columns = astuple(self.band)
-        return sum(column.nbytes for column in columns)
 
 
 class TimelineQuery(DrawnQuery, frozen=True):
@@ -151,59 +119,21 @@ def _bands(
     """The band, cached until a file grows, and lines that get finer from poll to poll."""
     query, budget = view.query, view.budget
     out_of_memory = tuple(ranks_with_oom(view.series, view.run))
-    spread_ranks = view.series.derived(
+    spread = view.series.derived(
         (_STAMP, source.stamps(ranks), query, out_of_memory),
-        partial(_spread_of, source, ranks, query, budget, out_of_memory),
-        is_final=lambda spread_ranks: spread_ranks.is_final,
+        partial(rank_spread, source, ranks, query, query.pinned, out_of_memory, budget),
+        is_final=lambda spread: spread.is_final,
     )
-    x0, x1 = spread_ranks.x0, spread_ranks.x1
-    chosen = [rank for rank, _ in spread_ranks.named]
+    x0, x1 = spread.x0, spread.x1
+    chosen = [rank for rank, _ in spread.named]
     finer = [source.rollup(rank, low=True) for rank in chosen]
     lines, width = _drawn(source, chosen, finer, x0, x1, query, budget)
     return _Drawing(
-        lines=_as_lines(spread_ranks.named, lines),
-        band=spread_ranks.band,
-        rows_per_point=max(width, spread_ranks.rows_per_point),
-        low=spread_ranks.low,
-        high=spread_ranks.high,
-    )
-
-
-def _spread_of(
-    source: RankRows,
-    ranks: Sequence[int],
-    query: TimelineQuery,
-    budget: Budget,
-    out_of_memory: Sequence[int],
-) -> _Spread:
-    rolled = [source.rollup(rank) for rank in ranks]
-    low, high = extent(rolled)
-    x0, x1 = visible_range(query, low, high)
-    rows = refined_rows(source, ranks, rolled, x0, x1, query.px, budget)
-    edges = _edges(rows, x0, x1, query)
-    values = matrix(rows, edges)
-    recorded = ~np.isnan(values).all(axis=0)
-    bands = spread(values[:, recorded])
-    x = edges[:-1] if query.x == "step" else (edges[:-1] + edges[1:]) / 2
-    band = RankBand(
-        num_ranks=int(np.count_nonzero(~np.isnan(values).all(axis=1))),
-        x=f64(x[recorded]),
-        low=f64(bands.low),
-        p5=f64(bands.p5),
-        median=f64(bands.median),
-        p95=f64(bands.p95),
-        high=f64(bands.high),
-        high_rank=i32(np.asarray(ranks)[bands.high_row]),
-    )
-    return _Spread(
-        band=band,
-        named=tuple(_standing_out(ranks, values, query, out_of_memory)),
-        low=low,
-        high=high,
-        x0=x0,
-        x1=x1,
-        rows_per_point=max([1, *(row.width for row in rows if row is not None)]),
-        is_final=not budget.exhausted,
+        lines=_as_lines(spread.named, lines),
+        band=spread.band,
+        rows_per_point=max(width, spread.rows_per_point),
+        low=spread.low,
+        high=spread.high,
     )
 
 
@@ -236,54 +166,6 @@ def _drawn(
         drawn.append(fewer)
         widest = max(widest, width)
     return drawn, widest
-
-
-def _edges(
-    rows: Sequence[Rows | None], x0: float, x1: float, query: TimelineQuery
-) -> Floats:
-    """Columns of the band: one per step where they fit, else equally wide ones."""
-    unique = list({id(r.first): r for r in rows if r is not None}.values())
-    if query.x == "step":
-        inside = [r.first[(r.first >= x0) & (r.first <= x1)] for r in unique]
-        steps = np.unique(np.concatenate([*inside, np.empty(0)]))
-        if 0 < len(steps) <= query.px:
-            # A bucket that began before the visible part still covers its start.
-            begin = [x0] if steps[0] > x0 else []
-            return np.concatenate([begin, steps, [max(x1, steps[-1]) + 1]])
-        return step_edges(x0, x1, query.px)[0]
-    # Ranks sample at their own times: columns must be wide enough to hold all of them.
-    per_rank = [
-        int(np.count_nonzero((r.first >= x0) & (r.first <= x1))) for r in unique
-    ]
-    usual = int(median(per_rank)) if per_rank else 1
-    num_columns = max(1, min(query.px, usual // 2))
-    span = max(x1 - x0, 1e-3)
-    # The last column is closed: nothing at the very end may fall out of it.
-    return np.linspace(x0, x0 + span * (1 + 1e-9), num_columns + 1)
-
-
-def _standing_out(
-    ranks: Sequence[int],
-    values: Floats,
-    query: TimelineQuery,
-    out_of_memory: Sequence[int],
-) -> list[tuple[int, Why]]:
-    """Which ranks also have a line, and why; no rank twice, at most 32."""
-    filled = np.where(np.isnan(values), -np.inf, values)
-    peaks = filled.max(axis=1, initial=-np.inf)
-    high, low = extremes(np.where(np.isinf(peaks), np.nan, peaks), _NUM_HIGH, _NUM_LOW)
-    chosen: dict[int, Why] = {}
-    for rank in ranks:
-        if rank in query.pinned and len(chosen) < MAX_LINES_WITH_BAND:
-            chosen[rank] = "pinned"
-    in_view = set(ranks)
-    for rank in [rank for rank in out_of_memory if rank in in_view][:_MAX_OOM]:
-        chosen.setdefault(rank, "oom")
-    for index in high:
-        chosen.setdefault(ranks[index], "high")
-    for index in low:
-        chosen.setdefault(ranks[index], "low")
-    return list(chosen.items())[:MAX_LINES_WITH_BAND]
 
 
 def _as_lines(

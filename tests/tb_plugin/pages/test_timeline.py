@@ -325,7 +325,7 @@ def test_a_finer_line_does_not_cost_the_band_again(run, tmp_path, monkeypatch):
         num_spreads += 1
         return spread(values)
 
-    monkeypatch.setattr("memboard.tb_plugin.pages.timeline.timeline.spread", counted)
+    monkeypatch.setattr("memboard.tb_plugin.facts.series.bands.spread", counted)
     monkeypatch.setattr("memboard.tb_plugin.pages.timeline.timeline._LINE_SECONDS", 0.0)
     ranks = run.simple(20, 5000)
     page = Page(tmp_path)
