@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core import lifecycle
 from memboard.collector.core.plain import own_text
+from memboard.collector.process import lifecycle
 from memboard.collector.steps.spans import span
 
 if TYPE_CHECKING:

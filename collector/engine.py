@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.afterwards.dumps import Dumps, resume
 from memboard.collector.clock.comparing import ClockComparing
 from memboard.collector.clock.process_clock import PROCESS_CLOCK, now_ns
-from memboard.collector.core import lifecycle
-from memboard.collector.core.rank import identify, is_distributed, new_attempt
 from memboard.collector.core.source import TORCH_ERRORS
 from memboard.collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from memboard.collector.mirror.mirror import REMOTE, Mirror
+from memboard.collector.process import lifecycle
+from memboard.collector.process.rank import identify, is_distributed, new_attempt
 from memboard.collector.sources import STEP, TIMED
 from memboard.collector.sources.device.accelerator import DeviceIdentity, find_device
 from memboard.collector.sources.host.rss import BOUNDARY, open_sizes
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
     from memboard.collector.config import RecordConfig
     from memboard.collector.config.templates import Kind as RemoteKind
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.source import Row, Source, SourceInfo
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.columns import Column
     from memboard.collector.format.records import Header, How
+    from memboard.collector.process.rank import Identity
     from memboard.collector.sources.sampling import Live
     from memboard.collector.steps.progress import Progress
 

@@ -29,11 +29,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from memboard.collector.core import lifecycle
 from memboard.collector.core.compiling import traced_as
 from memboard.collector.core.guard import guarded, say
 from memboard.collector.core.plain import MAX_TEXT, described, number_of
 from memboard.collector.errors import ConfigError
+from memboard.collector.process import lifecycle
 from memboard.collector.session import NEVER_OPENED, Session
 from memboard.collector.steps import loader
 from memboard.collector.steps.progress import PhaseBlock
@@ -352,7 +352,7 @@ class Recorder:
         return self._session is not NEVER_OPENED
 
     def _attach_mesh(self, mesh: Any) -> None:
-        from memboard.collector.core.rank import mesh_coordinates
+        from memboard.collector.process.rank import mesh_coordinates
 
         try:
             coordinates = mesh_coordinates(mesh)

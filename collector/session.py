@@ -14,11 +14,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core import fork, lifecycle
 from memboard.collector.core.guard import Guard, guarded, say
 from memboard.collector.core.plain import described, own_text, text_of, whole_number
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.ending import end_recording
+from memboard.collector.process import fork, lifecycle
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from memboard.collector.config import load_with_imports
 from memboard.collector.config.settings import check_code
-from memboard.collector.core import lifecycle
 from memboard.collector.core.guard import guarded
-from memboard.collector.core.rank import identify, mesh_coordinates
-from memboard.collector.core.run_dir import run_dir_of
 from memboard.collector.core.warn_once import warn
 from memboard.collector.errors import ConfigError
+from memboard.collector.process import lifecycle
+from memboard.collector.process.rank import identify, mesh_coordinates
+from memboard.collector.process.run_dir import run_dir_of
 from memboard.collector.recorder import Recorder, inert_recorder
 from memboard.collector.steps.attached import AttachedObjects
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from memboard.collector.core.control_group import machine_bytes
+from memboard.collector.process.control_group import machine_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator

@@ -28,6 +28,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "psutil",
             "pynvml",
             "memboard.collector.core",
+            "memboard.collector.process",
             "memboard.collector.format",
             "memboard.collector.config",
         }
@@ -46,7 +47,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "memboard.collector.virtual": frozenset(
         {
             "elftools",
-            "memboard.collector.core.private_folder",
+            "memboard.collector.process.private_folder",
             "memboard.collector.virtual",
         }
     ),
@@ -107,9 +108,9 @@ ALLOWED: dict[str, frozenset[str]] = {
             "google_crc32c",
             "memboard.collector.format",
             # Folders of this user's alone are made in one way.
-            "memboard.collector.core.private_folder",
+            "memboard.collector.process.private_folder",
             # What a machine, or a container, lets its processes have.
-            "memboard.collector.core.control_group",
+            "memboard.collector.process.control_group",
             "memboard.tb_plugin",
         }
     ),
@@ -204,7 +205,7 @@ def test_the_collector_does_not_know_its_command_line_or_the_plugin():
 def test_caches_and_temporary_folders_are_made_in_one_place():
     own = re.compile(r"mkdtemp|TemporaryDirectory|XDG_CACHE_HOME")
     found = {module_name(p) for p in python_files() if own.search(p.read_text())}
-    assert found == {"memboard.collector.core.private_folder"}
+    assert found == {"memboard.collector.process.private_folder"}
 
 
 def test_what_files_contain_is_cached_in_one_memory():

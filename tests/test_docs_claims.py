@@ -27,8 +27,8 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 import memboard as mb
 from memboard.collector.config import RecordConfig, settings, variable
 from memboard.collector.config.schedule import Action, schedule_of
-from memboard.collector.core.rank import identify
 from memboard.collector.format.columns import PARTS, STEP_PARTS
+from memboard.collector.process.rank import identify
 from memboard.collector.recorder import Recorder
 from memboard.collector.steps.progress import Progress
 from memboard.collector.torch_profiler.moments import TemplateVariables, identity_values
@@ -150,7 +150,7 @@ def test_templates_have_the_variables_that_are_named():
 def test_variables_of_launchers_are_read():
     launchers = r"\b(?:SLURM|TORCHELASTIC|OMPI|PMI)_\w+"
     named = {one for text in INLINE for one in re.findall(launchers, text)}
-    source = (ROOT / "collector/core/rank.py").read_text()
+    source = (ROOT / "collector/process/rank.py").read_text()
     assert len(named) > 7
     assert sorted(one for one in named if f'"{one}"' not in source) == []
 

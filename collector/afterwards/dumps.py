@@ -17,12 +17,12 @@ import msgspec
 
 from memboard.collector.afterwards import detached
 from memboard.collector.core.warn_once import warn
-from memboard.collector.core.whole_file import write_whole
 from memboard.collector.format.names import (
     DUMPS_DIR,
     RANK_FILES_DIR,
     parse_rank_file_name,
 )
+from memboard.collector.process.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.cli.failure import Failure
-from memboard.collector.core.bound_process import bound
 from memboard.collector.format.names import PLUGIN_NAME
+from memboard.collector.process.bound_process import bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

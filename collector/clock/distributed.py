@@ -20,7 +20,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memboard.collector.core.rank import is_distributed
+from memboard.collector.process.rank import is_distributed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

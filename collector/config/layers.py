@@ -31,9 +31,9 @@ from memboard.collector.config.values import (
 )
 from memboard.collector.core.guard import Block
 from memboard.collector.core.plain import MAX_KEY, described, forgiving, text_of
-from memboard.collector.core.private_folder import CACHE_VARIABLE
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import ConfigError, nearest
+from memboard.collector.process.private_folder import CACHE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

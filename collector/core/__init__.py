@@ -1,1 +1,1 @@
-"""The engine of one recording: session, threads, rank, process, and the guard."""
+"""What every part of the recorder builds on: the guard at the border, and contracts."""

@@ -18,9 +18,9 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memboard.collector.core.fork import ProcessLock, watch
 from memboard.collector.core.patches import Patches
 from memboard.collector.core.source import TORCH_ERRORS
+from memboard.collector.process.fork import ProcessLock, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -16,9 +16,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from memboard.collector.core import fork
 from memboard.collector.core.compiling import compiles_anything, untraced
 from memboard.collector.core.patches import Patches
+from memboard.collector.process import fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

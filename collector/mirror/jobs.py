@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from memboard.collector.core.rank import Identity  # noqa: TC001  # msgspec looks it up
-from memboard.collector.core.whole_file import write_whole
+from memboard.collector.process.rank import Identity  # noqa: TC001  # msgspec looks it up
+from memboard.collector.process.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,7 +27,7 @@ from memboard.collector.mirror.jobs import SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memboard.collector.core.rank import Identity
+    from memboard.collector.process.rank import Identity
 
 QUIET_SECONDS: Final = 60.0
 """A recording without an end, whose writer may be alive, is left alone until it is this

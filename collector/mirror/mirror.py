@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from memboard.collector.config.sections import RemoteConfig
     from memboard.collector.config.templates import Kind
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.process.rank import Identity
 
 REMOTE: Final = SourceInfo(
     name="remote", cost="uploads on threads of their own; some microseconds per file"

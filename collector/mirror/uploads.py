@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.collector.config.templates import OF_TRACES, setting_of
 from memboard.collector.core.guard import Block
-from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.warn_once import logger
 from memboard.collector.format.names import parse_rank_file_name, rank_file_name
 from memboard.collector.mirror.jobs import Job
 from memboard.collector.mirror.refusals import refusal_of
 from memboard.collector.mirror.store import NotVerifiedError, Store
+from memboard.collector.process.own_threads import leave_profilers, own_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,6 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from memboard.collector.core import lifecycle
-from memboard.collector.core.fork import ProcessLock
 from memboard.collector.core.guard import guarded
 from memboard.collector.core.source import SourceInfo, Unavailable
 from memboard.collector.core.warn_once import warn
@@ -24,6 +22,8 @@ from memboard.collector.history.allocator import find_allocator
 from memboard.collector.history.recording import shared
 from memboard.collector.oom import facts
 from memboard.collector.oom.history import OomHistory
+from memboard.collector.process import lifecycle
+from memboard.collector.process.fork import ProcessLock
 from memboard.collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core import fork, lifecycle
 from memboard.collector.core.guard import guarded
 from memboard.collector.core.patches import Patches
 from memboard.collector.core.plain import PROGRAM_ENDS
 from memboard.collector.core.warn_once import warn
+from memboard.collector.process import fork, lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memboard.collector.core import guard
-from memboard.collector.core.exit_code import main_frame
 from memboard.collector.core.source import TORCH_ERRORS
 from memboard.collector.format.oom import (
     HOST,
@@ -22,6 +21,7 @@ from memboard.collector.format.oom import (
     MAX_HOLDERS,
     MEMORY,
 )
+from memboard.collector.process.exit_code import main_frame
 from memboard.collector.writing import header
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from memboard.collector.core.whole_file import write_whole
 from memboard.collector.format.prediction import (
     DeviceFigures,
     Ended,
@@ -19,6 +18,7 @@ from memboard.collector.format.prediction import (
     Prediction,
 )
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

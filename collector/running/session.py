@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from memboard.collector.core import lifecycle
 from memboard.collector.core.compiling import untraced
 from memboard.collector.core.guard import Block
 from memboard.collector.core.model_parts import listed
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import ConfigError
 from memboard.collector.format.sizes import counted
+from memboard.collector.process import lifecycle
 from memboard.collector.running.imports import after_import
 from memboard.collector.running.iterations import Iterations
 from memboard.collector.start import record

@@ -11,8 +11,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from memboard.collector.core import lifecycle
 from memboard.collector.format.prediction import NOTE
+from memboard.collector.process import lifecycle
 from memboard.collector.running.session import Session
 
 if TYPE_CHECKING:

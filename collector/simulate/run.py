@@ -11,7 +11,6 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from memboard.collector.core.bound_process import end_with
 from memboard.collector.format import columns as catalogue
 from memboard.collector.format.capture import encode_body
 from memboard.collector.format.columns import AXES, STEP_TABLE
@@ -24,6 +23,7 @@ from memboard.collector.format.records import (
     Note,
     Schema,
 )
+from memboard.collector.process.bound_process import end_with
 from memboard.collector.simulate.captures import (
     NUM_TRACKED,
     module_captures,

@@ -18,10 +18,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.core.guard import Block, Breaker, guarded
-from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.plain import forgiving
 from memboard.collector.core.source import Unavailable
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.own_threads import leave_profilers, own_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.clock.thread_progress import ThreadProgress
 from memboard.collector.core.guard import Block
-from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.source import SourceInfo
 from memboard.collector.core.warn_once import remedy_for
 from memboard.collector.format.capture import TRACE_ENDED
+from memboard.collector.process.own_threads import leave_profilers, own_thread
 from memboard.collector.torch_profiler.digest.digest import digest_of
 from memboard.collector.torch_profiler.digest.report import (
     NOT_YET,

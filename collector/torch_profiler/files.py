@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.config.templates import key_of
-from memboard.collector.core.whole_file import PART, begun
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.whole_file import PART, begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,7 +9,7 @@ from memboard.collector.config.templates import MOMENT
 from memboard.collector.core.plain import forgiving
 
 if TYPE_CHECKING:
-    from memboard.collector.core.rank import Identity
+    from memboard.collector.process.rank import Identity
     from memboard.collector.steps.progress import Progress
 
 

@@ -17,8 +17,8 @@ import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core import fork
 from memboard.collector.core.patches import Patches
+from memboard.collector.process import fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

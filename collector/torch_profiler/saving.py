@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from memboard.collector.config.sections import TorchProfilerConfig
     from memboard.collector.config.templates import Kind
     from memboard.collector.core.calls import Sink
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.mirror.mirror import Mirror
+    from memboard.collector.process.rank import Identity
     from memboard.collector.torch_profiler.digest.digest import Digest
     from memboard.collector.torch_profiler.source import Trace
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memboard.collector.core.private_folder import (
+from memboard.collector.process.private_folder import (
     NotPrivateError,
     cache_home,
     is_own,

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.control_group import find_group
 from memboard.collector.format.records import Header
+from memboard.collector.process.control_group import find_group
 from memboard.collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memboard.collector.config import RecordConfig
-    from memboard.collector.core.rank import Identity
     from memboard.collector.format.records import ClockAnchor
+    from memboard.collector.process.rank import Identity
     from memboard.collector.sources.device.accelerator import DeviceIdentity
 
 _ALLOCATOR_VARIABLES: Final = (

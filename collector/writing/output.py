@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from memboard.collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from memboard.collector.core.guard import Retry
 from memboard.collector.core.plain import forgiving
-from memboard.collector.core.rank import new_attempt
 from memboard.collector.core.warn_once import remedy_for, warn
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.collector.format.names import (
@@ -25,6 +24,7 @@ from memboard.collector.format.names import (
     rank_file_stem,
 )
 from memboard.collector.format.records import OVER_BUDGET, Close, Note, Schema
+from memboard.collector.process.rank import new_attempt
 from memboard.collector.writing.append import DeletedError
 from memboard.collector.writing.capture_queue import TOO_SLOW
 from memboard.collector.writing.rank_file import RankFile
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.records import Header, How
+    from memboard.collector.process.rank import Identity
     from memboard.collector.writing.capture_queue import CaptureQueue
     from memboard.collector.writing.row_queue import RowQueue
     from memboard.collector.writing.segments import SegmentPlan

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.clock.thread_progress import ThreadProgress
 from memboard.collector.core.guard import Block, Retry
-from memboard.collector.core.own_threads import leave_profilers, own_thread
 from memboard.collector.core.warn_once import warn
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.own_threads import leave_profilers, own_thread
 from memboard.collector.writing.capture_queue import CaptureQueue
 from memboard.collector.writing.output import End, Output, WriterPlan
 from memboard.collector.writing.row_queue import RowQueue
@@ -30,9 +30,9 @@ from memboard.collector.writing.row_queue import RowQueue
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memboard.collector.core.rank import Identity
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.records import Capture, How
+    from memboard.collector.process.rank import Identity
 
 __all__ = ["Writer", "WriterPlan"]
 

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.cli.failure import Failure
-from memboard.collector.core.rank import new_attempt
 from memboard.collector.format.capture import encode_body
 from memboard.collector.format.names import IMPORT_JOB, RANK_FILES_DIR, rank_file_name
 from memboard.collector.format.records import Capture, ClockAnchor, Close, Header, Note
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.rank import new_attempt
 from memboard.collector.writing.header import versions
 from memboard.collector.writing.rank_file import RankFile
 from memboard.tb_plugin import storage

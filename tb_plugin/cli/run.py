@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.cli.failure import Failure, UsageError
-from memboard.collector.core.run_dir import free_run_dir
+from memboard.collector.process.run_dir import free_run_dir
 from memboard.tb_plugin.cli.prediction import request as prediction
 
 # More is imported where it is needed: the program shares this process.
@@ -160,9 +160,9 @@ def _settings(options: argparse.Namespace, program: Program) -> Settings:
     from memboard.collector.config import load
     from memboard.collector.config.layers import from_assignments
     from memboard.collector.config.settings import check_code
-    from memboard.collector.core.rank import identify
-    from memboard.collector.core.run_dir import run_dir_of
     from memboard.collector.errors import ConfigError
+    from memboard.collector.process.rank import identify
+    from memboard.collector.process.run_dir import run_dir_of
     from memboard.collector.running.session import Settings
 
     try:

@@ -17,8 +17,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from memboard.collector.core.private_folder import TemporaryFolder
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.tb_plugin.api.drop import DropResponse
 from memboard.tb_plugin.contract.errors import BadRequestError, RequestError
 from memboard.tb_plugin.formats.found_files import Candidate, file_id

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from memboard.collector.core.private_folder import (
+from memboard.collector.process.private_folder import (
     TemporaryFolder,
     cache_home,
     private_folder,

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from memboard.collector.core.control_group import machine_bytes
+from memboard.collector.process.control_group import machine_bytes
 
 MIB: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"

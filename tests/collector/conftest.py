@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from memboard.collector.core import lifecycle
+from memboard.collector.process import lifecycle
 from tests.examples_of_properties import load_profile
 from tests.patience.sitecustomize import LIMITS
 

@@ -10,7 +10,7 @@ import sys
 import psutil
 import pytest
 
-from memboard.collector.core.bound_process import bound
+from memboard.collector.process.bound_process import bound
 from tests.collector.recordings import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone does it")
@@ -19,7 +19,7 @@ SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 
 STARTS = f"""
 import subprocess, sys, time
-from memboard.collector.core.bound_process import bound
+from memboard.collector.process.bound_process import bound
 child = subprocess.Popen(bound([sys.executable, "-c", {SLEEPS!r}]))
 time.sleep(600)
 """

@@ -148,7 +148,7 @@ def test_what_was_there_comes_back(tmp_path):
 
 HELD = """
 import gc, threading
-from memboard.collector.core.exit_code import main_frame
+from memboard.collector.process.exit_code import main_frame
 
 wait = threading.Event()
 for _ in range(200):

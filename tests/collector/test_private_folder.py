@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memboard.collector.core import private_folder as module
-from memboard.collector.core.private_folder import (
+from memboard.collector.process import private_folder as module
+from memboard.collector.process.private_folder import (
     NotPrivateError,
     TemporaryFolder,
     cache_home,
@@ -195,7 +195,7 @@ def test_a_forks_end_removes_nothing(temporary):
 
 def test_what_a_killed_process_left_is_swept(temporary):
     code = (
-        "import os, signal; from memboard.collector.core.private_folder import TemporaryFolder\n"
+        "import os, signal; from memboard.collector.process.private_folder import TemporaryFolder\n"
         f"folder = TemporaryFolder({PREFIX!r}); (folder.path() / 'x').touch()\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from memboard.collector.config import load
-from memboard.collector.core.rank import (
+from memboard.collector.errors import ConfigError
+from memboard.collector.format.names import parse_rank_file_name, rank_file_name
+from memboard.collector.process.rank import (
     identify,
     job_key,
     mesh_coordinates,
     new_attempt,
 )
-from memboard.collector.errors import ConfigError
-from memboard.collector.format.names import parse_rank_file_name, rank_file_name
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = {
@@ -129,7 +129,7 @@ def test_uninitialised_or_broken_torch_distributed_is_not_asked(monkeypatch):
 
 def test_asking_does_not_import_torch():
     code = (
-        "import sys; from memboard.collector.core.rank import identify; from memboard.collector.config import"
+        "import sys; from memboard.collector.process.rank import identify; from memboard.collector.config import"
         " load; identify(load(None)); print('torch' in sys.modules)"
     )
     result = subprocess.run(

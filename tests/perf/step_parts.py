@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import memboard as mb
-from memboard.collector.core.rank import is_distributed
+from memboard.collector.process.rank import is_distributed
 from tests.perf import bench
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.collector.core import control_group
+from memboard.collector.process import control_group
 from memboard.tb_plugin import cache as module
 from memboard.tb_plugin.cache import (
     ENTRY_OVERHEAD_BYTES,

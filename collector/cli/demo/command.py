@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.cli.failure import Failure
 from memboard.collector.cli.terminal import say
-from memboard.collector.core.run_dir import free_run_dir
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     import argparse

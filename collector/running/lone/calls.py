@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from memboard.collector.core.whole_file import write_whole
+from memboard.collector.process.whole_file import write_whole
 
 _SENT: Final = "sent"
 _WANTED: Final = "wanted"

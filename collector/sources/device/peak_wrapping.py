@@ -19,7 +19,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.fork import ProcessLock
+from memboard.collector.process.fork import ProcessLock
 from memboard.collector.sources.device.accelerator import original
 from memboard.collector.sources.device.peaks import PeakLedger
 

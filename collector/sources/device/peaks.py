@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
-from memboard.collector.core.fork import ProcessLock
 from memboard.collector.core.source import TORCH_ERRORS
 from memboard.collector.format.columns import DEVICE_STATS
+from memboard.collector.process.fork import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -33,12 +33,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from memboard.collector.core import lifecycle
 from memboard.collector.core.guard import guarded, say
 from memboard.collector.core.plain import text_of
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import SpanError
 from memboard.collector.hooks.wrapping import wrapped
+from memboard.collector.process import lifecycle
 from memboard.collector.steps.spans.log import SUMMED, clock_ns
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import psutil
 
 from memboard.collector.cli.failure import Failure
 from memboard.collector.config import variable
-from memboard.collector.core.bound_process import bound
-from memboard.collector.core.private_folder import TemporaryFolder
 from memboard.collector.format.prediction import Estimate
 from memboard.collector.format.sizes import counted
+from memboard.collector.process.bound_process import bound
+from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.collector.running.lone.calls import Calls
 from memboard.collector.running.plan import Outcome, Plan
 from memboard.collector.running.stopping import CLOSE_SECONDS

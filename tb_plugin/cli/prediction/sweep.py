@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.cli.failure import Failure, UsageError, printable
 from memboard.collector.cli.terminal import say
-from memboard.collector.core.run_dir import free_run_dir
 from memboard.collector.format.sizes import bytes_text
+from memboard.collector.process.run_dir import free_run_dir
 from memboard.tb_plugin.cli.prediction.answer import (
     EXIT_CODES,
     PREDICTION_VERSION,

@@ -10,10 +10,10 @@ import threading
 import pytest
 
 import memboard as mb
-from memboard.collector.core import lifecycle
 from memboard.collector.core.calls import WHOLE_STEP
 from memboard.collector.functions import functions
 from memboard.collector.functions.functions import name_of
+from memboard.collector.process import lifecycle
 from memboard.collector.steps.spans.log import SpanLog
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from memboard.collector.config.sections import RemoteConfig
-from memboard.collector.core.rank import Identity
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.mirror.mirror import Mirror
+from memboard.collector.process.rank import Identity
 
 STEM = "rank00003-20261120T101530123-1f2e3d4c"
 

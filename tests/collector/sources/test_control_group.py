@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memboard.collector.core import control_group
-from memboard.collector.core.control_group import find_group
+from memboard.collector.process import control_group
+from memboard.collector.process.control_group import find_group
 
 GIB = 2**30
 UNLIMITED_V1 = 9223372036854771712

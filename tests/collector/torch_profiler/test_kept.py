@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memboard.collector.core.rank import Identity
+from memboard.collector.process.rank import Identity
 from memboard.collector.steps.progress import Progress
 from memboard.collector.torch_profiler import saving
 from memboard.collector.torch_profiler.files import free_name, place_of, write_trace

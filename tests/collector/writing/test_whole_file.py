@@ -6,7 +6,7 @@ import os
 import threading
 from contextlib import suppress
 
-from memboard.collector.core.whole_file import begun, write_whole
+from memboard.collector.process.whole_file import begun, write_whole
 
 
 def test_a_planted_link_is_not_written_through(tmp_path):

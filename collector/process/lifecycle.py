@@ -16,8 +16,8 @@ import atexit
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from memboard.collector.core import exit_code
 from memboard.collector.core.plain import own_text
+from memboard.collector.process import exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
