@@ -134,7 +134,7 @@ class AllocationsResponse(Columns, frozen=True):
         e0, e1  axis=event: first event, and the one after the last; default: all
         t0, t1  axis=time: milliseconds since the device's first event; default: all
         y0, y1  bytes at the bottom and the top of the picture; default: 0 and the
-                highest total. Runs outside are left out.
+                highest active bytes. Runs outside are left out.
         px      columns at most (default 1,200); rows: height in pixels (default 800)
         order   AllocationOrder (default category); colour: AllocationColour (category)
         stream  row of HistoryFacts.streams; pool: row of HistoryFacts.pools: those alone
@@ -162,9 +162,10 @@ class AllocationsResponse(Columns, frozen=True):
     min_bytes: float
     """Allocations below it are in `rest`: less than 0.75 pixels."""
     top_bytes: float
-    """Top of the picture: `y1`, or the highest total."""
+    """Top of the picture: `y1`, or the highest active bytes in it, of blocks."""
     peak_bytes: float
-    """Highest `active` of the device over the whole history: with `peak_moment`."""
+    """Highest active bytes over the whole history, of blocks as torch counts them: more
+    than `active` at `peak_moment` by what rounding adds."""
     peak_moment: int
     marks: HistoryMarks | None
     """What has a name in this part; None where `HistoryDevice.marks` are all there are."""
@@ -335,7 +336,7 @@ class AllocationRangeResponse(Columns, frozen=True):
     """Gone in the range, and born before it."""
     num_earlier_freed: int
     highest_bytes: float
-    """Of the active level inside the range, with `highest_moment`."""
+    """Active bytes inside the range, of blocks, with `highest_moment`."""
     highest_moment: int
     stack: I32Column
     stack_category: U8Column  # Index in `categories`

@@ -74,7 +74,7 @@ class HistoryPeak(Struct, frozen=True):
 
     level: HistoryLevel
     bytes: float
-    """active and allocated: of known allocations, as the pictures show them."""
+    """active and allocated: of blocks, as torch counts them; pictures show requests."""
     moment: int
     """The first event that reached it; -1: it was so before all of them."""
 
@@ -111,7 +111,7 @@ class HistoryCurve(Columns, frozen=True):
     peak: I32Column
     """The event inside it with the highest active level."""
     active: F64Column
-    """Bytes at `peak`, of known allocations; likewise `allocated`."""
+    """Bytes at `peak`, of blocks as torch counts them; likewise `allocated`."""
     allocated: F64Column
     """Highest bytes inside the column."""
     reserved: F64Column
@@ -154,9 +154,8 @@ class HistoryDevice(Struct, frozen=True):
     before_bytes: float
     num_lost: int
     """Frees of what was free already: events in between were lost, or are wrong."""
-    residual_bytes: float
-    """How much higher torch's own active level is than that of known allocations, by what
-    it was at the end: rounding, and what was lost. May be negative."""
+    rounding_bytes: float
+    """What blocks have beyond their requests, which pictures show, at the active peak."""
     notes: tuple[HistoryNote, ...]
     """What is missing of the history, or odd about it."""
     peaks: tuple[HistoryPeak, ...]  # One per `HistoryLevel`

@@ -98,26 +98,9 @@ class OpenDevice:
         return bool(len(self.replay.device.events.of_action(OOM)))
 
     @cached_property
-    def residual_bytes(self) -> int:
-        """The active level less the sum of what is known to live: always the same."""
-        known = int(self.lives.size[: self.num_before][self._lived_before].sum())
-        return self.active.first - known
-
-    @cached_property
-    def residual_allocated_bytes(self) -> int:
-        """The same of the allocated level."""
-        lives = self.lives
-        before = lives.freed[: self.num_before] >= 0
-        return self.allocated.first - int(lives.size[: self.num_before][before].sum())
-
-    @cached_property
     def num_before(self) -> int:
         """Allocations from before the first event: the first rows."""
         return int(np.searchsorted(self.lives.born, 0, "left"))
-
-    @property
-    def _lived_before(self) -> Ints:
-        return np.asarray(self.lives.gone[: self.num_before] >= 0)
 
     @property
     def peak_moment(self) -> int:
@@ -197,7 +180,7 @@ class OpenDevice:
         _check_row("stream", stream, len(snapshot.streams))
         _check_row("pool", pool, len(snapshot.pools))
         if stream is None and pool is None:
-            return everything(self.replay, self.residual_bytes)
+            return everything(self.replay)
         with self._selecting:
             found: Selection | None = self._selections.get((stream, pool))
             if found is None:

@@ -751,7 +751,7 @@ export interface HistoryDevice {
   readonly numBefore: number;
   readonly beforeBytes: number;
   readonly numLost: number;
-  readonly residualBytes: number;
+  readonly roundingBytes: number;
   readonly notes: readonly HistoryNote[];
   readonly peaks: readonly HistoryPeak[];
   readonly marks: HistoryMarks;

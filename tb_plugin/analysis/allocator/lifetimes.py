@@ -183,36 +183,25 @@ def lifetimes(
     return _sorted(_with_blocks(found, blocks, num_events, addr[of_block]))
 
 
-def end_bytes(
-    lives: Lifetimes, blocks: Blocks, num_events: int, *, active: bool
-) -> int:
-    """Active, or allocated, bytes behind the last event, rounded as blocks are.
-
-    They are those of the recorded blocks, where the events lead to them.
-    """
-    ends = lives.gone if active else lives.freed
-    rows = np.flatnonzero(ends == num_events)
-    block = blocks.rows_at(lives.addr[rows])
-    is_shown = block != NOTHING
-    return int(blocks.size[block[is_shown]].sum() + lives.size[rows[~is_shown]].sum())
-
-
 def levels(
-    lives: Lifetimes, num_events: int, end_bytes: int, *, active: bool
+    lives: Lifetimes, num_bytes: Ints, num_events: int, *, active: bool
 ) -> Levels:
-    """Active, or allocated, bytes after each event, so that they end at `end_bytes`.
+    """Active, or allocated, bytes before all events and after each.
 
-    Sizes are as asked for, those of the end rounded: their difference is the first's.
+    Args:
+        lives: the allocations.
+        num_bytes: what each counts for: its block's bytes, as torch counts.
+        num_events: how many events there are.
+        active: whether what was freed counts until it is gone.
     """
     delta = np.zeros(num_events, np.int64)
-    born = lives.born != BEFORE
-    np.add.at(delta, lives.born[born], lives.size[born])
+    is_born = lives.born != BEFORE
+    np.add.at(delta, lives.born[is_born], num_bytes[is_born])
     ends = lives.gone if active else lives.freed
     ended = (ends < num_events) & (ends != BEFORE)
-    np.subtract.at(delta, ends[ended], lives.size[ended])
-    after = np.cumsum(delta)
-    first = end_bytes - (int(after[-1]) if num_events else 0)
-    return Levels(first, after + first)
+    np.subtract.at(delta, ends[ended], num_bytes[ended])
+    first = int(num_bytes[~is_born & (ends != BEFORE)].sum())
+    return Levels(first, first + np.cumsum(delta))
 
 
 def _uses(history: History) -> tuple[Ints, npt.NDArray[np.int32], Flags]:

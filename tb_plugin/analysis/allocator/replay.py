@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.allocator.annotations import annotations_of
-from memboard.tb_plugin.analysis.allocator.lifetimes import (
-    ALLOC,
-    end_bytes,
-    levels,
-    lifetimes,
-)
+from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, levels, lifetimes
+from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.rounding import block_sizes, rounding_of
 from memboard.tb_plugin.analysis.allocator.segment_spans import (
     Changes,
     SpanIndex,
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.allocator.annotations import AllocationAnnotations
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from memboard.tb_plugin.analysis.allocator.rounding import BlockSizes, Rounding
     from memboard.tb_plugin.analysis.allocator.segment_spans import (
         ReservedLevels,
         Spans,
@@ -69,24 +67,41 @@ class Replay:
         )
 
     @cached_property
+    def rounding(self) -> Rounding:
+        """How the allocator rounds requests."""
+        return rounding_of(self.snapshot.settings)
+
+    def block_sizes(self, rows: Ints | None = None) -> BlockSizes:
+        """The blocks of some lives, or of all: levels are sums of their sizes."""
+        lives = self.lives if rows is None else self.lives.take(rows)
+        return block_sizes(self.device, lives, self.rounding)
+
+    @property
     def active(self) -> Levels:
-        """Active bytes after each event."""
-        if self.known is not None:
-            return self.known.active
-        return self._levels(active=True)
+        """Active bytes after each event, as torch counts them: of blocks."""
+        return self._levels[0] if self.known is None else self.known.active
+
+    @property
+    def allocated(self) -> Levels:
+        """The same of what was not freed yet."""
+        return self._levels[1] if self.known is None else self.known.allocated
 
     @cached_property
-    def allocated(self) -> Levels:
-        """Allocated bytes after each event."""
-        if self.known is not None:
-            return self.known.allocated
-        return self._levels(active=False)
+    def _levels(self) -> tuple[Levels, Levels]:
+        lives, num_bytes = self.lives, self.block_sizes().size
+        return (
+            levels(lives, num_bytes, self.num_events, active=True),
+            levels(lives, num_bytes, self.num_events, active=False),
+        )
 
-    def _levels(self, *, active: bool) -> Levels:
-        lives, num_events = self.lives, self.num_events
-        blocks = self.device.active_blocks()
-        at_end = end_bytes(lives, blocks, num_events, active=active)
-        return levels(lives, num_events, at_end, active=active)
+    def rounding_bytes(self, moment: int) -> int:
+        """What active blocks have beyond their requests just after an event.
+
+        Lines, categories and pictures are sums of requests: with this they come to
+        `active`.
+        """
+        rows = live_rows(self.lives, moment)
+        return int((self.block_sizes(rows).size - self.lives.size[rows]).sum())
 
     @cached_property
     def reserved(self) -> ReservedLevels:
@@ -101,8 +116,7 @@ class Replay:
     @cached_property
     def segments(self) -> SegmentReplay:
         """Gives segments and blocks at any moment."""
-        settings = self.snapshot.settings
-        return SegmentReplay(self.device, self.lives, self.spans, settings)
+        return SegmentReplay(self.device, self.lives, self.spans, self.rounding)
 
     def at(self, moment: int) -> SegmentState:
         """Segments and blocks just after an event."""
@@ -162,7 +176,7 @@ class Replay:
         return found
 
 
-VERSION: Final = 7
+VERSION: Final = 8
 """To be raised when the same snapshot would come to anything else than before."""
 
 

@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
 
 MIB: Final = 1 << 20
@@ -112,6 +117,39 @@ def rounding_of(settings: Mapping[str, Any]) -> Rounding:
         expandable=settings.get("expandable_segments") is True,
         is_known=bool(settings),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSizes:
+    """Of some allocations: the blocks that they are in."""
+
+    size: Ints
+    """Bytes, as recorded at the end, else as the allocator rounds the request; what was
+    not split off behind it is only in a recorded one."""
+    requested: Ints
+    is_recorded: Flags
+    """Whether the block lives at the end, and the snapshot shows it."""
+
+
+def block_sizes(
+    device: DeviceSnapshot, lives: Lifetimes, rounding: Rounding
+) -> BlockSizes:
+    """The blocks of all or some allocations of a device.
+
+    Of pinned host memory events write the sizes of blocks: there nothing is rounded.
+    """
+    blocks = device.blocks.take(np.flatnonzero(device.blocks.state != INACTIVE))
+    is_open = np.flatnonzero(lives.gone == len(device.events))
+    row = device.active_blocks().rows_at(lives.addr[is_open])
+    is_shown = row != NOTHING
+    recorded, row = is_open[is_shown], row[is_shown]
+    requested = lives.size.astype(np.int64)
+    requested[recorded] = blocks.requested_size[row]
+    size = requested.copy() if device.is_host else rounding.sizes(requested)
+    size[recorded] = blocks.size[row]
+    is_recorded = np.zeros(len(lives), np.bool_)
+    is_recorded[recorded] = True
+    return BlockSizes(size, requested, is_recorded)
 
 
 def _interval(key: Any) -> int | None:

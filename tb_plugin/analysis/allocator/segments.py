@@ -12,20 +12,21 @@ where these contradict themselves, that is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
-from memboard.tb_plugin.analysis.allocator.rounding import SMALL_BYTES, rounding_of
+from memboard.tb_plugin.analysis.allocator.rounding import (
+    SMALL_BYTES,
+    block_sizes,
+)
 from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
     begins,
     highest,
-    picked,
     place_of,
-    places_in,
     sums,
     within,
 )
@@ -125,10 +126,10 @@ class SegmentReplay:
         device: DeviceSnapshot,
         lives: Lifetimes,
         spans: Spans,
-        settings: Mapping[str, Any],
+        rounding: Rounding,
     ) -> None:
         self.spans = spans
-        self.rounding: Rounding = rounding_of(settings)
+        self.rounding = rounding
         self._num_events = len(device.events)
         # By address and birth: the lives of one address follow each other.
         order = np.lexsort((lives.born, lives.addr))
@@ -137,13 +138,12 @@ class SegmentReplay:
         self._born = lives.born[order]
         self._freed = lives.freed[order]
         self._gone = lives.gone[order]
-        self._size = lives.size[order]
         self._address, first = np.unique(self._addr, return_index=True)
         self._first_use = np.append(first, len(order))
-        known, requested = _at_end(device, self._addr, self._gone == self._num_events)
-        self._known = known
-        """Sizes of blocks that the snapshot itself shows; 0 of others."""
-        self._requested = np.where(known > 0, requested, self._size)
+        blocks = block_sizes(device, lives, rounding)
+        self._size = blocks.size[order]
+        self._requested = blocks.requested[order]
+        self._is_recorded = blocks.is_recorded[order]
 
     def at(self, moment: int) -> SegmentState:
         """The state just after an event."""
@@ -199,13 +199,12 @@ class SegmentReplay:
         """How long each live block is; `rows` are in order of address."""
         start = self._addr[rows]
         room = _next_start(start, segment, segments) - start
-        known = self._known[rows]
-        size = np.where(known > 0, known, self.rounding.sizes(self._requested[rows]))
+        size = self._size[rows]
         rest = room - size
         _note(oddities, "live blocks that overlap", rest < 0)
         # Only there may a rest belong to the block: see `rounding`.
         keeps = segments.is_large[segment] & ~segments.is_expandable[segment]
-        keeps &= (known == 0) & (not self.rounding.expandable)
+        keeps &= ~self._is_recorded[rows] & (not self.rounding.expandable)
         whole = keeps & ((rest <= SMALL_BYTES) | self.rounding.has_whole(size))
         unsure = np.flatnonzero(keeps & ~whole & (rest > 0))
         if len(unsure):
@@ -287,20 +286,6 @@ class SegmentReplay:
         return BlockRows(
             **{name: np.concatenate(parts)[order] for name, parts in columns.items()}
         )
-
-
-def _at_end(device: DeviceSnapshot, addr: Ints, is_open: Flags) -> tuple[Ints, Ints]:
-    """Size and requested size that the snapshot shows of what lives at its end; or 0."""
-    blocks = device.blocks
-    active = np.flatnonzero(blocks.state != INACTIVE)
-    active = active[np.argsort(blocks.address[active], kind="stable")]
-    row = picked(active, places_in(blocks.address[active], addr[is_open]))
-    is_there = row != NOTHING
-    shown = np.flatnonzero(is_open)[is_there]
-    size, requested = np.zeros((2, len(addr)), np.int64)
-    size[shown] = blocks.size[row[is_there]]
-    requested[shown] = blocks.requested_size[row[is_there]]
-    return size, requested
 
 
 def _placed(address: Ints, segments: SegmentRows) -> tuple[Ints, Flags]:

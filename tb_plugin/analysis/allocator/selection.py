@@ -24,8 +24,7 @@ class Selection:
     is_selected: Flags | None
     """By life; None: all are."""
     level: Levels
-    """Bytes of them after each event, `residual_bytes` more than known."""
-    residual_bytes: int
+    """Their active bytes after each event, of blocks as torch counts them."""
     reserved: Callable[[Ints], Floats]
     """Bytes reserved for them at moments; NaN: not to be told."""
 
@@ -33,21 +32,13 @@ class Selection:
         """Those of some rows of lives that are selected."""
         return rows if self.is_selected is None else rows[self.is_selected[rows]]
 
-    def known_at(self, moments: Ints) -> Ints:
-        """Bytes of what is known to live at some moments."""
-        return self.level.at(moments) - self.residual_bytes
 
-
-def everything(replay: Replay, residual_bytes: int) -> Selection:
-    """All allocations of a device.
-
-    `residual_bytes`: its active level less the sum of what is known to live.
-    """
+def everything(replay: Replay) -> Selection:
+    """All allocations of a device."""
     reserved = replay.reserved.levels
     return Selection(
         None,
         replay.active,
-        residual_bytes,
         lambda moments: reserved.at(moments).astype(np.float64),
     )
 
@@ -59,10 +50,10 @@ def selected(replay: Replay, stream: int | None, pool: int | None) -> Selection:
         is_selected &= replay.stream == stream
     if pool is not None:
         is_selected &= replay.pool == pool
-    lives = replay.lives.take(np.flatnonzero(is_selected))
-    end_bytes = int(lives.size[lives.gone == replay.num_events].sum())
-    level = levels(lives, replay.num_events, end_bytes, active=True)
-    return Selection(is_selected, level, 0, _reserved_for(replay, stream, pool))
+    rows = np.flatnonzero(is_selected)
+    lives, num_bytes = replay.lives.take(rows), replay.block_sizes(rows).size
+    level = levels(lives, num_bytes, replay.num_events, active=True)
+    return Selection(is_selected, level, _reserved_for(replay, stream, pool))
 
 
 def _reserved_for(

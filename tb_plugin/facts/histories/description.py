@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_CURVE: Final = 2000
 
 _MUCH: Final = 0.02
-"""Of what is active, from which on a difference to torch's own count is mentioned."""
+"""Of the active peak, from which on its rounding is mentioned."""
 
 _MAX_TEXT: Final = 200
 
@@ -75,8 +75,8 @@ def _notes(
     history: OpenHistory, device: OpenDevice, before_bytes: float, num_marks: int
 ) -> Iterator[HistoryNote]:
     """What is missing of a history, or odd about it: nothing is drawn without saying so."""
-    num_lost, residual = device.lives.num_lost, float(device.residual_bytes)
-    active = float(device.replay.device.active_bytes)
+    num_lost, (peak_bytes, peak_moment) = device.lives.num_lost, device.active.peak
+    rounding_bytes = device.replay.rounding_bytes(peak_moment)
     if num_lost:
         yield HistoryNote(
             f"{counted(num_lost, 'free')} of memory that was free already: events in between"
@@ -93,11 +93,10 @@ def _notes(
             " began later; max_entries keeps more.",
             warns=False,
         )
-    if abs(residual) > _MUCH * max(active, 1):
+    if rounding_bytes > _MUCH * max(peak_bytes, 1):
         yield HistoryNote(
-            f"The blocks drawn add up to {size_text(abs(residual))}"
-            f" {'less' if residual > 0 else 'more'} than torch counted: rounding of blocks,"
-            " and what was lost.",
+            f"At the peak the blocks drawn add up to {size_text(rounding_bytes)} less than"
+            " torch counts: they are drawn as requested, and the allocator rounds up.",
             warns=False,
         )
     if len(device.marks) > num_marks:
@@ -146,22 +145,21 @@ def _device(history: OpenHistory, device: OpenDevice) -> HistoryDevice:
         num_before=device.num_before,
         before_bytes=before_bytes,
         num_lost=lives.num_lost,
-        residual_bytes=float(device.residual_bytes),
+        rounding_bytes=float(device.replay.rounding_bytes(device.peak_moment)),
         notes=tuple(_notes(history, device, before_bytes, len(marks.kind))),
         peaks=(
-            _peak("active", device.active, device.residual_bytes),
-            _peak("allocated", device.allocated, device.residual_allocated_bytes),
-            _peak("reserved", device.reserved, 0),
+            _peak("active", device.active),
+            _peak("allocated", device.allocated),
+            _peak("reserved", device.reserved),
         ),
         marks=marks,
         curve=_curve(device),
     )
 
 
-def _peak(level: HistoryLevel, levels: Levels, residual: int) -> HistoryPeak:
+def _peak(level: HistoryLevel, levels: Levels) -> HistoryPeak:
     num_bytes, moment = levels.peak
-    known = float(num_bytes - residual)
-    return HistoryPeak(level=level, bytes=known, moment=moment)
+    return HistoryPeak(level=level, bytes=float(num_bytes), moment=moment)
 
 
 def _curve(device: OpenDevice) -> HistoryCurve:
@@ -176,8 +174,8 @@ def _curve(device: OpenDevice) -> HistoryCurve:
     return HistoryCurve(
         event=i32(at),
         peak=i32(found.at),
-        active=f64(device.active.at(found.at) - device.residual_bytes),
-        allocated=f64(_highest(device.allocated, at) - device.residual_allocated_bytes),
+        active=f64(device.active.at(found.at)),
+        allocated=f64(_highest(device.allocated, at)),
         reserved=f64(_highest(device.reserved, at)),
         time_ms=f64(time_ms),
     )

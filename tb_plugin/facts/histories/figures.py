@@ -162,7 +162,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         ),
         holders=tuple(_site(one, names) for one in found),
         categories_bytes=_by_category(device, moment),
-        rounding_bytes=max(0, device.residual_bytes),
+        rounding_bytes=device.replay.rounding_bytes(moment),
         annotations=_by_annotation(history, device, moment),
         not_recorded=tuple(_not_recorded(history, device, found)),
     )

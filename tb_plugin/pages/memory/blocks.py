@@ -89,13 +89,13 @@ def allocations(
     """One tile of the picture."""
     found = columns_of(device, shown, query)
     groups, bands = device.groups(query.colour), _bands(device, query)
-    known = shown.known_at(found.at)
-    top = float(known.max()) if query.y1 is None else query.y1
+    active = shown.level.at(found.at)
+    top = float(active.max()) if query.y1 is None else query.y1
     band = of_shown(bands.of_life, shown)
     picture = picture_of(device.lives, band, len(bands.groups), found.at, top, query)
     peak_bytes, peak_moment = shown.level.peak
     begins = _begins_of(picture)
-    moment = int(found.at[np.argmax(known)])
+    moment = int(found.at[np.argmax(active)])
     return _tile(
         device,
         shown,
@@ -118,7 +118,7 @@ def allocations(
             )
         ),
         top_bytes=top,
-        peak_bytes=float(peak_bytes - shown.residual_bytes),
+        peak_bytes=float(peak_bytes),
         peak_moment=peak_moment,
     )
 

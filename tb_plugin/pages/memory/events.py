@@ -12,7 +12,6 @@ from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM, SNAPSH
 from memboard.tb_plugin.analysis.allocator.live import siblings, versions
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
-from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
 from memboard.tb_plugin.api.blocks import AllocationBlockResponse
 from memboard.tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
 from memboard.tb_plugin.contract.errors import NotFoundError
@@ -218,15 +217,9 @@ def _hex(address: int) -> str:
 
 def _block(device: OpenDevice, life: int) -> tuple[int, bool]:
     """Bytes of its block, and whether only those are known."""
-    lives, blocks = device.lives, device.replay.device.blocks
-    size = int(lives.size[life])
-    if int(lives.gone[life]) == device.num_events:
-        at = np.flatnonzero(
-            (blocks.address == lives.addr[life]) & (blocks.state != INACTIVE)
-        )
-        if len(at):
-            return int(blocks.size[at[0]]), int(lives.born[life]) < 0
-    return device.replay.segments.rounding.size(size), False
+    block = device.replay.block_sizes(np.array([life]))
+    is_rounded = bool(block.is_recorded[0]) and int(device.lives.born[life]) < 0
+    return int(block.size[0]), is_rounded
 
 
 def _segment(device: OpenDevice, life: int) -> tuple[str, float | None]:

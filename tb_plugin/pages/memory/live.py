@@ -180,12 +180,12 @@ def _gone_earlier(device: OpenDevice, start: int, last: int) -> Ints:
 
 
 def _highest(shown: Selection, start: int, stop: int) -> tuple[int, int]:
-    """The highest known bytes in a range, and where; before it, if it is empty."""
+    """The highest active bytes in a range, and where; before it, if it is empty."""
     if stop <= start:
-        at = np.array([min(start, len(shown.level.after)) - 1])
-        return int(shown.known_at(at)[0]), int(at[0])
-    moment = start + int(np.argmax(shown.level.after[start:stop]))
-    return int(shown.known_at(np.array([moment]))[0]), moment
+        moment = min(start, len(shown.level.after)) - 1
+    else:
+        moment = start + int(np.argmax(shown.level.after[start:stop]))
+    return int(shown.level.at(np.array([moment]))[0]), moment
 
 
 @of_device("allocation_holders", WindowQuery)

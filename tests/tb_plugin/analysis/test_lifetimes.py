@@ -106,13 +106,12 @@ def test_what_is_alive_after_each_event_is_what_the_model_holds(done, lost):
     assert lives.num_lost == 0
     for event, numbers in enumerate(model.moments[lost:]):
         assert active_at(lives, event) == sorted(model.sizes[n] for n in numbers)
-    active = levels(lives, len(history), int(blocks.size.sum()), active=True)
+    active = levels(lives, lives.size, len(history), active=True)
     totals = [sum(model.sizes[n] for n in m) for m in model.moments]
     assert active.after.tolist() == totals[lost:]
     assert active.first == (totals[lost - 1] if lost else 0)
     assert active.peak[0] == max([active.first, *totals[lost:]])
-    allocated_end = int(blocks.size[blocks.is_allocated].sum())
-    allocated = levels(lives, len(history), allocated_end, active=False)
+    allocated = levels(lives, lives.size, len(history), active=False)
     assert (allocated.after <= active.after).all()
     assert (lives.freed <= lives.gone).all()
     assert (lives.born < lives.gone).all()
@@ -155,7 +154,7 @@ def test_releases_that_know_one_kind_of_free_end_both_at_once(only):
     assert lives.freed.tolist() == [1]
     assert lives.gone.tolist() == [1]
     for active in (True, False):
-        assert levels(lives, 2, 0, active=active).after.tolist() == [5, 0]
+        assert levels(lives, lives.size, 2, active=active).after.tolist() == [5, 0]
 
 
 def test_what_goes_without_a_request_was_requested_before_the_first_event():
@@ -168,5 +167,5 @@ def test_what_goes_without_a_request_was_requested_before_the_first_event():
     lives = lifetimes(history_of(trace), blocks_of([]))
     assert lives.freed.tolist() == [BEFORE, 2]
     assert lives.gone.tolist() == [0, 3]
-    assert levels(lives, 4, 0, active=True).first == 5
-    assert levels(lives, 4, 0, active=False).first == 0
+    assert levels(lives, lives.size, 4, active=True).first == 5
+    assert levels(lives, lives.size, 4, active=False).first == 0

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
+from memboard.tb_plugin.analysis.allocator.rounding import rounding_of
 from memboard.tb_plugin.analysis.allocator.segment_spans import reserved, segment_spans
 from memboard.tb_plugin.analysis.allocator.segments import SegmentReplay
 from memboard.tb_plugin.analysis.arrays import NOTHING
@@ -25,7 +26,9 @@ from tests.tb_plugin.analysis.snapshots import (
 
 def replay_of(snapshot, device) -> SegmentReplay:
     lives = lifetimes(device.history(), device.active_blocks())
-    return SegmentReplay(device, lives, segment_spans(device), snapshot.settings)
+    return SegmentReplay(
+        device, lives, segment_spans(device), rounding_of(snapshot.settings)
+    )
 
 
 @given(models)

@@ -120,6 +120,31 @@ class Slow:
         self.level = np.array(
             [sum(size for size, _ in state.values()) for state in self.states]
         )
+        """Bytes as requested, after each event."""
+        self.active = self._active(snapshot["segments"], device)
+        """Bytes of blocks, after each event."""
+
+    def _active(self, segments: list[dict[str, Any]], device: int) -> np.ndarray:
+        blocks = [
+            block
+            for one in segments
+            if one["device"] == device
+            for block in one["blocks"]
+        ]
+        recorded = {
+            (address, *self.states[-1][address]): block["size"]
+            for block in blocks
+            if (address := block["address"]) in self.states[-1]
+        }
+        return np.array(
+            [
+                sum(
+                    recorded.get((address, size, born), -(-size // 512) * 512)
+                    for address, (size, born) in state.items()
+                )
+                for state in self.states
+            ]
+        )
 
 
 def painted(tile: dict[str, Any]) -> dict[tuple[int, int], float]:

@@ -38,8 +38,11 @@ def test_a_tile_shows_at_each_column_what_lives_there(asked, snapshot, order, wi
     assert edges[0] == window.get("e0", 0)
     assert edges[-1] == window.get("e1", slow.num_events)
     for number, moment in enumerate(columns["moment"]):
-        inside = slow.level[int(edges[number]) : int(edges[number + 1])]
-        assert slow.level[moment] == inside.max() == columns["active"][number]
+        inside = slow.active[int(edges[number]) : int(edges[number + 1])]
+        assert slow.active[moment] == inside.max()
+        assert columns["active"][number] == slow.level[moment]
+    assert tile["peak_bytes"] == slow.active.max()
+    assert tile["top_bytes"] == slow.active[columns["moment"]].max()
     bands = tile["band_bytes"].reshape(-1, len(columns["moment"]))
     rest = tile["rest"].reshape(bands.shape)
     assert (bands.sum(axis=0) == columns["active"]).all()
@@ -103,7 +106,7 @@ def test_columns_of_time_are_equally_long_and_keep_the_peak(asked, snapshot):
     edge = tile["columns"]["edge"]
     assert tile["axis"] == "time"
     assert np.allclose(np.diff(edge), edge[-1] / 64)
-    assert tile["columns"]["active"].max() == slow.level.max()
+    assert slow.active[tile["columns"]["moment"]].max() == slow.active.max()
     times = [event["time_us"] for event in snapshot["device_traces"][0]]
     assert edge[-1] == pytest.approx((times[-1] - times[0]) / 1e3)
     for moment, left, right in zip(
@@ -212,8 +215,9 @@ def test_the_smallest_of_very_many_stacks_are_summed_up(asked, monkeypatch):
 
 def test_without_a_moment_it_is_the_peak(asked, snapshot):
     live = asked.get("allocation_live")
-    assert live["moment"] == int(np.argmax(Slow(snapshot).level))
-    assert live["active_bytes"] == Slow(snapshot).level.max()
+    slow = Slow(snapshot)
+    assert live["moment"] == int(np.argmax(slow.active))
+    assert live["active_bytes"] == slow.level[live["moment"]]
     before = asked.get("allocation_live", moment=-1)
     assert before["moment"] == -1
     assert before["num_blocks"] == 0
@@ -239,9 +243,9 @@ def test_a_range_says_what_became_of_what_it_allocated(asked, snapshot):
         assert found["stack_num_live"].sum() == found["num_live"]
         assert (np.diff(found["stack_live_bytes"]) <= 0).all()
         if born:
-            level = Slow(snapshot).level[e0:e1]
-            assert found["highest_bytes"] == level.max()
-            assert found["highest_moment"] == e0 + int(np.argmax(level))
+            active = Slow(snapshot).active[e0:e1]
+            assert found["highest_bytes"] == active.max()
+            assert found["highest_moment"] == e0 + int(np.argmax(active))
 
 
 def test_the_card_of_a_block_is_that_of_its_events(asked, snapshot):
@@ -353,7 +357,7 @@ def test_blocks_without_any_event_are_shown_as_they_are(run, snapshot):
     (device,) = asked.opened()["facts"]["devices"]
     assert device["num_events"] == 0
     assert device["num_before"] == device["num_allocations"] > 0
-    assert device["residual_bytes"] == 0
+    assert device["rounding_bytes"] == 0
     tile = asked.get("allocations", rows=8000, order="allocation")
     assert tile["columns"]["moment"].tolist() == [-1]
     assert tile["columns"]["active"].tolist() == [device["active_bytes"]]
@@ -393,13 +397,13 @@ def test_several_devices_are_kept_apart(run):
     asked = asked_of(run, both)
     facts = asked.opened()["facts"]
     assert [device["device"] for device in facts["devices"]] == [0, 1]
-    for number, single in enumerate((first, second)):
-        level = Slow(single).level
+    for number in (0, 1):
+        slow = Slow(both, number)
         tile = asked.get("allocations", device=number, px=20)
         assert tile["device"] == number
-        assert tile["columns"]["active"].max() == level.max()
+        assert tile["peak_bytes"] == slow.active.max()
         peaks = {peak["level"]: peak for peak in facts["devices"][number]["peaks"]}
-        assert peaks["active"]["moment"] == int(np.argmax(level))
+        assert peaks["active"]["moment"] == int(np.argmax(slow.active))
     highest = max(
         facts["devices"],
         key=lambda device: max(p["bytes"] for p in device["peaks"][:1]),

@@ -94,7 +94,7 @@ export function testDevice(): HistoryDevice {
     numBefore: 1,
     beforeBytes: 100,
     numLost: 0,
-    residualBytes: 0,
+    roundingBytes: 0,
     notes: [],
     peaks: [
       { level: "active", bytes: 180, moment: 4 },
