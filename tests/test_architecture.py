@@ -47,6 +47,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "memboard.collector.virtual": frozenset(
         {
             "elftools",
+            "memboard.collector.process.child_python",
             "memboard.collector.process.private_folder",
             "memboard.collector.virtual",
         }
@@ -107,6 +108,8 @@ ALLOWED: dict[str, frozenset[str]] = {
             "fsspec",
             "google_crc32c",
             "memboard.collector.format",
+            # Pythons that it starts import nothing of the current folder.
+            "memboard.collector.process.child_python",
             # Folders of this user's alone are made in one way.
             "memboard.collector.process.private_folder",
             # What a machine, or a container, lets its processes have.
@@ -206,6 +209,18 @@ def test_caches_and_temporary_folders_are_made_in_one_place():
     own = re.compile(r"mkdtemp|TemporaryDirectory|XDG_CACHE_HOME")
     found = {module_name(p) for p in python_files() if own.search(p.read_text())}
     assert found == {"memboard.collector.process.private_folder"}
+
+
+def test_pythons_are_started_where_nothing_of_the_current_folder_is_imported():
+    own = re.compile(r"\[\s*sys\.executable|get_context\(|\bforkserver\.ensure_running")
+    found = {module_name(p) for p in python_files() if own.search(p.read_text())}
+    assert found == {
+        # `python -I`
+        "memboard.collector.process.bound_process",
+        "memboard.tb_plugin.worker.process",
+        # `variables_of_children`
+        "memboard.collector.simulate.run",
+    }
 
 
 def test_what_files_contain_is_cached_in_one_memory():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR, RUN_INDEX
+from memboard.collector.process.child_python import own_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 _NICE: Final = 10
 """Whatever else runs on the host goes first."""
 
-_ROOT: Final = Path(__file__).resolve().parents[2]
-"""Folder of this very package, which the process must import."""
+_FOLDER: Final = Path(os.sep)
+"""It keeps nobody from removing the folder that training runs in."""
 
 _START_SECONDS: Final = 10.0
 """Time for a new interpreter to load the package from a file system."""
@@ -53,8 +54,8 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
     _started[:] = [process for process in _started if process.poll() is None]
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-            [sys.executable, "-m", module, *arguments],
-            cwd=_ROOT,
+            own_module(module, *arguments),
+            cwd=_FOLDER,
             env=environment(),
             stdin=subprocess.PIPE,
             stdout=output,
@@ -115,8 +116,8 @@ def reader(
         OSError: it cannot be started.
     """
     return subprocess.Popen(  # noqa: S603  # our own interpreter and module
-        [sys.executable or "python3", "-m", module, str(descriptor)],
-        cwd=_ROOT,
+        own_module(module, str(descriptor)),
+        cwd=_FOLDER,
         env=environment(),
         stdin=asked,
         stdout=answered,
@@ -134,8 +135,8 @@ def finish(module: str, task: bytes, seconds: float) -> None:
         subprocess.SubprocessError: it failed, or took longer.
     """
     subprocess.run(  # noqa: S603  # our own interpreter and module
-        [sys.executable or "python3", "-m", module],
-        cwd=_ROOT,
+        own_module(module),
+        cwd=_FOLDER,
         env=environment(),
         input=task,  # not an argument: options may be secret
         stdout=subprocess.DEVNULL,

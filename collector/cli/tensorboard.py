@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.cli.failure import Failure
 from memboard.collector.format.names import PLUGIN_NAME
 from memboard.collector.process.bound_process import bound
+from memboard.collector.process.child_python import own_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,8 +148,9 @@ def serving(
             " its tab.\n  what to do: run `pip install '.[viewer]'` in MemBoard's directory.",
             file=sys.stderr,
         )
-    command = [sys.executable, "-m", "tensorboard.main"]
-    command += ["--logdir", str(logdir), "--port", str(port)]
+    command = own_module(
+        "tensorboard.main", "--logdir", str(logdir), "--port", str(port)
+    )
     process = subprocess.Popen(  # noqa: S603  # our own interpreter and arguments
         bound(command),
         stdin=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ from memboard.collector.config.sections import RemoteConfig
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.mirror.jobs import decode_task
 from memboard.collector.mirror.mirror import Mirror
+from memboard.collector.process.child_python import own_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +40,8 @@ def main() -> None:
     """Do the task that standard input holds, after the module in the arguments."""
     task = sys.stdin.buffer.read()
     if sys.argv[1:]:  # it makes what is to be uploaded
-        subprocess.run(  # noqa: S603  # our own interpreter and module
-            [sys.executable, "-m", *sys.argv[1:]], stdin=subprocess.DEVNULL, check=False
-        )
+        command = own_module(*sys.argv[1:])
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
     upload(task)
 
 

@@ -24,6 +24,7 @@ from memboard.collector.format.records import (
     Schema,
 )
 from memboard.collector.process.bound_process import end_with
+from memboard.collector.process.child_python import SAFE_PATH, variables_of_children
 from memboard.collector.simulate.captures import (
     NUM_TRACKED,
     module_captures,
@@ -122,12 +123,15 @@ def write_run(
     if num_processes <= 1 or len(batches) <= 1:
         sizes += map(write, batches)
     else:
-        with ProcessPoolExecutor(
-            min(num_processes, len(batches)),
-            mp_context=get_context("spawn"),
-            initializer=end_with,
-            initargs=(os.getpid(),),
-        ) as pool:
+        with (
+            variables_of_children(SAFE_PATH),
+            ProcessPoolExecutor(
+                min(num_processes, len(batches)),
+                mp_context=get_context("spawn"),
+                initializer=end_with,
+                initargs=(os.getpid(),),
+            ) as pool,
+        ):
             sizes += pool.map(write, batches)
     return WrittenRun(
         directory=directory,

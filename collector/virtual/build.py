@@ -10,11 +10,11 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memboard.collector.process.child_python import own_module
 from memboard.collector.process.private_folder import (
     NotPrivateError,
     cache_home,
@@ -235,7 +235,7 @@ def find_compiler() -> list[str]:
             "the virtual GPU is compiled on the spot and there is no C compiler: "
             "pip install 'memboard[virtual]' brings one"
         )
-    return [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-gnu.2.28"]
+    return own_module("ziglang", "cc", "-target", "x86_64-linux-gnu.2.28")
 
 
 def _compile(command: list[str], folder: Path) -> None:

@@ -11,16 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from memboard.collector.process.child_python import WITHOUT_CURRENT_FOLDER
 from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
-
-WITHOUT_CURRENT_FOLDER: Final = """
-import sys
-if sys.path[:1] == [""]:
-    sys.path[0] = "/dev/null"
-"""
-"""First in what a Python is given with `-c`: it looks for every module in the current
-folder before its own, and a `json.py` there is not the one that is meant. The place
-stays, for the folder of the program."""
 
 _ASK: Final = f"""{WITHOUT_CURRENT_FOLDER}
 import json

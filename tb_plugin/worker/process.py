@@ -17,12 +17,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing import forkserver
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
+from memboard.collector.process.child_python import SAFE_PATH, variables_of_children
 from memboard.tb_plugin.worker.errors import (
     REPORT,
     FileError,
@@ -35,7 +36,7 @@ from memboard.tb_plugin.worker.limits import cpu_seconds_of
 from memboard.tb_plugin.worker.reading import MAX_MESSAGE, Message, ReaderProcess, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from memboard.tb_plugin.worker.limits import Kind, Limits
 
@@ -43,8 +44,7 @@ _LOOK_S: Final = 0.1
 _FORKS: Final = hasattr(os, "fork")
 _PRELOAD: Final = ("memboard.tb_plugin.worker.preload",)
 _ENVIRONMENT: Final = {
-    # Nothing is imported from where TensorBoard happens to be started (Python 3.11).
-    "PYTHONSAFEPATH": "1",
+    **SAFE_PATH,
     # Threads that are never used would take of the address space.
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -211,7 +211,9 @@ class WorkerProcess:
         try:
             with its, _START:
                 if not _started.is_set():
-                    with _environment():
+                    # It imports what we import: Python 3.12 does not tell it where from.
+                    path = {"PYTHONPATH": os.pathsep.join(_search_path())}
+                    with variables_of_children({**_ENVIRONMENT, **path}):
                         forkserver.set_forkserver_preload(list(_PRELOAD))
                         forkserver.ensure_running()
                     _started.set()
@@ -328,23 +330,3 @@ def _decoded(line: bytes) -> Message | None:
 
 def _search_path() -> list[str]:
     return [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """What the fork server has in its environment, while it is started.
-
-    It imports what we import: before Python 3.13 it is not told where from. No longer
-    than that: threads of C libraries that read the environment meanwhile may crash.
-    """
-    wanted = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(_search_path())}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

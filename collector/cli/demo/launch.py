@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from memboard.collector.cli.failure import Failure
 from memboard.collector.format.sizes import counted, part_of
 from memboard.collector.process.bound_process import bound
+from memboard.collector.process.child_python import own_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,16 +81,14 @@ class TrainingPlan:
         )
 
     def _command(self, run_dir: Path) -> list[str]:
-        return [
-            sys.executable,
-            "-m",
+        return own_module(
             "memboard.collector.cli.demo.training",
             f"--run-dir={run_dir}",
             f"--steps={self.num_steps}",
             f"--seconds={self.num_seconds}",
             f"--seed={self.seed}",
             f"--device={self.device}",
-        ]
+        )
 
     def _environment(self, rank: int, port: int) -> dict[str, str]:
         return {

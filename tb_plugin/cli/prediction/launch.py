@@ -19,13 +19,13 @@ from memboard.collector.config import variable
 from memboard.collector.format.prediction import Estimate
 from memboard.collector.format.sizes import counted
 from memboard.collector.process.bound_process import bound
+from memboard.collector.process.child_python import WITHOUT_CURRENT_FOLDER
 from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.collector.running.lone.calls import Calls
 from memboard.collector.running.plan import Outcome, Plan
 from memboard.collector.running.stopping import CLOSE_SECONDS
 from memboard.collector.virtual.books import read_books
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
-from memboard.collector.virtual.torch_build import WITHOUT_CURRENT_FOLDER
 from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS, Request
 
 if TYPE_CHECKING:
