@@ -48,6 +48,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
 
+_EXPONENT: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 _MAX_OPTIONS: Final = 1000
 
@@ -130,6 +131,8 @@ class Setting:
             return self.default
         if isinstance(value, os.PathLike) and self.takes_text:
             value = os.fspath(value)
+        if isinstance(value, str) and not self.takes_text:
+            value = self._number_of(value)
         if isinstance(value, float):
             value = float(value)  # numpy's floats are such, too
             if float not in self.kinds:
@@ -138,6 +141,18 @@ class Setting:
         if self.many and kept == "":
             raise ValueError
         return kept
+
+    def _number_of(self, text: str) -> Any:
+        """`3e14` as a number where one is expected; any other text as it is.
+
+        To YAML 1.1, and so to PyYAML, it is text: there a number has a point and a sign.
+        """
+        if not {int, float} & self.kinds.keys() or not _EXPONENT.fullmatch(text):
+            return text
+        number = float(text)
+        if float not in self.kinds and number.is_integer():
+            return int(number)
+        return number
 
 
 def _members(hint: Any) -> Iterator[tuple[Any, msgspec.Meta | None]]:

@@ -15,7 +15,7 @@ callbacks:
   memory_monitor: {dist_aggregate_batch_interval: 10}
   memory_snapshot: {skip_batches: 3, interval: 4ba, max_entries: 5000}
   oom_observer:
-  speed_monitor: {window_size: 10, gpu_flops_available: 3.12e+14}
+  speed_monitor: {window_size: 10, gpu_flops_available: 3.12e14}
 """
 
 LISTED = """\

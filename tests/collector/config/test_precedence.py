@@ -114,5 +114,21 @@ def test_a_sections_own_variable_wins_over_its_short_form(monkeypatch):
     assert not load().history.enabled
 
 
+@pytest.mark.parametrize(
+    "number", ["3e14", "3E14", "3e+14", ".3e15", "3.0e14", "3.e14"]
+)
+def test_a_number_may_be_written_with_an_exponent(write, number):
+    config = load(write(f"flops: {{device_peak: {number}}}\nmax_file_bytes: 1e9\n"))
+    assert config.flops.device_peak == 3e14
+    assert (config.max_file_bytes, type(config.max_file_bytes)) == (10**9, int)
+
+
+def test_a_text_that_looks_like_a_number_stays_one(write):
+    assert (
+        load(write("torch_profiler:\n  filename: 1e5\n")).torch_profiler.filename
+        == "1e5"
+    )
+
+
 def test_yamls_bare_off_means_off(write):
     assert load(write("device: off\n")).device == "off"

@@ -87,6 +87,7 @@ def test_a_wrong_value_in_a_variable(monkeypatch):
     ("given", "words"),
     [
         ({"enabled": 1}, "true or false, got the number 1"),
+        ({"max_file_bytes": "1e-4"}, "got the text '1e-4'"),
         ({"enabled": "yes"}, "true or false, got the text 'yes'"),
         (
             {"rank": 10**7},
