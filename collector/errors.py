@@ -7,7 +7,7 @@ MemBoardError          the base: catch this to train on without recording
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _MAX_MESSAGE = 10_000
 _MAX_WORD = 100
 """No name is longer; to compare takes the square of the length."""
+_BEGINNING: Final = 3
+_SOMEWHAT: Final = 0.3
+"""Likeness that is enough for a word that begins in the same way."""
 
 
 class MemBoardError(Exception):
@@ -38,13 +41,16 @@ def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | No
     """The likest of `known`; None where none is like it.
 
     Letters that changed places are likelier than others: `exprot` is export, not report.
+    So is another ending than another beginning: `documentation` is docs, not completion.
     """
     import difflib
 
     word = word[:_MAX_WORD]
     names = list(known)
     same = [one for one in names if sorted(one) == sorted(word)]
-    near = difflib.get_close_matches(word, names, cutoff=cutoff)
+    begins_so = [one for one in names if one[:_BEGINNING] == word[:_BEGINNING]]
+    near = difflib.get_close_matches(word, begins_so, cutoff=_SOMEWHAT)
+    near += difflib.get_close_matches(word, names, cutoff=cutoff)
     return next(iter(same + near), None)
 
 

@@ -37,6 +37,20 @@ def test_a_misspelt_verb_is_guessed(verb, capsys):
     assert f"did you mean {verb}?" in refused(capsys, misspelt(verb), "x")
 
 
+@pytest.mark.parametrize(
+    ("word", "verb"),
+    [
+        ("documentation", "docs"),
+        ("importing", "import"),
+        ("reporting", "report"),
+        ("running", "run"),
+        ("raport", "report"),
+    ],
+)
+def test_a_verb_with_another_ending_is_guessed_by_its_beginning(word, verb, capsys):
+    assert f"did you mean {verb}?" in refused(capsys, word)
+
+
 def options() -> list[tuple[str, str]]:
     """Every long option of every verb."""
     verbs = verbs_of(parser_of(*VERBS))
