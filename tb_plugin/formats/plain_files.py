@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.storage.contract import Status
 
+WRITING_SECONDS: Final = 5.0
+"""What a file lacks that changed this recently may still be on its way to the disk."""
 
 _PUT_HERE: Final = "Put the file itself here."
 

@@ -10,7 +10,11 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memboard.tb_plugin.formats.plain_files import OpenRefusal, plain_file
+from memboard.tb_plugin.formats.plain_files import (
+    WRITING_SECONDS,
+    OpenRefusal,
+    plain_file,
+)
 from memboard.tb_plugin.formats.registry import (
     FORMATS,
     SNAPSHOTS,
@@ -53,8 +57,6 @@ _NO_PICKLE: Final = Damage(
     "This is no pickle, or has no end; it is not read.", _TAKE_AGAIN
 )
 _EMPTY: Final = Damage("The file is empty.", _TAKE_AGAIN)
-_EMPTY_SECONDS: Final = 60.0
-"""Before that somebody may be about to write into a file."""
 
 
 class _SniffResult(NamedTuple):
@@ -188,7 +190,7 @@ class SniffedFiles:
         if found.status.st_size:
             return None  # it is yet to be looked into
         age = time.time() - found.status.st_mtime_ns / 1e9
-        return _EMPTY if self.is_patient or age >= _EMPTY_SECONDS else None
+        return _EMPTY if self.is_patient or age >= WRITING_SECONDS else None
 
 
 def _leads_out(entry: Entry, root: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.formats.plain_files import WRITING_SECONDS
 from memboard.tb_plugin.formats.recording.frames.parts import PartsReader
 from memboard.tb_plugin.formats.recording.frames.scan import ends_cut_off
 from memboard.tb_plugin.formats.recording.tail import named
@@ -31,13 +32,9 @@ if TYPE_CHECKING:
 
 _MAX_PLACES: Final = 4
 
-_WRITING_SECONDS: Final = 10.0
-"""A file changed this recently may still be on its way to the disk."""
 _SKEW_SECONDS: Final = 5.0
 """Clocks of hosts may differ by this without two attempts seeming to overlap."""
 _MAX_PROBLEMS: Final = 200
-_FRESH_SECONDS: Final = 10.0
-"""A file may be empty or headless for a moment after it was created."""
 _WORST_FIRST: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _ENDS: Final[dict[How, str]] = {
     "closed": "ended in order",
@@ -167,7 +164,7 @@ def worst_first(found: list[Problem], folder: str) -> tuple[Problem, ...]:
 def settled_at(file: RankFile) -> float:
     """When a file is no longer one that was created just now."""
     newest = max((part.mtime_ns for part in file.parts), default=0) / 1e9
-    return newest + _FRESH_SECONDS
+    return newest + WRITING_SECONDS
 
 
 def being_simulated(files: Sequence[RankFile], since: float) -> bool:
@@ -346,7 +343,7 @@ class FileProblems:
             if not budget.allows():
                 done = False
                 break
-            if self._clock() - file.key.mtime_ns / 1e9 < _WRITING_SECONDS:
+            if self._clock() - file.key.mtime_ns / 1e9 < WRITING_SECONDS:
                 done = False
                 continue
             try:

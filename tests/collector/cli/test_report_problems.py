@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.report import traces as report_traces
 from memboard.tb_plugin.facts.histories import figures, file_peaks
+from memboard.tb_plugin.formats.plain_files import WRITING_SECONDS
 from memboard.tb_plugin.index import looks
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
@@ -151,6 +153,27 @@ def test_what_looks_like_ours_and_is_no_file_is_named(logdir, report, put, what,
     }
     assert list(named) == [f"exp/{name}"]
     assert what in named[f"exp/{name}"] or put is empty
+
+
+def test_the_page_names_an_empty_file_that_nobody_seems_to_be_writing(logdir):
+    path = logdir / "exp" / "mem.pickle"
+    path.touch()
+    page = Page(logdir)
+
+    def named_after(seconds: float, *, is_named: bool) -> None:
+        changed_at = time.time() - seconds
+        os.utime(path, (changed_at, changed_at))
+
+        def problems() -> list[str]:
+            page.get("/runs")
+            shown = page.of_run("/overview", "exp")["logdir_problems"]
+            return [one["path"] for one in shown]
+
+        answered(problems, lambda paths: ("exp/mem.pickle" in paths) == is_named)
+
+    named_after(-600, is_named=False)
+    named_after(WRITING_SECONDS, is_named=True)
+    assert WRITING_SECONDS <= 10
 
 
 @pytest.mark.parametrize("put", [fifo, broken_link, looping_link])

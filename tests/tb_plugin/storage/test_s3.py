@@ -112,7 +112,7 @@ def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
 def test_polling_lists_little_and_reads_nothing_again(s3, tmp_path, monkeypatch):
     # What may still be on its way to the disk is looked into some seconds later.
     faults = "memboard.tb_plugin.index.problems"
-    monkeypatch.setattr(f"{faults}._WRITING_SECONDS", -1e9)
+    monkeypatch.setattr(f"{faults}.WRITING_SECONDS", -1e9)
     page = StorePage(upload(s3, fill(tmp_path / "logs")))
     now = time.monotonic()
     monkeypatch.setattr(page.remote._folders, "_clock", lambda: now)
