@@ -4,8 +4,9 @@ Prints a table; exits 1 where modules or rooms import in circles, where an impor
 (collector to plugin, facts or server to pages), where a literal tuple is splatted or a
 docstring has four words at most, or where a part of a page cannot be found by the page's
 name. Imports are those of run time: at the top of modules and inside functions, without
-those under TYPE_CHECKING (`from package import module` counts as the module). A room is a
-package's own folder or module, such as `memboard.tb_plugin.facts`.
+those under TYPE_CHECKING (`from package import module` counts as the module); circles
+"with types" count those too. A room is a package's own folder or module, such as
+`memboard.tb_plugin.facts`.
 
 Lines are not counted against anybody: what counts is how many places a change touches.
 """
@@ -18,6 +19,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +49,9 @@ SOURCES = {
 }
 FRONTEND_TEST = re.compile(r"\.test\.tsx?$|/test_[a-z_]+\.tsx?$")
 BROAD = frozenset(("Exception", "BaseException"))
-
+FIELDS_OF_A_PAIR = 4
+SHARE_OF_A_PAIR = 0.6
+"""Classes with so many fields are a pair where each shares so much with the other."""
 
 INSTALLED = {
     "collector/": "memboard/collector/",
@@ -121,26 +125,28 @@ def is_typing(node: ast.AST) -> bool:
     return name == "TYPE_CHECKING"
 
 
-def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Import statements of run time, those in functions too."""
+def statements(
+    node: ast.AST, *, with_types: bool
+) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Import statements, those in functions too; of run time alone or with types."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
-        elif is_typing(child):
+        elif is_typing(child) and not with_types:
             assert isinstance(child, ast.If)
             for other in child.orelse:
-                yield from statements(other)
+                yield from statements(other, with_types=with_types)
         else:
-            yield from statements(child)
+            yield from statements(child, with_types=with_types)
 
 
 @cache
-def imports() -> tuple[Import, ...]:
+def imports(*, with_types: bool = False) -> tuple[Import, ...]:
     """Every import of one of our modules by another, one entry per statement's module."""
     known = modules()
     found = []
     for source, path in known.items():
-        for statement in statements(tree_of(path)):
+        for statement in statements(tree_of(path), with_types=with_types):
             if isinstance(statement, ast.Import):
                 targets = [alias.name for alias in statement.names]
             else:
@@ -165,17 +171,22 @@ def room(name: str) -> str:
     return ".".join(name.split(".")[:3])
 
 
-def circles(level: Callable[[str], str]) -> list[list[str]]:
+def circles(
+    level: Callable[[str], str], *, with_types: bool = False
+) -> list[list[str]]:
     """Groups of modules or rooms that import one another."""
-    return [group for group in components(graph_of(level)) if len(group) > 1]
+    graph = graph_of(level, with_types=with_types)
+    return [group for group in components(graph) if len(group) > 1]
 
 
-def graph_of(level: Callable[[str], str], package: str = "") -> dict[str, set[str]]:
+def graph_of(
+    level: Callable[[str], str], package: str = "", *, with_types: bool = False
+) -> dict[str, set[str]]:
     """By module or room: what it imports; of one package alone where one is named."""
     graph: dict[str, set[str]] = {
         level(name): set() for name in modules() if name.startswith(package)
     }
-    for one in imports():
+    for one in imports(with_types=with_types):
         source, target = level(one.source), level(one.target)
         if source != target and source in graph and target in graph:
             graph[source].add(target)
@@ -363,6 +374,31 @@ def _text_of(node: ast.AST) -> str:
     return ""
 
 
+def fields_of_classes() -> Iterator[tuple[str, frozenset[str]]]:
+    """Every class with at least four fields, and the names of those it declares itself."""
+    for path in modules().values():
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            fields = frozenset(
+                child.target.id
+                for child in node.body
+                if isinstance(child, ast.AnnAssign)
+                and isinstance(child.target, ast.Name)
+            )
+            if len(fields) >= FIELDS_OF_A_PAIR:
+                yield f"{path.relative_to(ROOT)}:{node.name}", fields
+
+
+def pairs_of_classes() -> list[tuple[str, str]]:
+    """Classes of which each declares 60 % of its fields under the other's names too."""
+    return [
+        (name, other_name)
+        for (name, fields), (other_name, others) in combinations(fields_of_classes(), 2)
+        if len(fields & others) >= SHARE_OF_A_PAIR * max(len(fields), len(others))
+    ]
+
+
 def statements_of_python() -> int:
     """Statements of the product, docstrings apart."""
     return sum(
@@ -384,6 +420,12 @@ def table() -> Iterator[tuple[str, str, str]]:
     yield "collector -> tb_plugin", str(len(upward())), "0"
     for level in (module, room):
         yield f"circles of {level.__name__}s", str(len(circles(level))), "0"
+    with_types = [len(group) for group in circles(module, with_types=True)]
+    yield (
+        "circles of modules with types, the largest",
+        f"{len(with_types)}, {max(with_types, default=0)}",
+        "<= 4, 4",
+    )
     for package in PACKAGES:
         of_rooms, of_modules = (
             floors(f"memboard.{package}", level) for level in (room, module)
@@ -391,6 +433,7 @@ def table() -> Iterator[tuple[str, str, str]]:
         yield f"floors of {package}: rooms, modules", f"{of_rooms}, {of_modules}", ""
     yield "splatted literals", str(len(splatted())), "0"
     yield "docstrings of at most four words", str(len(short_docstrings())), "0"
+    yield "pairs of classes that share 60 %", str(len(pairs_of_classes())), "<= 40"
     yield "statements of Python", f"{statements_of_python():,}", ""
     yield "broad excepts", str(broad_excepts()), ""
     found = families()
@@ -431,7 +474,15 @@ def faults() -> list[str]:
 
 
 def main() -> int:
-    """Print the table and what is wrong; 1 where something is."""
+    """Print the table and what is wrong; 1 where something is.
+
+    With `--pairs` and `--circles`: those that the table counts.
+    """
+    if "--pairs" in sys.argv:
+        print("\n".join(f"{name}  {other}" for name, other in pairs_of_classes()))
+    if "--circles" in sys.argv:
+        for group in circles(module, with_types=True):
+            print("  ".join(sorted(group)))
     for measure, today, goal in table():
         print(f"{measure:48} {today:>18}   {goal}")
     wrong = faults()
