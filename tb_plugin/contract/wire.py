@@ -99,6 +99,12 @@ def i32(values: npt.ArrayLike) -> I32Column:
     return np.ascontiguousarray(values, "<i4").ravel()
 
 
+def i32_clipped(values: npt.ArrayLike) -> I32Column:
+    """An int32 column of numbers from files: the nearest that it can hold."""
+    limits = np.iinfo(np.int32)
+    return i32(np.clip(values, limits.min, limits.max))
+
+
 def u16(values: npt.ArrayLike) -> U16Column:
     # A uint16 column
     return np.ascontiguousarray(values, "<u2").ravel()

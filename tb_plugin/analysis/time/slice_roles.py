@@ -19,6 +19,7 @@ from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KE
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.api.profile import ProfileRole
 
 
 class Role(IntEnum):
@@ -37,6 +38,33 @@ class Role(IntEnum):
     OTHER = 7
     """Nothing of the above; of a slice: it has no role."""
 
+
+ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
+    ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
+    ("memcpy", "copies", "memory", "A copy ran on a device, and no kernel."),
+    ("memset", "fills", "fill", "A device filled memory, and did nothing else."),
+    (
+        "communication",
+        "communication",
+        "communication",
+        "A collective ran and nothing hid it: exposed communication.",
+    ),
+    (
+        "runtime",
+        "runtime calls",
+        "runtime",
+        "The host called the device's runtime; the device did nothing.",
+    ),
+    ("dataloader", "dataloader", "dataloader", "The step waited for a batch."),
+    (
+        "cpu_exec",
+        "host operators",
+        "operator",
+        "Operators and annotations ran on the host; no device did anything.",
+    ),
+    ("other", "other", "other", "None of the others: code outside operators."),
+)
+"""By `Role`: its key, label, colour and help."""
 
 _BY_CATEGORY: Final = {
     "kernel": Role.KERNEL,

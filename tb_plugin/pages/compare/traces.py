@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.api.compare import (
     CompareTracesResponse,
     TraceMeasure,
@@ -33,7 +33,6 @@ from memboard.tb_plugin.facts.traces.time_tables import (
 )
 from memboard.tb_plugin.pages.compare.difference import difference, side_columns
 from memboard.tb_plugin.pages.compare.words import steps_sentence
-from memboard.tb_plugin.pages.profile.profile import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

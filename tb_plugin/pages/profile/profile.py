@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.trace import trace_findings
-from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.profile import (
     ProfileFact,
@@ -18,7 +17,7 @@ from memboard.tb_plugin.api.profile import (
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.contract.wire import f64, i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.time.device_use import DeviceUse
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import TraceFacts
-    from memboard.tb_plugin.api.profile import ProfileRole
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 
@@ -41,33 +39,6 @@ _MAX_TEXT: Final = 300
 
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
-
-ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
-    ("kernel", "kernels", "kernel", "A kernel ran on a device, not of a collective."),
-    ("memcpy", "copies", "memory", "A copy ran on a device, and no kernel."),
-    ("memset", "fills", "fill", "A device filled memory, and did nothing else."),
-    (
-        "communication",
-        "communication",
-        "communication",
-        "A collective ran and nothing hid it: exposed communication.",
-    ),
-    (
-        "runtime",
-        "runtime calls",
-        "runtime",
-        "The host called the device's runtime; the device did nothing.",
-    ),
-    ("dataloader", "dataloader", "dataloader", "The step waited for a batch."),
-    (
-        "cpu_exec",
-        "host operators",
-        "operator",
-        "Operators and annotations ran on the host; no device did anything.",
-    ),
-    ("other", "other", "other", "None of the others: code outside operators."),
-)
-"""By `Role`: its key, label, colour and help."""
 
 
 class ProfileQuery(SourceQuery, frozen=True):
@@ -116,7 +87,7 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
     return ProfileResponse(
         run=found.run,
         choice=choice,
-        step=i32(np.minimum(steps.number[first], np.iinfo(np.int32).max)),
+        step=i32_clipped(steps.number[first]),
         are_marked=steps.are_marked,
         duration_ms=f64(lasted[first]),
         mean_ms=float(lasted.sum()) / max(len(lasted), 1),

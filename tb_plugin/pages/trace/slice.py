@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
 from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted
@@ -14,8 +13,9 @@ from memboard.tb_plugin.analysis.trace.timeline.families import (
     family_of,
     family_of_instant,
 )
+from memboard.tb_plugin.analysis.trace.timeline.hits import Search
 from memboard.tb_plugin.analysis.trace.timeline.instants import slices_around
-from memboard.tb_plugin.analysis.trace.timeline.totals import found_rows, totals
+from memboard.tb_plugin.analysis.trace.timeline.totals import RangeSums
 from memboard.tb_plugin.api.trace import (
     INSTANTS_LEVEL,
     TraceArg,
@@ -35,7 +35,6 @@ from memboard.tb_plugin.facts.traces.run_traces import RowQuery, places_of, row_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.facts.traces.axis import PlacedSource
 
@@ -208,63 +207,31 @@ def trace_search(asked: RouteRequest[SearchQuery]) -> TraceSearchResponse:
         raise BadRequestError(
             "The search text is missing.", "text", "Type a text to find."
         )
-    parts, number, names = [], 0, 0
+    search = Search(MAX_HITS)
     keys: list[str] = []
     for place, tracks in chosen_tracks(query, places):
-        trace = place.trace
         text = query.text
-        wanted = None if text is None else place.source.matching(text)
-        found, total = found_rows(trace.instants, tracks, wanted, MAX_HITS)
-        number += total
-        known = [trace.instants.name[found]]
-        parts.append(_hits_of_instants(place, found))
-        if wanted is not None and query.only is None:
-            rows, total = found_rows(trace.slices, tracks, wanted, MAX_HITS)
-            number += total
-            known.append(trace.slices.name[rows])
-            parts.append(_hits_of_slices(place, rows))
-        names += len(np.unique(np.concatenate(known)))
-        index = np.zeros(len(trace.tracks) + 1, np.int64)
-        index[tracks] = np.arange(len(tracks)) + len(keys)
+        search.add(
+            place.trace,
+            place.zero_ns,
+            tracks,
+            None if text is None else place.source.matching(text),
+            with_slices=text is not None and query.only is None,
+        )
         keys += [place.track_of(track) for track in tracks]
-        for part in parts[-len(known) :]:
-            part[2] = index[part[2]]
-    every: Ints = np.concatenate(parts, axis=1) if parts else np.empty((5, 0), np.int64)
-    every = every[:, np.argsort(every[0], kind="stable")[:MAX_HITS]]
-    t0 = int(every[0, 0]) if every.shape[1] else 0
+    hits = search.hits()
+    t0 = int(hits.start_ns[0]) if len(hits) else 0
     return TraceSearchResponse(
         t0=str(t0),
-        num_hits=number,
-        num_names=names,
+        num_hits=search.num_hits,
+        num_names=search.num_names,
         tracks=tuple(keys),
-        track=u16(every[2]),
-        level=i32(every[3]),
-        row=i32(every[4]),
-        start_ns=f64(every[0] - t0),
-        duration_ns=f64(every[1]),
+        track=u16(hits.track),
+        level=i32(hits.level),
+        row=i32(hits.row),
+        start_ns=f64(hits.start_ns - t0),
+        duration_ns=f64(hits.duration_ns),
     )
-
-
-def _hits_of_slices(place: PlacedSource, rows: Ints) -> Ints:
-    """start_ns, duration_ns, track, level, row."""
-    slices = place.trace.slices
-    return np.stack(
-        (
-            slices.start_ns[rows].astype(np.int64) + place.zero_ns,
-            slices.duration_ns[rows].astype(np.int64),
-            slices.track[rows].astype(np.int64),
-            slices.level[rows].astype(np.int64),
-            rows.astype(np.int64),
-        )
-    )
-
-
-def _hits_of_instants(place: PlacedSource, rows: Ints) -> Ints:
-    instants, none = place.trace.instants, np.zeros(len(rows), np.int64)
-    time_ns = instants.time_ns[rows].astype(np.int64) + place.zero_ns
-    track = instants.track[rows].astype(np.int64)
-    level = none + INSTANTS_LEVEL
-    return np.stack((time_ns, none, track, level, ~rows.astype(np.int64)))
 
 
 _SUMS: Final = (
@@ -295,54 +262,34 @@ def trace_range(asked: RouteRequest[TracksQuery]) -> TraceRangeResponse:
     """
     places, query = places_of(asked), asked.query
     start, end = window_of(query)
-    rows: dict[tuple[str, str], list[int]] = {}
+    sums = RangeSums()
     sources: list[str] = []
-    number = 0
     for place, tracks in chosen_tracks(query, places):
-        trace = place.trace
-        found = totals(trace, tracks, place.own_ns(start), place.own_ns(end))
-        number += int(found.count.sum())
-        columns = (
-            found.name,
-            found.category,
-            found.count,
-            found.total_ns,
-            found.self_ns,
-            found.max_ns,
-            found.longest,
-        )
-        values = (column.tolist() for column in columns)
-        for name, category, *sums, most, longest in zip(*values, strict=True):
-            key = (trace.strings[name], trace.strings[category])
-            known = rows.setdefault(key, [0, 0, 0, -1, 0, 0])
-            known[:3] = [a + b for a, b in zip(known[:3], sums, strict=True)]
-            if most > known[3]:
-                known[3:] = [most, longest, len(sources)]
+        sums.add(place.trace, tracks, place.own_ns(start), place.own_ns(end))
         sources.append(place.id)
-    ordered = sorted(rows.items(), key=lambda item: -item[1][1])[:MAX_NAMES]
-    count, total, own, most, row, source = (
-        np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
-    )
+    rows = sums.rows(MAX_NAMES)
     table = table_of(
         _SUMS,
         {
-            "name": [name[:_MAX_NAME] for (name, _), _ in ordered],
-            "total_us": total,
-            "count": count,
-            "self_us": own,
-            "mean_us": total / np.maximum(count, 1),
-            "max_us": most,
-            "category": [category[:_MAX_NAME] for (_, category), _ in ordered],
+            "name": [name[:_MAX_NAME] for name in rows.name],
+            "total_us": rows.total_ns,
+            "count": rows.count,
+            "self_us": rows.self_ns,
+            "mean_us": rows.mean_ns,
+            "max_us": rows.max_ns,
+            "category": [category[:_MAX_NAME] for category in rows.category],
         },
         "total_us",
-        len(rows),
+        sums.num_names,
     )
-    said = f"{counted(number, 'slice')} of {counted(len(rows), 'name')}"
-    table = titled(table, "Slices by name", said, "Nothing runs in this range.")
-    colours = [family_of(category, name) for (name, category), _ in ordered]
+    summary = (
+        f"{counted(sums.num_slices, 'slice')} of {counted(sums.num_names, 'name')}"
+    )
+    table = titled(table, "Slices by name", summary, "Nothing runs in this range.")
+    colours = map(family_of, rows.category, rows.name)
     return TraceRangeResponse(
         table=replace(table, colours=tuple(colours)),
-        row=i32(row),
-        source=u16(source),
+        row=i32(rows.longest),
+        source=u16(rows.source),
         sources=tuple(sources),
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import numpy as np
 from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
-from memboard.tb_plugin.analysis.trace.timeline.counters import DEVICE_USE, MEMORY
+from memboard.tb_plugin.analysis.trace.timeline.counters import (
+    DEVICE_USE,
+    MEMORY,
+    value_range,
+)
 from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
 from memboard.tb_plugin.api.trace import (
     TraceChoice,
@@ -22,15 +24,20 @@ from memboard.tb_plugin.api.trace import (
     TraceSteps,
     TraceTrack,
 )
-from memboard.tb_plugin.contract.parameters import SourceId, Whole
 from memboard.tb_plugin.contract.routes import RouteRequest, route
-from memboard.tb_plugin.contract.wire import f64, finite, i32
-from memboard.tb_plugin.facts.series.selection import OfRanksQuery
+from memboard.tb_plugin.contract.wire import f64, i32, i32_clipped
 from memboard.tb_plugin.facts.traces.axis import COUNTERS, run_clocks
-from memboard.tb_plugin.pages.trace.counters import RankCounters
-from memboard.tb_plugin.pages.trace.focus import focus_of
-from memboard.tb_plugin.pages.trace.interest import of_interest
-from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters
+from memboard.tb_plugin.facts.traces.timeline.focus import focus_of
+from memboard.tb_plugin.facts.traces.timeline.interest import of_interest
+from memboard.tb_plugin.facts.traces.timeline.sources import (
+    DEFAULT_RANKS,
+    ShownSources,
+    TraceQuery,
+    choose,
+    first_ranks,
+    rank_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,94 +46,17 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.trace import Trace, Track
     from memboard.tb_plugin.api.base import Unit
     from memboard.tb_plugin.facts.traces.axis import PlacedSource
+    from memboard.tb_plugin.facts.traces.timeline.interest import Interest
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
-    from memboard.tb_plugin.pages.trace.interest import Interest
 
     Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]
     """By rank, with the offset of its clock: tracks and their rows."""
 
 OPEN_SECONDS: Final = 0.5
 """Longest wait of an answer for sources that are being opened."""
-DEFAULT_RANKS: Final = 4
-"""More at once are opened only where they are asked for."""
-
 MAX_CHOICES: Final = 2_000
 MAX_TEXT: Final = 500
 _MAX_NOTES: Final = 20
-
-
-class TraceQuery(OfRanksQuery, frozen=True):
-    """Ranks whose sources are shown, the cycle of the schedule they are of, and a step.
-
-    `source`: of the cycle of this file, where no cycle is asked for.
-    """
-
-    cycle: Whole | None = None
-    step: Whole | None = None
-    source: SourceId | None = None
-    pinned: RankSet = RankSet()
-    """Shown among the first where no ranks are named."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it leaves the choice of ranks to the server."""
-        return self.rank is None and self.ranks is None
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What is shown of all that a run has."""
-
-    sources: tuple[FoundSource, ...]
-    ranks: tuple[int, ...]
-    """Ranks shown; of sources that tell no rank -1."""
-    num_ranks: int
-
-
-def choose(
-    every: Sequence[FoundSource], query: TraceQuery, first: Sequence[int]
-) -> Chosen:
-    """The sources that a question is about, by rank, spans before traces.
-
-    Of each rank those of the newest cycle that has any, or of the one asked for. Where no
-    rank is, the ranks that come `first`, and others beside them.
-    """
-    ranks = sorted({_rank_of(one) for one in every})
-    wanted = [rank for rank in ranks if rank == -1 or query.wants(rank)]
-    if query.is_open:
-        # What tells no rank counts as one of them.
-        wanted = _first_of(ranks, first)
-    cycle = query.cycle
-    if cycle is None:
-        cycle = next((one.cycle for one in every if one.id == query.source), None)
-    found: list[FoundSource] = []
-    for rank in wanted:
-        own = [one for one in every if _rank_of(one) == rank]
-        found += [one for one in own if one.kind == "spans"]
-        found += _of_cycle([one for one in own if one.kind == "trace"], cycle)
-    return Chosen(tuple(found), tuple(wanted), sum(rank >= 0 for rank in ranks))
-
-
-def _first_of(ranks: Sequence[int], first: Sequence[int]) -> list[int]:
-    known = [rank for rank in first if rank in ranks]
-    others = (rank for rank in ranks if rank not in known)
-    return [*known, *others][:DEFAULT_RANKS]
-
-
-def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]:
-    if cycle is None:
-        # Files that say nothing of cycles: the one written last.
-        newest = max(
-            traces,
-            key=lambda one: (one.is_recorded, one.cycle or 0, one.time_ns, one.name),
-            default=None,
-        )
-        return [] if newest is None else [newest]
-    return [one for one in traces if one.cycle == cycle]
-
-
-def _rank_of(found: FoundSource) -> int:
-    return -1 if found.rank is None else found.rank
 
 
 @route("trace", TraceQuery)
@@ -154,8 +84,8 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
         asked.decided_by(version, listed.keys, states, still_reading, ranks)
         if not chosen.ranks:
             # Without traces and spans the run's own numbers are shown.
-            own = _first_of([rank for rank in run.ranks if query.wants(rank)], ranks)
-            chosen = Chosen(chosen.sources, tuple(own), len(run.ranks))
+            own = first_ranks([rank for rank in run.ranks if query.wants(rank)], ranks)
+            chosen = ShownSources(chosen.sources, tuple(own), len(run.ranks))
         clocks = run_clocks(run)
         counters = [
             (rank, clocks.offset_ns(rank), list(of.tracks(0)))
@@ -315,8 +245,8 @@ def _notes(trace: Trace) -> tuple[str, ...]:
 
 def _track(source: int, index: int, track: Track, place: PlacedSource) -> TraceTrack:
     trace = place.trace
-    values = _values(trace, index) if track.kind == "counter" else np.empty(0)
-    known = values[np.isfinite(values)]
+    is_counter = track.kind == "counter"
+    lowest, highest = value_range(trace, index) if is_counter else (None, None)
     return TraceTrack(
         source=source,
         index=index,
@@ -330,9 +260,9 @@ def _track(source: int, index: int, track: Track, place: PlacedSource) -> TraceT
         num_slices=track.num_slices,
         num_levels=track.num_levels if track.num_slices else 0,
         num_instants=_num_instants(trace, index),
-        unit=_UNITS.get(track.process) if track.kind == "counter" else None,
-        most=finite(known.max()) if len(known) else None,
-        least=finite(known.min()) if len(known) else None,
+        unit=_UNITS.get(track.process) if is_counter else None,
+        most=highest,
+        least=lowest,
     )
 
 
@@ -354,17 +284,6 @@ _UNITS: Final[dict[str, Unit]] = {MEMORY: "bytes", DEVICE_USE: "percent"}
 def _num_instants(trace: Trace, track: int) -> int:
     first, stop = rows_of_track(trace.instants, track)
     return stop - first
-
-
-def _values(
-    trace: Trace, index: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    parts = [
-        trace.counters.value[one.first_row : one.first_row + one.num_points]
-        for one in trace.series
-        if one.track == index
-    ]
-    return np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
 
 
 def _counter_source(
@@ -389,13 +308,13 @@ def _steps(places: Sequence[PlacedSource], base: int) -> TraceSteps:
     with_steps = [one for one in places if len(one.source.steps.number)]
     if not with_steps:
         return TraceSteps(i32([]), f64([]), f64([]))
-    rank = _rank_of(with_steps[0].source.found)
-    own = [one for one in with_steps if _rank_of(one.source.found) == rank]
+    rank = rank_of(with_steps[0].source.found)
+    own = [one for one in with_steps if rank_of(one.source.found) == rank]
     # Spans have every step, the profiler's file only those it traced.
     one = next((p for p in own if p.source.found.kind == "spans"), own[0])
     steps, shift = one.source.steps, one.zero_ns - base
     return TraceSteps(
-        number=i32(np.clip(steps.number, -1, 2**31 - 1)),
+        number=i32_clipped(steps.number),
         start_ns=f64(steps.start_ns + shift),
         end_ns=f64(steps.end_ns + shift),
     )

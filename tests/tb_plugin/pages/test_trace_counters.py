@@ -8,7 +8,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.trace.timeline.counters import DEVICE_USE
 from memboard.tb_plugin.analysis.trace.trace import Counters, Series, Track
-from memboard.tb_plugin.pages.trace.counters import trace_lines
+from memboard.tb_plugin.facts.traces.timeline.counters import trace_lines
 from tests.traces_builder import trace_of
 
 

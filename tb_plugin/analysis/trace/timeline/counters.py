@@ -79,6 +79,18 @@ def with_counters(trace: Trace) -> Trace:
     )
 
 
+def value_range(trace: Trace, track: int) -> tuple[float | None, float | None]:
+    """Lowest and highest finite value of a counter's track; None where it has none."""
+    parts = [
+        trace.counters.value[one.first_row : one.first_row + one.num_points]
+        for one in trace.series
+        if one.track == track
+    ]
+    values = np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
+
+
 def _memory(trace: Trace) -> Iterator[_Line]:
     """Allocated and reserved bytes of each device.
 

@@ -22,7 +22,7 @@ from memboard.tb_plugin.analysis.trace.trace import Instants
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.trace.trace import Slices, Trace
 
 
@@ -73,6 +73,74 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
         longest=row,
     )
     return found.take(np.argsort(-total, kind="stable"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeRows:
+    """Sums over several sources by name and category, longest in all first."""
+
+    name: Sequence[str]
+    category: Sequence[str]
+    count: Ints
+    total_ns: Ints
+    self_ns: Ints
+    max_ns: Ints
+    longest: Ints
+    """Row of the longest slice, in its source."""
+    source: Ints
+    """The source of that, in the order of `RangeSums.add`."""
+
+    @property
+    def mean_ns(self) -> Floats:
+        mean: Floats = self.total_ns / np.maximum(self.count, 1)
+        return mean
+
+
+class RangeSums:
+    """Sums of one range of time over several sources: equal names are one row."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], list[int]] = {}
+        """count, total_ns, self_ns, max_ns, longest, source."""
+        self._num_sources = 0
+        self.num_slices = 0
+
+    @property
+    def num_names(self) -> int:
+        return len(self._rows)
+
+    def add(
+        self, trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int
+    ) -> None:
+        """Add tracks of the next source; the range is in its own time."""
+        found = totals(trace, tracks, start_ns, end_ns)
+        self.num_slices += int(found.count.sum())
+        columns = (
+            found.name,
+            found.category,
+            found.count,
+            found.total_ns,
+            found.self_ns,
+            found.max_ns,
+            found.longest,
+        )
+        values = (column.tolist() for column in columns)
+        for name, category, *own, most, longest in zip(*values, strict=True):
+            key = (trace.strings[name], trace.strings[category])
+            row = self._rows.setdefault(key, [0, 0, 0, -1, 0, 0])
+            row[:3] = [a + b for a, b in zip(row[:3], own, strict=True)]
+            if most > row[3]:
+                row[3:] = [most, longest, self._num_sources]
+        self._num_sources += 1
+
+    def rows(self, most: int) -> RangeRows:
+        ordered = sorted(self._rows.items(), key=lambda item: -item[1][1])[:most]
+        columns = np.array([row for _, row in ordered], np.int64).reshape(-1, 6).T
+        return RangeRows(
+            [name for (name, _), _ in ordered],
+            [category for (_, category), _ in ordered],
+            *columns,
+        )
 
 
 def _of_children(rows: Ints, parent: Ints, inside: Ints) -> Ints:

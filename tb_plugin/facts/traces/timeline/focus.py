@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.facts.traces.axis import PlacedSource
-    from memboard.tb_plugin.pages.trace.interest import Interest
+    from memboard.tb_plugin.facts.traces.timeline.interest import Interest
 
 SLOW_RATIO: Final = 1.1
 """A step is the slowest where it takes so many times the median; else the first is shown."""
