@@ -48,7 +48,9 @@ class Columns:
 class Spans:
     """Calls of modules, from outer to inner rows; equal-length columns."""
 
-    module: Ints
+    modules: Ints
+    """Rows of the tree, ascending: modules that have any call here."""
+    module: Ints  # Index into `modules`
     kind: Ints  # Index into `SPAN_KINDS`
     call: Ints
     depth: Ints
@@ -109,8 +111,10 @@ def spans(
     depth = _rows_without_overlap(begin[kept], end[kept])
     kept, depth = kept[depth < MAX_ROWS], depth[depth < MAX_ROWS]
     bounds = log.boundaries
+    modules, module = np.unique(bounds.module[row[kept]], return_inverse=True)
     return Spans(
-        module=bounds.module[row[kept]],
+        modules=modules,
+        module=module,
         kind=kind[kept],
         call=bounds.call[row[kept]],
         depth=depth,

@@ -29,6 +29,11 @@ class RankSteps:
     communication_ns: Ints
     overlap_ns: Ints
 
+    @property
+    def numbers(self) -> Ints:
+        """Numbers of the steps that any rank has, ascending."""
+        return np.unique(self.step)
+
     def part_ns(self, part: DistributedPart) -> Ints:
         """Nanoseconds of each step; all parts but `step` add up to it."""
         computation = self.computation_ns - self.overlap_ns
@@ -51,6 +56,17 @@ class RankSteps:
     def is_of(self, step: int | None) -> Flags:
         """(steps,): those of one number; None: all."""
         return np.full(len(self.step), True) if step is None else self.step == step
+
+
+def ascending(values: Floats) -> Ints:
+    """Rows of the values that are not NaN, by value."""
+    return np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+
+
+def row_of_highest(values: Floats) -> int | None:
+    """None where all values are NaN or zero."""
+    known = np.nan_to_num(values)
+    return int(known.argmax()) if known.any() else None
 
 
 def mean_times(steps: RankSteps, step: int | None) -> Floats:

@@ -80,6 +80,9 @@ class CallTable(Table):
     """Bits of what was collected; the lowest stands for snaps."""
 
 
+NO_CALLS: Final = CallTable(*np.empty((8, 0), np.int64))
+
+
 class CapturedCall(NamedTuple):
     """A call that captures tell of."""
 

@@ -21,12 +21,14 @@ from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
 from memboard.tb_plugin.facts.findings.run_findings import findings_of
+from memboard.tb_plugin.facts.functions.choice import FunctionsQuery
 from memboard.tb_plugin.facts.histories.description import settings_of
 from memboard.tb_plugin.facts.histories.figures import (
     DeviceFigures,
     figures_of,
     pinned_figures_of,
 )
+from memboard.tb_plugin.facts.modules.values import ModulesQuery
 from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
@@ -34,8 +36,7 @@ from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
-from memboard.tb_plugin.pages.calls.shown import FunctionsQuery
-from memboard.tb_plugin.pages.modules.modules import ModulesQuery, modules
+from memboard.tb_plugin.pages.modules.modules import modules
 from memboard.tb_plugin.pages.overview.overview import overview
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
 

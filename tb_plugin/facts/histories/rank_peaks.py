@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from memboard.tb_plugin.contract.errors import NotReadyError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.index.run import Run
@@ -32,6 +33,9 @@ WAIT_SECONDS: Final = 0.3
 
 _KEPT_LINES: Final = 200
 
+MAX_LINES: Final = 20
+"""Lines by which ranks are compared."""
+
 _FACTS_BYTES: Final = 40_000
 
 
@@ -46,6 +50,52 @@ class RankFacts:
     lines: Mapping[str, int]
     """Bytes at the peak by line, of those that hold most."""
     num_ooms: int
+
+
+class LineBytes(NamedTuple):
+    """Live bytes at the peaks of several histories, by the line that allocated them."""
+
+    lines: Sequence[str]
+    """Those in which histories differ most first."""
+    num_bytes: Floats
+    """(lines, histories); NaN of a history that is not read."""
+
+    def most_beyond_median(self, place: int) -> tuple[str, float]:
+        """The line in which a history is farthest above the median, and by how much."""
+        if not self.lines:
+            return "", 0.0
+        beyond = self.num_bytes[:, place] - np.nanmedian(self.num_bytes, axis=1)
+        at = int(np.nanargmax(beyond))
+        return self.lines[at], float(beyond[at])
+
+
+def line_bytes(facts: Mapping[int, RankFacts], num_histories: int) -> LineBytes:
+    """The lines of all histories; `facts` by the place of a history."""
+    lines = _lines([facts[place] for place in sorted(facts)])
+    num_bytes = np.full((len(lines), num_histories), np.nan)
+    for place, own in facts.items():
+        num_bytes[:, place] = [own.lines.get(line, 0) for line in lines]
+    return LineBytes(lines, num_bytes)
+
+
+def _lines(facts: Sequence[RankFacts]) -> list[str]:
+    """Lines by how much histories differ in them, then by how much they hold."""
+    by_line: dict[str, list[int]] = {}
+    for history in facts:
+        for line, num_bytes in history.lines.items():
+            by_line.setdefault(line, []).append(num_bytes)
+
+    def importance(line: str) -> tuple[int, int]:
+        sizes = by_line[line]
+        lowest = min(sizes) if len(sizes) == len(facts) else 0
+        return max(sizes) - lowest, max(sizes)
+
+    return sorted(by_line, key=importance, reverse=True)[:MAX_LINES]
+
+
+def median_peak(facts: Sequence[RankFacts]) -> float | None:
+    """Bytes; None without any history."""
+    return float(np.median([one.peak_bytes for one in facts])) if facts else None
 
 
 def facts_of(history: OpenHistory) -> RankFacts | None:

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import shlex
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.series.functions import (
-    NO_STEP,
-    NO_TIME,
-    CallTable,
-)
+from memboard.tb_plugin.analysis.series.functions import NO_CALLS
 from memboard.tb_plugin.api.calls import (
     CollectedFunction,
-    FunctionCalls,
-    FunctionOverRanks,
     FunctionsResponse,
     StatOfCalls,
 )
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.facts.functions.captures import (
+    histories,
+    hook_values,
+    saved_activations,
+)
+from memboard.tb_plugin.facts.functions.choice import (
+    FunctionsQuery,
+    ShownCalls,
+    place,
+    shown_of,
+)
+from memboard.tb_plugin.facts.functions.statistics import (
+    call_columns,
+    growth_text,
+    over_ranks_of,
+    stats_of,
+    table_of_calls,
+)
 from memboard.tb_plugin.facts.view import View, of_run, why_absent
 from memboard.tb_plugin.formats.recording.captures.modules import WindowKey
 from memboard.tb_plugin.formats.recording.functions import (
@@ -31,29 +43,15 @@ from memboard.tb_plugin.formats.recording.functions import (
     bit_of,
 )
 from memboard.tb_plugin.index.catalogue import said_instead
-from memboard.tb_plugin.pages.calls.captures import (
-    histories,
-    hook_values,
-    saved_activations,
-)
-from memboard.tb_plugin.pages.calls.shown import (
-    FunctionsQuery,
-    ShownCalls,
-    place,
-    shown_of,
-)
-from memboard.tb_plugin.pages.calls.stats import growth_text, stats_of, table_of_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
     from memboard.tb_plugin.api.calls import HistoryReference, ModuleValues
     from memboard.tb_plugin.api.overview import SourceStatus
+    from memboard.tb_plugin.facts.functions.statistics import Sides
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.pages.calls.stats import Sides
 
 MAX_FUNCTIONS: Final = 1000
 
@@ -64,7 +62,6 @@ _NO_STATS: Final = (
     "Memory was not measured at the start and end of these calls:"
     " mb.record(functions=True), the default, measures it."
 )
-_NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
 
 @of_run("functions", FunctionsQuery, reads=lambda readers: (readers.functions,))
@@ -85,9 +82,9 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         if call is not None:
             where = (shown.entries, shown.key, call[0], call[1])
             tables = [*saved_activations(*where), *hook_values(*where)]
-            over_ranks = _over_ranks(reader, view, shown, drawn)
+            over_ranks = over_ranks_of(reader, view, shown, drawn)
     run.note_new_faults(faults)  # reading may have found damage
-    calls = _call_columns(_NOTHING if shown is None else shown.calls)
+    calls = call_columns(NO_CALLS if shown is None else shown.calls)
     names = () if view.query.stats is None else view.query.stats.split(",")
     in_table = [one for one in stats if one.stat.name in names]
     if not in_table and drawn is not None:
@@ -136,7 +133,7 @@ def _listed(
 ) -> tuple[CollectedFunction, ...]:
     found = []
     for key in sorted(collected, key=place)[:MAX_FUNCTIONS]:
-        bits = int(np.bitwise_or.reduce(list(collected[key].values())))
+        bits = reduce(or_, collected[key].values())
         kinds = tuple(kind for kind in KINDS if bits & bit_of(kind))
         found.append(
             CollectedFunction(
@@ -147,25 +144,6 @@ def _listed(
             )
         )
     return tuple(found)
-
-
-def _call_columns(calls: CallTable) -> FunctionCalls:
-    return FunctionCalls(
-        attempt=i32(calls.attempt),
-        iteration=i32(calls.iteration),
-        step=f64(np.where(calls.step == NO_STEP, np.nan, calls.step)),
-        start_ms=f64(_ms(calls.start_ns)),
-        end_ms=f64(_ms(calls.end_ns)),
-        collected=tuple(
-            ", ".join(kind for kind in KINDS if kind != "snaps" and bits & bit_of(kind))
-            for bits in calls.kinds.tolist()
-        ),
-    )
-
-
-def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Milliseconds; whole ones apart, because a float does not hold so many ns."""
-    return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
 def _title(shown: ShownCalls | None) -> str:
@@ -192,38 +170,6 @@ def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
     named = {one.stat.name: one for one in reversed(stats)}
     wanted = named.get(view.query.stat or "") or named.get(USUAL_STAT)
     return wanted or next(iter(stats), None)
-
-
-def _over_ranks(
-    reader: FunctionsReader,
-    view: View[FunctionsQuery],
-    shown: ShownCalls,
-    drawn: Sides | None,
-) -> FunctionOverRanks | None:
-    """The chosen stat of the chosen call, as far as the budget allows."""
-    run, budget = view.run, view.budget
-    call = shown.call
-    if drawn is None or call is None:
-        return None
-    stat = drawn.stat
-    ranks, values = [], []
-    for rank in shown.ranks:
-        if rank != shown.rank and not budget.allows():
-            continue
-        start, end = reader.stat_of_call(run, rank, shown.key, call, stat.name, budget)
-        if not (np.isnan(start) and np.isnan(end)):
-            ranks.append(rank)
-            values.append((start, end))
-    first, last = np.array(values, np.float64).reshape(-1, 2).T
-    return FunctionOverRanks(
-        stat=stat.name,
-        unit=stat.unit,
-        rank=i32(ranks),
-        start=f64(first),
-        end=f64(last),
-        difference=f64(last - first),
-        of_ranks=len(shown.ranks),
-    )
 
 
 def _histories(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from memboard.collector.format.sizes import counted, part_of
 from memboard.tb_plugin.analysis.ranks.rank_steps import (
     collective_times,
@@ -16,7 +14,7 @@ from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
-from memboard.tb_plugin.contract.wire import i32
+from memboard.tb_plugin.contract.wire import i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
@@ -123,7 +121,7 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     together = asked.state.rank_summaries.compared(cycle.summaries)
     query, shown = asked.query, cycle.ranks
     of_ranks = cycle.steps
-    steps = np.unique(of_ranks.step)
+    steps = of_ranks.numbers
     step = query.step if query.step in steps else None
     transfer, spent = collective_times(of_ranks, together, step)
     ranks = [one.rank for one in shown]
@@ -139,9 +137,9 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
         sentence = " ".join(filter(None, said))
     return DistributedResponse(
         run=run,
-        cycles=i32(np.minimum(cycle.cycles, np.iinfo(np.int32).max)),
+        cycles=i32_clipped(cycle.cycles),
         cycle=cycle.number,
-        steps=i32(np.minimum(steps, np.iinfo(np.int32).max)),
+        steps=i32_clipped(steps),
         step=step,
         sentence=sentence,
         summary=" ".join(

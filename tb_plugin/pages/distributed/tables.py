@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from math import isnan
 from typing import TYPE_CHECKING, Final, TypeVar
-
-import numpy as np
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, some_of
+from memboard.tb_plugin.analysis.ranks.rank_steps import ascending, row_of_highest
 from memboard.tb_plugin.contract.table import (
     MAX_TEXT,
     Column,
@@ -246,7 +247,8 @@ def ranks_table(
         "transfer_ms": transfer_ns,
         "waiting_ms": all_ns - transfer_ns,
     }
-    longest = float(np.nan_to_num(total).max(initial=0.0)) / MS
+    highest = row_of_highest(total)
+    longest = 0.0 if highest is None else float(total[highest]) / MS
     words = {"longest": longest, "absent": _NO_STEP}
     more = {one.key: words for one in _PARTS}
     return titled(
@@ -291,8 +293,8 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
 
 
 def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
-    lengths = np.cumsum([min(len(row.group), MAX_TEXT) for row in rows[:most]])
-    return rows[: int(np.searchsorted(lengths, MAX_NAMES_LENGTH, "right"))]
+    lengths = accumulate(min(len(row.group), MAX_TEXT) for row in rows[:most])
+    return rows[: sum(length <= MAX_NAMES_LENGTH for length in lengths)]
 
 
 def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str:
@@ -311,10 +313,9 @@ def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str
             f" {row.kind}{name}: waiting for it takes {_text(mean / MS)} each on average,"
             f" at most {_text(most / MS)}."
         )
-        waited = np.nan_to_num(ms)
-        if not waited.any():
+        longest = row_of_highest(ms)
+        if longest is None:
             return text
-        longest = int(waited.argmax())
         return f"{text} Rank {ranks[longest]} waits longest, {_text(ms[longest])}."
     return ""
 
@@ -322,18 +323,17 @@ def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str
 def step_text(ranks: TableRows) -> str:
     """What a step's time goes to, of the rank in the middle; empty without any."""
     of = {one.key: one.numbers for one in ranks.columns}
-    known = np.flatnonzero(~np.isnan(of["step_ms"]))
-    if not len(known):
+    order = ascending(of["step_ms"])
+    if not len(order):
         return ""
-    order = known[np.argsort(of["step_ms"][known], kind="stable")]
     row = order[len(order) // 2]
     parts = sorted(
         ((of[one.key][row], one.title.lower()) for one in _PARTS), reverse=True
     )
     rank = of["rank"][row]
-    whose = " on the median rank" if len(known) > 1 else f" on rank {rank:.0f}"
+    whose = " on the median rank" if len(order) > 1 else f" on rank {rank:.0f}"
     words = ", ".join(f"{title} {_text(ms)}" for ms, title in parts if ms > 0)
-    whose = "" if np.isnan(rank) else whose
+    whose = "" if isnan(rank) else whose
     return f"A step takes {_text(of['step_ms'][row])}{whose}: {words}."
 
 
@@ -359,7 +359,7 @@ def spread_text(ranks: TableRows) -> str:
     """How far apart ranks are in exposed communication; empty of one rank, or of none."""
     of = {one.key: one.numbers for one in ranks.columns}
     exposed = of["communication_ms"]
-    order = np.argsort(exposed, kind="stable")[: int((~np.isnan(exposed)).sum())]
+    order = ascending(exposed)
     if len(order) < 2 or not exposed[order[-1]] > 0:
         return ""
     ends = [

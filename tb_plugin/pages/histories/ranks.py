@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
@@ -19,7 +17,12 @@ from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
-from memboard.tb_plugin.facts.histories.rank_peaks import RankFacts, belonging
+from memboard.tb_plugin.facts.histories.rank_peaks import (
+    RankFacts,
+    belonging,
+    line_bytes,
+    median_peak,
+)
 from memboard.tb_plugin.jobs.history_list import listed
 
 if TYPE_CHECKING:
@@ -27,9 +30,8 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.facts.histories.rank_peaks import LineBytes
     from memboard.tb_plugin.jobs.history_list import FoundHistory
-
-MAX_LINES: Final = 20
 
 OPEN_SECONDS: Final = 2.0
 
@@ -101,16 +103,16 @@ def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     keys = [one.key for one in chosen]
     asked.decided_by(version, title, keys, [*facts], problems, still_reading)
     known = [facts[place] for place in sorted(facts)]
-    lines = _lines(known)
-    amounts = np.full((len(lines), len(chosen)), np.nan)
-    for place, known_of in facts.items():
-        amounts[:, place] = [known_of.lines.get(line, 0) for line in lines]
+    lines = line_bytes(facts, len(chosen))
     rows = tuple(
         _rank(one, facts.get(place), problems.get(place, ""))
         for place, one in enumerate(chosen)
     )
-    every_line = dict(zip((line[:_MAX_TEXT] for line in lines), amounts, strict=True))
-    median = _median([one.peak_bytes for one in known])
+    every_line = {
+        line[:_MAX_TEXT]: num_bytes
+        for line, num_bytes in zip(lines.lines, lines.num_bytes, strict=True)
+    }
+    median = median_peak(known)
     still_reading |= len(facts) + len(problems) < len(chosen)
     without = f"{counted(left, 'rank')} of the run {agreeing(left, 'has', 'have')} none"
     notes = (
@@ -124,13 +126,13 @@ def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     return RankHistoriesResponse(
         run=summary,
         title=title,
-        sentence=_sentence(rows, median, lines, amounts, still_reading=still_reading),
+        sentence=_sentence(rows, median, lines, still_reading=still_reading),
         note="; ".join(filter(None, notes)),
         ranks=rows,
         table=_table(rows, facts, median, every_line),
         median_history_peak_bytes=median,
         lines=tuple(every_line),
-        line_bytes=f64(amounts.reshape(-1)),
+        line_bytes=f64(lines.num_bytes),
         still_reading=still_reading,
     )
 
@@ -184,12 +186,11 @@ def _table(
 def _sentence(
     ranks: Sequence[RankHistory],
     median: float | None,
-    lines: Sequence[str],
-    amounts: Floats,
+    lines: LineBytes,
     *,
     still_reading: bool,
 ) -> str:
-    """Who stands out, and by which line; `amounts`: lines x ranks."""
+    """Who stands out, and by which line."""
     peaks = {
         one.rank: one.peak_active_bytes
         for one in ranks
@@ -204,7 +205,7 @@ def _sentence(
     if by > _ALIKE * median:
         said = (
             f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
-            f" median of {every}{_mostly(ranks, top, by, lines, amounts)}"
+            f" median of {every}{_mostly(ranks, top, by, lines)}"
         )
     failed = [one.rank for one in ranks if one.num_ooms]
     if failed:
@@ -213,34 +214,8 @@ def _sentence(
     return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
 
 
-def _mostly(
-    ranks: Sequence[RankHistory],
-    top: int,
-    by: float,
-    lines: Sequence[str],
-    amounts: Floats,
-) -> str:
+def _mostly(ranks: Sequence[RankHistory], top: int, by: float, lines: LineBytes) -> str:
     """The line that makes most of how far a rank is beyond the median."""
-    column = next(at for at, one in enumerate(ranks) if one.rank == top)
-    beyond = amounts[:, column] - np.nanmedian(amounts, axis=1)
-    at = int(np.nanargmax(beyond)) if len(beyond) else 0
-    return f", mostly at {lines[at]}" if len(beyond) and 2 * beyond[at] > by else ""
-
-
-def _lines(facts: Sequence[RankFacts]) -> list[str]:
-    """Lines by how much ranks differ in them, then by how much they hold."""
-    held: dict[str, list[int]] = {}
-    for one in facts:
-        for line, num_bytes in one.lines.items():
-            held.setdefault(line, []).append(num_bytes)
-
-    def importance(line: str) -> tuple[int, int]:
-        of_ranks = held[line]
-        least = min(of_ranks) if len(of_ranks) == len(facts) else 0
-        return max(of_ranks) - least, max(of_ranks)
-
-    return sorted(held, key=importance, reverse=True)[:MAX_LINES]
-
-
-def _median(values: Sequence[int]) -> float | None:
-    return float(np.median(values)) if values else None
+    place = next(at for at, one in enumerate(ranks) if one.rank == top)
+    line, beyond = lines.most_beyond_median(place)
+    return f", mostly at {line}" if 2 * beyond > by else ""

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
 from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.modules import timeline as analysis
 from memboard.tb_plugin.analysis.modules.log import ModuleLog
-from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
-from memboard.tb_plugin.analysis.modules.tree import lowest_with_most
 from memboard.tb_plugin.api.modules import (
     ModuleCategory,
     ModuleMark,
-    ModuleMeasure,
     ModuleSpans,
-    ModuleSplit,
     ModulesResponse,
-    ModuleState,
     ModuleTimelineResponse,
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels
@@ -28,7 +21,6 @@ from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     absent_of,
     choose,
-    chosen_state,
     chosen_window,
     facts_of,
     problems_of,
@@ -36,17 +28,12 @@ from memboard.tb_plugin.facts.modules.choice import (
     window_of,
 )
 from memboard.tb_plugin.facts.modules.columns import (
-    BaselineQuery,
-    ModuleColumns,
-    ShownRows,
-    adds_up,
-    baseline_of,
     column_of,
     group_of,
     in_order,
 )
+from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
 from memboard.tb_plugin.facts.modules.words import (
-    Whole,
     baseline_words,
     caveats_of,
     fact_words,
@@ -59,44 +46,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
-    from memboard.tb_plugin.analysis.modules.states import StateTable
     from memboard.tb_plugin.api.modules import ModuleBaseline
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.modules.columns import Baseline
+    from memboard.tb_plugin.facts.modules.values import ModuleValues
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.captures.modules import (
         ModulesReader,
-        RankModules,
-        RankWindow,
     )
 
 MAX_SPANS: Final = 3000
 MAX_MARKS: Final = 100
 _SPAN_PX: Final = 2
 """Narrower calls cannot be told from their neighbours."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ModuleValues:
-    """The values of an answer, before they are columns."""
-
-    rows: ShownRows
-    state: str
-    states: tuple[str, ...]
-    max_calls: int
-    measure: ModuleMeasure
-    table: StateTable
-    held: ModuleColumns
-    whole: Whole | None
-    baseline: Baseline | None
-
-
-class ModulesQuery(BaselineQuery, frozen=True):
-    """What modules hold in one of their states."""
-
-    state: ModuleState | None = None
-    measure: ModuleMeasure = "held"
 
 
 @of_run(
@@ -109,7 +71,7 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
     if choice is None or choice.opened is None:
         return _nothing(reader, view, choice)
     facts, memory = choice.opened.facts, choice.opened.memory
-    shown = _shown(reader, view, choice, choice.opened)
+    shown = module_values(reader, view, choice, choice.opened)
     baseline, table, held, rows = shown.baseline, shown.table, shown.held, shown.rows
     window = window_of(choice.key, choice.ranks, attempts=False)
     compared = None if baseline is None else _described(baseline, choice)
@@ -185,76 +147,7 @@ def _described(baseline: Baseline, choice: Choice) -> ModuleBaseline:
     return replace(described, words=baseline_words(described, window))
 
 
-def _shown(
-    reader: ModulesReader,
-    view: View[ModulesQuery],
-    choice: Choice,
-    opened: RankModules,
-) -> _ModuleValues:
-    memory, asked = opened.memory, view.query
-    state = chosen_state(memory, choice.device, asked.state)
-    table = memory.at(state, choice.device, asked.call)
-    measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
-    rows = _rows(reader, choice.ranks[choice.rank], opened)
-    held = ModuleColumns.of(memory, table, choice.device, measure)
-    return _ModuleValues(
-        rows=rows,
-        state=state,
-        states=memory.states(choice.device),
-        max_calls=memory.max_calls(state),
-        measure=measure,
-        table=table,
-        held=held.shown(rows, added=adds_up(state, measure)),
-        whole=_whole(memory, table, state, choice.device, rows),
-        baseline=baseline_of(reader, view, choice, opened, state, measure, rows),
-    )
-
-
-def _whole(
-    memory: ModuleMemory, table: StateTable, state: str, device: int, rows: ShownRows
-) -> Whole | None:
-    """What modules hold and what nobody does, where all rows are of one moment."""
-    held = memory.held(table, device) if state in WINDOW_STATES else None
-    if held is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
-        return None
-    of_modules = held[:, memory.tree.parent < 0].sum(axis=1)
-    rest = table.totals[:, 0] - of_modules
-    module = None
-    category = int(of_modules.argmax())
-    if of_modules[category] < rest.max():
-        category = int(rest.argmax())
-        num_bytes = float(rest[category])
-    else:
-        sums = rows.sums(held[category])
-        row = lowest_with_most(rows.parent, sums, rows.tree.num_equal)
-        module, num_bytes = rows.tree.fqn[row], float(sums[row])
-    order = [at for at in np.argsort(-rest, kind="stable").tolist() if rest[at]]
-    return Whole(
-        split=ModuleSplit(
-            total_bytes=float(table.total_bytes[0]),
-            held_bytes=float(of_modules.sum()),
-            unattributed_bytes=float(rest.sum()),
-        ),
-        unattributed=[(memory.categories[at], float(rest[at])) for at in order],
-        category=memory.categories[category],
-        module=module,
-        num_bytes=num_bytes,
-    )
-
-
-def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ShownRows:
-    """Made once: they are the same for all states."""
-    key = (window.identity, "rows")
-    found: ShownRows | None = reader.cache.get(key)
-    if found is None:
-        found = ShownRows.of(opened.memory.tree)
-        texts = (*found.tree.fqn, *found.tree.label)
-        names = sum(len(text) + 60 for text in texts)
-        reader.cache.put(key, found, names + 49 * len(found.source))
-    return found
-
-
-def _categories(shown: _ModuleValues) -> tuple[ModuleCategory, ...]:
+def _categories(shown: ModuleValues) -> tuple[ModuleCategory, ...]:
     held = shown.held
     beside = None if shown.baseline is None else shown.baseline.held
     names = in_order([*held.columns, *(() if beside is None else beside.columns)])
@@ -341,10 +234,9 @@ def _spans(
     log: ModuleLog, axis: analysis.Axis, x0: float, x1: float, px: int
 ) -> ModuleSpans:
     found = analysis.spans(log, axis, x0, x1, _SPAN_PX * (x1 - x0) / px, MAX_SPANS)
-    modules, index = np.unique(found.module, return_inverse=True)
     return ModuleSpans(
-        modules=tuple(log.tree.fqn[row] for row in modules.tolist()),
-        module=i32(index),
+        modules=tuple(log.tree.fqn[row] for row in found.modules.tolist()),
+        module=i32(found.module),
         kinds=analysis.SPAN_KINDS,
         kind=u8(found.kind),
         call=i32(found.call),

@@ -9,20 +9,34 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 import numpy as np
 
 from memboard.tb_plugin.analysis.findings.text import size_text
-from memboard.tb_plugin.analysis.series.functions import HOOK_PREFIX, sides, unit_of
+from memboard.tb_plugin.analysis.series.functions import (
+    HOOK_PREFIX,
+    NO_STEP,
+    NO_TIME,
+    sides,
+    unit_of,
+)
 from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.base import Unit
-from memboard.tb_plugin.api.calls import FunctionStat
+from memboard.tb_plugin.api.calls import (
+    FunctionCalls,
+    FunctionOverRanks,
+    FunctionStat,
+)
 from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
 from memboard.tb_plugin.contract.table import Column
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.formats.recording.functions import KINDS, bit_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.analysis.series.functions import CallTable
-    from memboard.tb_plugin.api.calls import FunctionCalls, FunctionGroup
-    from memboard.tb_plugin.formats.recording.functions import Snaps
+    from memboard.tb_plugin.api.calls import FunctionGroup
+    from memboard.tb_plugin.facts.functions.choice import FunctionsQuery, ShownCalls
+    from memboard.tb_plugin.facts.view import View
+    from memboard.tb_plugin.formats.recording.functions import FunctionsReader, Snaps
 
 _UNITS: Final = frozenset(get_args(Unit))
 _COLUMN_UNITS: Final = frozenset(get_args(ColumnUnit))
@@ -92,6 +106,26 @@ def growth_text(sides: Sides, function: str) -> str:
         f"{in_each} (median of {len(each):,}); from the first call to the last it"
         f" {change(over_all)}."
     )
+
+
+def call_columns(calls: CallTable) -> FunctionCalls:
+    return FunctionCalls(
+        attempt=i32(calls.attempt),
+        iteration=i32(calls.iteration),
+        step=f64(np.where(calls.step == NO_STEP, np.nan, calls.step)),
+        start_ms=f64(_ms(calls.start_ns)),
+        end_ms=f64(_ms(calls.end_ns)),
+        collected=tuple(
+            ", ".join(kind for kind in KINDS if kind != "snaps" and bits & bit_of(kind))
+            for bits in calls.kinds.tolist()
+        ),
+    )
+
+
+def _ms(ns: Ints) -> Floats:
+    """Milliseconds; whole ones apart, because a float does not hold so many ns."""
+    ms: Floats = np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
+    return ms
 
 
 _PLACE: Final = (
@@ -190,3 +224,35 @@ def _group_of(name: str, group: str | None) -> FunctionGroup:
         return "hook"
     of_process = name in ("rss_bytes", "vms_bytes") or group == "process"
     return "process" if of_process else "device"
+
+
+def over_ranks_of(
+    reader: FunctionsReader,
+    view: View[FunctionsQuery],
+    shown: ShownCalls,
+    drawn: Sides | None,
+) -> FunctionOverRanks | None:
+    """The chosen stat of the chosen call, as far as the budget allows."""
+    run, budget = view.run, view.budget
+    call = shown.call
+    if drawn is None or call is None:
+        return None
+    stat = drawn.stat
+    ranks, values = [], []
+    for rank in shown.ranks:
+        if rank != shown.rank and not budget.allows():
+            continue
+        start, end = reader.stat_of_call(run, rank, shown.key, call, stat.name, budget)
+        if not (np.isnan(start) and np.isnan(end)):
+            ranks.append(rank)
+            values.append((start, end))
+    first, last = np.array(values, np.float64).reshape(-1, 2).T
+    return FunctionOverRanks(
+        stat=stat.name,
+        unit=stat.unit,
+        rank=i32(ranks),
+        start=f64(first),
+        end=f64(last),
+        difference=f64(last - first),
+        of_ranks=len(shown.ranks),
+    )

@@ -1,0 +1,1 @@
+"""Functions around whose calls something was collected: calls, statistics, captures."""

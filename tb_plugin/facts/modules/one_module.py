@@ -1,0 +1,136 @@
+"""One module at one state: over the tracked steps of a rank, and over ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
+from memboard.tb_plugin.api.modules import (
+    ModuleMoments,
+    ModuleOverRanks,
+    ModuleOverWindows,
+)
+from memboard.tb_plugin.contract.wire import f64, i32
+from memboard.tb_plugin.facts.modules.choice import device_of
+from memboard.tb_plugin.facts.modules.columns import spread
+from memboard.tb_plugin.formats.recording.captures.modules import ModulesError
+
+if TYPE_CHECKING:
+    from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.modules.choice import Choice
+    from memboard.tb_plugin.formats.recording.captures.modules import (
+        ModulesReader,
+        RankModules,
+        RankWindow,
+        WindowKey,
+    )
+
+MAX_WINDOWS_LISTED: Final = 200
+
+
+class _Point(NamedTuple):
+    """One module at one state in one window on one rank; NaN where it has none."""
+
+    total: float = np.nan
+    held: float = np.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneModule:
+    """One module at one state, wherever it was recorded."""
+
+    reader: ModulesReader
+    choice: Choice
+    fqn: str
+    state: str
+    call: int | None
+
+    def over_windows(self, budget: Budget) -> ModuleOverWindows:
+        """Every window of the rank: the newest first, as far as time allows."""
+        rank = self.choice.rank
+        every = [(k, w[rank]) for k, w in self.choice.windows.items() if rank in w]
+        found: list[tuple[WindowKey, RankWindow, _Point]] = []
+        for key, window in reversed(every[-MAX_WINDOWS_LISTED:]):
+            if found and not budget.allows():
+                break
+            found.append((key, window, self._point(window)))
+        found.reverse()
+        points = [point for _, _, point in found]
+        return ModuleOverWindows(
+            windows=tuple(key.id for key, _, _ in found),
+            step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
+            time_ms=f64([window.time_ns / 1e6 for _, window, _ in found]),
+            total_bytes=f64([point.total for point in points]),
+            held_bytes=f64([point.held for point in points]),
+            of_windows=len(every),
+        )
+
+    def over_ranks(self, budget: Budget) -> ModuleOverRanks:
+        """Every rank of the window, spread evenly where time does not allow all."""
+        ranks = self.choice.ranks
+        found = {self.choice.rank: self._point(ranks[self.choice.rank])}
+        for window in spread(list(ranks.values())):
+            if not budget.allows():
+                break
+            if window.rank not in found:
+                found[window.rank] = self._point(window)
+        order = sorted(found)
+        points = [found[rank] for rank in order]
+        return ModuleOverRanks(
+            rank=i32(order),
+            total_bytes=f64([point.total for point in points]),
+            held_bytes=f64([point.held for point in points]),
+            of_ranks=len(ranks),
+        )
+
+    def _point(self, window: RankWindow) -> _Point:
+        """Small and kept, so that the next question reads on where this one stopped."""
+        choice = self.choice
+        key = (window.identity, self.fqn, choice.device_name, self.state, self.call)
+        point: _Point | None = self.reader.cache.get(key)
+        if point is None:
+            try:
+                point = self._computed(self.reader.open(window, keep=False))
+            except ModulesError:  # named where it is shown; here it is a gap
+                point = _Point()
+            self.reader.cache.put(key, point, 300)
+        return point
+
+    def _computed(self, opened: RankModules) -> _Point:
+        memory = opened.memory
+        row = row_of(memory, self.fqn)
+        device = device_of(memory, self.choice.device_name)
+        if row is None:
+            return _Point()
+        table = memory.at(self.state, device, self.call, row)
+        held = memory.held(table, device)
+        of_module = np.nan if held is None else float(held[:, row].sum())
+        return _Point(float(table.total_bytes[row]), of_module)
+
+
+def moments_of(found: MomentTable) -> ModuleMoments:
+    """Every state and call of one module on one rank."""
+    held = found.held
+    nothing = np.full(len(found.state), np.nan)
+    states, index = np.unique(found.state, return_inverse=True)
+    return ModuleMoments(
+        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
+        state=i32(index),
+        call=i32(found.call),
+        time_us=f64(found.time_us),
+        total_bytes=f64(found.total_bytes),
+        held_bytes=f64(nothing if held is None else held.sum(axis=0)),
+        num_left_out=found.num_left_out,
+    )
+
+
+def row_of(memory: ModuleMemory, fqn: str) -> int | None:
+    """A module's row of the tree; None: there is no such module."""
+    try:
+        return memory.tree.fqn.index(fqn)
+    except ValueError:
+        return None
