@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,8 +109,12 @@ def test_the_last_moment_of_a_recorded_snapshot_is_its_end(name, place, figures)
     assert not state.oddities
     assert_is_end(state, device)
     # And not because the end was looked up: its sizes follow from the events as well.
-    replay._known[:] = 0
-    derived = replay.at(len(device.events) - 1)
+    lives = lifetimes(device.history(), device.active_blocks())
+    without_blocks = replace(device, blocks=device.blocks.take(slice(0)))
+    rounding = rounding_of(snapshot.settings)
+    derived = SegmentReplay(without_blocks, lives, segment_spans(device), rounding).at(
+        len(device.events) - 1
+    )
     assert_is_end(derived, device)
     assert len(derived.segments) == figures["num_segments"]
     assert len(derived.blocks) == figures["num_blocks"]
