@@ -55,6 +55,14 @@ class JoinedStacks:
         held = np.array(self.num_bytes, np.int64).reshape(-1, 2)
         return np.lexsort((-held.max(axis=1), -np.abs(held[:, 1] - held[:, 0])))
 
+    def sums(self, order: Ints) -> tuple[Ints, Ints]:
+        """(stacks, 2) each: bytes and number of both sides, of stacks in an order."""
+        held, num = (
+            np.array(column, np.int64).reshape(-1, 2)[order]
+            for column in (self.num_bytes, self.num)
+        )
+        return held, num
+
 
 def joined(a: Side, b: Side, *, lines: bool) -> JoinedStacks:
     """The stacks of both; without `lines` functions of files of one name are the same."""

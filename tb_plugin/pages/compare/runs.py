@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from memboard.tb_plugin.api.compare import CompareRunsResponse
 from memboard.tb_plugin.contract.parameters import Query, Rank, Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.pages.compare.difference import Difference, Figure, figures_of
-from memboard.tb_plugin.pages.compare.sides import side_of
-from memboard.tb_plugin.pages.compare.words import Pair, runs_sentence
+from memboard.tb_plugin.facts.comparison.difference import (
+    Figure,
+    figures_of,
+)
+from memboard.tb_plugin.facts.comparison.run_sides import side_of, window_differences
+from memboard.tb_plugin.facts.comparison.sentences import Pair, runs_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from memboard.tb_plugin.api.compare import CompareBy
     from memboard.tb_plugin.api.tables import ColumnUnit
-    from memboard.tb_plugin.pages.compare.sides import Key, Side, Window
+    from memboard.tb_plugin.facts.comparison.run_sides import Key, Side, Window
 
 _TOGETHER: Final = "of all ranks together"
 _FIGURES: Final[Mapping[Key, tuple[str, ColumnUnit, str]]] = {
@@ -55,7 +55,6 @@ _FIGURES: Final[Mapping[Key, tuple[str, ColumnUnit, str]]] = {
     "ooms": ("Out-of-memory errors", "count", "Of the rank with the most"),
 }
 """Label, unit and what it is."""
-_MAX_ROWS: Final = 200
 
 
 class CompareRunsQuery(Query, frozen=True):
@@ -75,7 +74,7 @@ def compare_runs(asked: RouteRequest[CompareRunsQuery]) -> CompareRunsResponse:
     b = side_of(asked.state, query.b_run or query.run, query.b_rank)
     asked.decided_by(a.version, b.version, a.goes_on, b.goes_on, a.summary, b.summary)
     figures = dict(_figures(a, b))
-    tables = tuple(_tables(a.window, b.window))
+    tables = tuple(window_differences(a.window, b.window))
     return CompareRunsResponse(
         a=a.summary,
         b=b.summary,
@@ -122,23 +121,3 @@ def _figure(key: Key, pair: Pair) -> Figure:
         hint=hint,
         note=f"· rank {' → '.join(map(str, ranks))}" if ranks else "",
     )
-
-
-def _tables(a: Window | None, b: Window | None) -> Iterator[Difference]:
-    """Largest difference first; NaN of a side that tracked nothing."""
-    sides = (a, b)
-    if a is None and b is None:
-        return
-    kinds: tuple[CompareBy, ...] = ("category", "module")
-    for by in kinds:
-        known = [{} if one is None else one.by[by] for one in sides]
-        labels = list(dict.fromkeys((*known[0], *known[1])))
-        held = np.array(
-            [[of.get(label, 0.0) for of in known] for label in labels]
-        ).reshape(-1, 2)
-        size, change = held.max(axis=1), np.abs(held[:, 1] - held[:, 0])
-        order = np.lexsort((-size, -change))[:_MAX_ROWS]
-        order = order[size[order] > 0]
-        held[:, [one is None for one in sides]] = np.nan
-        names = [labels[row] for row in order.tolist()]
-        yield Difference(by, names, held[order])

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import numpy as np
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.api.compare import (
     CompareTracesResponse,
     TraceMeasure,
@@ -18,125 +13,22 @@ from memboard.tb_plugin.api.compare import (
 )
 from memboard.tb_plugin.contract.parameters import SourceId, Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
-from memboard.tb_plugin.contract.table import Column, titled
-from memboard.tb_plugin.facts.traces.memory_table import (
-    device_key,
-    devices_of,
-    memory_rows,
-    usual_device,
+from memboard.tb_plugin.contract.table import Column
+from memboard.tb_plugin.facts.comparison.sentences import steps_sentence
+from memboard.tb_plugin.facts.comparison.traces import (
+    TABLES,
+    joined,
+    measures_of,
+    roles_table,
+    rows_of_measures,
+    trace_side,
 )
-from memboard.tb_plugin.facts.traces.profiled import SourceQuery, TableQuery, shown
-from memboard.tb_plugin.facts.traces.time_tables import (
-    kernel_rows,
-    module_rows,
-    operator_rows,
-)
-from memboard.tb_plugin.pages.compare.difference import difference, side_columns
-from memboard.tb_plugin.pages.compare.words import steps_sentence
+from memboard.tb_plugin.facts.traces.profiled import SourceQuery, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from memboard.tb_plugin.analysis.arrays import Floats, Ints
-    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-    from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
-    from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
-
-MAX_ROWS: Final = 5_000
-_OF_CALL: Final = ("Mean", "Max")
-
-
-class _Rows(NamedTuple):
-    """A table of one trace."""
-
-    names: Sequence[str]
-    table: TableRows
-    device: str = ""
-    """Whose memory it is; empty for the other tables."""
-
-
-def _named(table: TableRows) -> _Rows:
-    (names,) = (column.texts for column in table.columns if column.key == "name")
-    return _Rows(names, table)
-
-
-def _modules(profile: TraceProfile, _query: TableQuery) -> _Rows:
-    rows = module_rows(profile)
-    return _Rows(rows.paths, rows.table)
-
-
-def _memory(profile: TraceProfile, query: TableQuery) -> _Rows:
-    devices = devices_of(profile)
-    device = usual_device(devices)
-    rows = _named(memory_rows(profile, query, device))
-    if device is None:
-        return rows
-    names = {one.key: one.name for one in devices}
-    return rows._replace(device=names[device_key(device)])
-
-
-class _Table(NamedTuple):
-    read: Callable[[TraceProfile, TableQuery], _Rows]
-    title: str
-    lacks: str
-    measures: dict[str, str]
-    """Title by column, whose ending is its unit."""
-
-
-_TABLES: Final[dict[TraceTableName, _Table]] = {
-    "operators": _Table(
-        lambda profile, query: _named(operator_rows(profile, query)),
-        "Operator",
-        "operators",
-        {
-            "device_self_ms": "Device self",
-            "device_total_ms": "Device total",
-            "host_self_ms": "Host self",
-            "host_total_ms": "Host total",
-            "num_calls": "Calls",
-        },
-    ),
-    "kernels": _Table(
-        lambda profile, query: _named(kernel_rows(profile, query)),
-        "Kernel",
-        "kernels: it was recorded without a device",
-        {
-            "total_ms": "Total",
-            "mean_us": "Mean",
-            "max_us": "Max",
-            "num_calls": "Calls",
-        },
-    ),
-    "modules": _Table(
-        _modules,
-        "Module",
-        "modules: it was recorded without with_stack",
-        {
-            "host_ms": "Host total",
-            "host_self_ms": "Host self",
-            "device_ms": "Device total",
-            "device_self_ms": "Device self",
-            "backward_host_ms": "Backward host",
-            "backward_host_self_ms": "Backward host self",
-            "backward_device_ms": "Backward device",
-            "backward_device_self_ms": "Backward device self",
-            "num_calls": "Calls",
-        },
-    ),
-    "memory": _Table(
-        _memory,
-        "Operator",
-        "memory events: it was recorded without profile_memory",
-        {
-            "self_increase_bytes": "Self increase",
-            "increase_bytes": "Increase",
-            "self_allocated_bytes": "Self allocated",
-            "allocated_bytes": "Allocated",
-            "self_num_allocations": "Self allocations",
-            "num_calls": "Calls",
-        },
-    ),
-}
+    from memboard.tb_plugin.facts.comparison.traces import ComparedTable, TraceSide
 
 
 class CompareTracesQuery(SourceQuery, frozen=True):
@@ -150,22 +42,11 @@ class CompareTracesQuery(SourceQuery, frozen=True):
     """Where none is named: by step if the traces have not equally many."""
 
 
-class _Side(NamedTuple):
-    names: Sequence[str]
-    columns: dict[str, Floats]
-    device: str
-    """Whose memory it is; empty for the other tables."""
-    roles: Floats
-    """Seconds of a mean step, by `Role`."""
-    num_steps: int
-    """0: it marks none, and counts as one."""
-
-
 @route("compare_traces", CompareTracesQuery)
 def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResponse:
     """Both traces are open already, or nothing is known of them yet."""
     query, state = asked.query, asked.state
-    table = _TABLES[query.table]
+    table = TABLES[query.table]
     found = [
         shown(state, SourceQuery(run=run, source=source))
         for run, source in (
@@ -174,144 +55,29 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
         )
     ]
     asked.decided_by(*(part for one in found for part in one.stamp))
-    a, b = (_side(one, table) for one in found)
+    a, b = (trace_side(one, table) for one in found)
     names, *rows = joined(a.names, b.names)
     by_trace = max(1, a.num_steps) == max(1, b.num_steps)
     per = query.per or ("trace" if by_trace else "step")
-    measures = list(_measures(table, a, b, rows, per))
+    measures = list(measures_of(table, a, b, rows, per))
     chosen = max(measures, key=lambda one: one.name == query.measure, default=None)
-    kept = _largest(chosen, len(names))
-    columns = (
-        column
-        for one in sorted(measures, key=lambda one: one is not chosen)
-        for column in side_columns(
-            one.name, one.unit, one.a[kept], one.b[kept], hidden=one is not chosen
-        )
+    compared = rows_of_measures(
+        Column(query.table, table.title, unit="name"), names, measures, chosen
     )
     return CompareTracesResponse(
         sentence=steps_sentence(float(a.roles.sum()), float(b.roles.sum())),
-        roles=_roles(a, b),
+        roles=roles_table(a, b),
         table=query.table,
-        rows=difference(
-            Column(query.table, table.title, unit="name"),
-            [names[row] for row in kept.tolist()],
-            columns,
-        ),
+        rows=compared,
         measure="" if chosen is None else chosen.name,
         measures=tuple(TraceMeasure(one.name, one.title) for one in measures),
         per=per,
         lacks=_lacks(table, a, b),
-        note=" ".join(_notes(a, b, len(names) - len(kept))),
+        note=" ".join(_notes(a, b, len(names) - compared.num_all)),
     )
 
 
-def _side(found: ChosenTrace, table: _Table) -> _Side:
-    profile = found.profile
-    if profile is None:
-        return _Side((), {}, "", np.zeros(len(Role)), 0)
-    every_row = TableQuery(run=found.run.id, top=len(profile.trace.slices))
-    rows = table.read(profile, every_row)
-    columns = {
-        column.key: column.numbers
-        for column in rows.table.columns
-        if column.key in table.measures
-    }
-    unknown = [key for key, values in columns.items() if np.isnan(values).all()]
-    for key in unknown:
-        del columns[key]
-    parts_ns = profile.parts.parts_ns
-    roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
-    num_steps = len(profile.steps.number) if profile.steps.are_marked else 0
-    return _Side(rows.names, columns, rows.device, roles, num_steps)
-
-
-def _roles(a: _Side, b: _Side) -> TableRows:
-    sides = [np.append(one.roles, one.roles.sum()) for one in (a, b)]
-    kept = np.flatnonzero(np.maximum(*sides))
-    every = (*ROLES, ("", "whole step", "", ""))
-    words = [every[row] for row in kept]
-    table = difference(
-        Column("role", "Role", unit="text", bar="row"),
-        [label for _, label, _, _ in words],
-        side_columns("seconds", "seconds", *(one[kept] for one in sides)),
-        hints=tuple(about for *_, about in words),
-    )
-    steps = [
-        f"{name}: mean of {counted(one.num_steps, 'step')}"
-        if one.num_steps
-        else f"{name} marks no steps: all of it counts as one"
-        for name, one in (("A", a), ("B", b))
-    ]
-    colours = tuple(colour for _, _, colour, _ in words)
-    table = replace(table, usual="", colours=colours)
-    return titled(table, "Time per step", "; ".join(steps))
-
-
-def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
-    """Rows of both sides by name; -1 where a side has none of that name.
-
-    Of rows with equal names the first meets the first, the second the second.
-    """
-    waiting: dict[str, deque[int]] = defaultdict(deque)
-    for row, name in enumerate(b):
-        waiting[name].append(row)
-    met = [waiting[name].popleft() if waiting[name] else -1 for name in a]
-    alone = sorted(row for rows in waiting.values() for row in rows)
-    return (
-        [*a, *(b[row] for row in alone)],
-        np.array([*range(len(a)), *([-1] * len(alone))], np.int64),
-        np.array([*met, *alone], np.int64),
-    )
-
-
-class _Measure(NamedTuple):
-    name: str
-    title: str
-    unit: ColumnUnit
-    a: Floats
-    b: Floats
-
-
-def _measures(
-    table: _Table, a: _Side, b: _Side, rows: Sequence[Ints], per: TracePer
-) -> Iterator[_Measure]:
-    """What at least one side has."""
-    for key, title in table.measures.items():
-        if key not in a.columns and key not in b.columns:
-            continue
-        unit, factor = _unit(key)
-        values = []
-        for side, of in zip((a, b), rows, strict=True):
-            column = side.columns.get(key)
-            known = np.full(len(of), np.nan)
-            if column is not None:
-                known[of >= 0] = column[of[of >= 0]] * factor
-            if per == "step" and title not in _OF_CALL:
-                known /= max(1, side.num_steps)
-            values.append(known)
-        name = title.lower().replace(" ", "_")
-        if unit != "count":
-            name = f"{name}_{unit}"
-        yield _Measure(name, title, unit, *values)
-
-
-def _unit(key: str) -> tuple[ColumnUnit, float]:
-    if key.endswith("_ms"):
-        return "seconds", 1e-3
-    if key.endswith("_us"):
-        return "seconds", 1e-6
-    return ("bytes" if key.endswith("_bytes") else "count"), 1.0
-
-
-def _largest(by: _Measure | None, num_rows: int) -> Ints:
-    """Rows that differ most by a measure, in the order they have."""
-    if num_rows <= MAX_ROWS or by is None:
-        return np.arange(num_rows)
-    change = np.abs(np.nan_to_num(by.b) - np.nan_to_num(by.a))
-    return np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
-
-
-def _lacks(table: _Table, a: _Side, b: _Side) -> str:
+def _lacks(table: ComparedTable, a: TraceSide, b: TraceSide) -> str:
     """What a trace did not record is no difference."""
     without = [name for name, side in (("A", a), ("B", b)) if not len(side.names)]
     if not without:
@@ -320,7 +86,7 @@ def _lacks(table: _Table, a: _Side, b: _Side) -> str:
     return f"{subject} {table.lacks}."
 
 
-def _notes(a: _Side, b: _Side, num_left: int) -> Iterator[str]:
+def _notes(a: TraceSide, b: TraceSide, num_left: int) -> Iterator[str]:
     if a.device and a.device == b.device:
         yield f"Memory of {a.device}."
     elif a.device:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.contract.table import Column
-from memboard.tb_plugin.facts.traces.time_tables import paths
-from memboard.tb_plugin.pages.compare.difference import (
+from memboard.tb_plugin.facts.comparison.difference import (
     Figure,
     difference,
     figures_of,
     side_columns,
 )
-from memboard.tb_plugin.pages.compare.traces import joined
+from memboard.tb_plugin.facts.comparison.traces import joined
+from memboard.tb_plugin.facts.traces.time_tables import paths
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, run_of
@@ -162,7 +162,7 @@ def test_what_a_trace_lacks_is_said(two):
 
 def test_rows_that_differ_least_are_left_out_of_very_many(two, monkeypatch):
     every = compared(two)
-    monkeypatch.setattr("memboard.tb_plugin.pages.compare.traces.MAX_ROWS", 2)
+    monkeypatch.setattr("memboard.tb_plugin.facts.comparison.traces.MAX_ROWS", 2)
     found = compared(two, "operators", b_run=two[1])
     names, kept = (one["rows"]["columns"][0]["texts"] for one in (every, found))
     assert len(kept) == 2

@@ -15,13 +15,13 @@ from memboard.tb_plugin.analysis.findings.text import (
     size_text,
 )
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.pages.compare.sides import OUTSIDE
+from memboard.tb_plugin.facts.comparison.run_sides import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memboard.tb_plugin.pages.compare.difference import Difference
-    from memboard.tb_plugin.pages.compare.sides import Key, Number, Side
+    from memboard.tb_plugin.facts.comparison.difference import Difference
+    from memboard.tb_plugin.facts.comparison.run_sides import Key, Number, Side
 
 _ALIKE: Final = 0.005
 """Peaks that differ by less of the larger one are about the same."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.facts.comparison.difference import Difference
 from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
 from memboard.tb_plugin.facts.modules.columns import group_of
 from memboard.tb_plugin.facts.ranks.rank_facts import (
@@ -33,10 +34,11 @@ from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.index.store import REQUEST_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import RunSummary
+    from memboard.tb_plugin.api.compare import CompareBy
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -55,6 +57,9 @@ Key: TypeAlias = Literal[
 
 _MAX_SUMMED: Final = 64
 """Of more ranks the throughput of one is compared: a sum over all takes a second."""
+
+_MAX_ROWS: Final = 200
+"""Of a table of differences."""
 
 OUTSIDE: Final = "outside modules"
 _INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
@@ -187,3 +192,23 @@ def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
     words = choice.key.function if step is None else f"step {step:,}"
     moment = f"{words}, rank {choice.rank}"
     return Window(moment, {"category": groups, "module": modules})
+
+
+def window_differences(a: Window | None, b: Window | None) -> Iterator[Difference]:
+    """By category and module, the largest first; NaN of a side that tracked nothing."""
+    sides = (a, b)
+    if a is None and b is None:
+        return
+    kinds: tuple[CompareBy, ...] = ("category", "module")
+    for by in kinds:
+        known = [{} if one is None else one.by[by] for one in sides]
+        labels = list(dict.fromkeys((*known[0], *known[1])))
+        held = np.array(
+            [[of.get(label, 0.0) for of in known] for label in labels]
+        ).reshape(-1, 2)
+        size, change = held.max(axis=1), np.abs(held[:, 1] - held[:, 0])
+        order = np.lexsort((-size, -change))[:_MAX_ROWS]
+        order = order[size[order] > 0]
+        held[:, [one is None for one in sides]] = np.nan
+        names = [labels[row] for row in order.tolist()]
+        yield Difference(by, names, held[order])

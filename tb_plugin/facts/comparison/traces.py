@@ -1,0 +1,273 @@
+"""One table of a profiler's trace against another trace's, row by row by name."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
+from memboard.tb_plugin.contract.table import Column, titled
+from memboard.tb_plugin.facts.comparison.difference import difference, side_columns
+from memboard.tb_plugin.facts.traces.memory_table import (
+    device_key,
+    devices_of,
+    memory_rows,
+    usual_device,
+)
+from memboard.tb_plugin.facts.traces.profiled import TableQuery
+from memboard.tb_plugin.facts.traces.time_tables import (
+    kernel_rows,
+    module_rows,
+    operator_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.compare import TracePer, TraceTableName
+    from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
+    from memboard.tb_plugin.facts.traces.profiled import ChosenTrace
+
+MAX_ROWS: Final = 5_000
+_OF_CALL: Final = ("Mean", "Max")
+
+
+class _Rows(NamedTuple):
+    """A table of one trace."""
+
+    names: Sequence[str]
+    table: TableRows
+    device: str = ""
+    """Whose memory it is; empty for the other tables."""
+
+
+def _named(table: TableRows) -> _Rows:
+    (names,) = (column.texts for column in table.columns if column.key == "name")
+    return _Rows(names, table)
+
+
+def _modules(profile: TraceProfile, _query: TableQuery) -> _Rows:
+    rows = module_rows(profile)
+    return _Rows(rows.paths, rows.table)
+
+
+def _memory(profile: TraceProfile, query: TableQuery) -> _Rows:
+    devices = devices_of(profile)
+    device = usual_device(devices)
+    rows = _named(memory_rows(profile, query, device))
+    if device is None:
+        return rows
+    names = {one.key: one.name for one in devices}
+    return rows._replace(device=names[device_key(device)])
+
+
+class ComparedTable(NamedTuple):
+    read: Callable[[TraceProfile, TableQuery], _Rows]
+    title: str
+    lacks: str
+    measures: dict[str, str]
+    """Title by column, whose ending is its unit."""
+
+
+TABLES: Final[dict[TraceTableName, ComparedTable]] = {
+    "operators": ComparedTable(
+        lambda profile, query: _named(operator_rows(profile, query)),
+        "Operator",
+        "operators",
+        {
+            "device_self_ms": "Device self",
+            "device_total_ms": "Device total",
+            "host_self_ms": "Host self",
+            "host_total_ms": "Host total",
+            "num_calls": "Calls",
+        },
+    ),
+    "kernels": ComparedTable(
+        lambda profile, query: _named(kernel_rows(profile, query)),
+        "Kernel",
+        "kernels: it was recorded without a device",
+        {
+            "total_ms": "Total",
+            "mean_us": "Mean",
+            "max_us": "Max",
+            "num_calls": "Calls",
+        },
+    ),
+    "modules": ComparedTable(
+        _modules,
+        "Module",
+        "modules: it was recorded without with_stack",
+        {
+            "host_ms": "Host total",
+            "host_self_ms": "Host self",
+            "device_ms": "Device total",
+            "device_self_ms": "Device self",
+            "backward_host_ms": "Backward host",
+            "backward_host_self_ms": "Backward host self",
+            "backward_device_ms": "Backward device",
+            "backward_device_self_ms": "Backward device self",
+            "num_calls": "Calls",
+        },
+    ),
+    "memory": ComparedTable(
+        _memory,
+        "Operator",
+        "memory events: it was recorded without profile_memory",
+        {
+            "self_increase_bytes": "Self increase",
+            "increase_bytes": "Increase",
+            "self_allocated_bytes": "Self allocated",
+            "allocated_bytes": "Allocated",
+            "self_num_allocations": "Self allocations",
+            "num_calls": "Calls",
+        },
+    ),
+}
+
+
+class TraceSide(NamedTuple):
+    names: Sequence[str]
+    columns: dict[str, Floats]
+    device: str
+    """Whose memory it is; empty for the other tables."""
+    roles: Floats
+    """Seconds of a mean step, by `Role`."""
+    num_steps: int
+    """0: it marks none, and counts as one."""
+
+
+def trace_side(found: ChosenTrace, table: ComparedTable) -> TraceSide:
+    profile = found.profile
+    if profile is None:
+        return TraceSide((), {}, "", np.zeros(len(Role)), 0)
+    every_row = TableQuery(run=found.run.id, top=len(profile.trace.slices))
+    rows = table.read(profile, every_row)
+    columns = {
+        column.key: column.numbers
+        for column in rows.table.columns
+        if column.key in table.measures
+    }
+    unknown = [key for key, values in columns.items() if np.isnan(values).all()]
+    for key in unknown:
+        del columns[key]
+    parts_ns = profile.parts.parts_ns
+    roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
+    num_steps = len(profile.steps.number) if profile.steps.are_marked else 0
+    return TraceSide(rows.names, columns, rows.device, roles, num_steps)
+
+
+def roles_table(a: TraceSide, b: TraceSide) -> TableRows:
+    sides = [np.append(one.roles, one.roles.sum()) for one in (a, b)]
+    kept = np.flatnonzero(np.maximum(*sides))
+    every = (*ROLES, ("", "whole step", "", ""))
+    words = [every[row] for row in kept]
+    table = difference(
+        Column("role", "Role", unit="text", bar="row"),
+        [label for _, label, _, _ in words],
+        side_columns("seconds", "seconds", *(one[kept] for one in sides)),
+        hints=tuple(about for *_, about in words),
+    )
+    steps = [
+        f"{name}: mean of {counted(one.num_steps, 'step')}"
+        if one.num_steps
+        else f"{name} marks no steps: all of it counts as one"
+        for name, one in (("A", a), ("B", b))
+    ]
+    colours = tuple(colour for _, _, colour, _ in words)
+    table = replace(table, usual="", colours=colours)
+    return titled(table, "Time per step", "; ".join(steps))
+
+
+def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
+    """Rows of both sides by name; -1 where a side has none of that name.
+
+    Of rows with equal names the first meets the first, the second the second.
+    """
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for row, name in enumerate(b):
+        waiting[name].append(row)
+    met = [waiting[name].popleft() if waiting[name] else -1 for name in a]
+    alone = sorted(row for rows in waiting.values() for row in rows)
+    return (
+        [*a, *(b[row] for row in alone)],
+        np.array([*range(len(a)), *([-1] * len(alone))], np.int64),
+        np.array([*met, *alone], np.int64),
+    )
+
+
+class Measure(NamedTuple):
+    name: str
+    title: str
+    unit: ColumnUnit
+    a: Floats
+    b: Floats
+
+
+def measures_of(
+    table: ComparedTable,
+    a: TraceSide,
+    b: TraceSide,
+    rows: Sequence[Ints],
+    per: TracePer,
+) -> Iterator[Measure]:
+    """What at least one side has."""
+    for key, title in table.measures.items():
+        if key not in a.columns and key not in b.columns:
+            continue
+        unit, factor = _unit(key)
+        values = []
+        for side, of in zip((a, b), rows, strict=True):
+            column = side.columns.get(key)
+            known = np.full(len(of), np.nan)
+            if column is not None:
+                known[of >= 0] = column[of[of >= 0]] * factor
+            if per == "step" and title not in _OF_CALL:
+                known /= max(1, side.num_steps)
+            values.append(known)
+        name = title.lower().replace(" ", "_")
+        if unit != "count":
+            name = f"{name}_{unit}"
+        yield Measure(name, title, unit, *values)
+
+
+def _unit(key: str) -> tuple[ColumnUnit, float]:
+    if key.endswith("_ms"):
+        return "seconds", 1e-3
+    if key.endswith("_us"):
+        return "seconds", 1e-6
+    return ("bytes" if key.endswith("_bytes") else "count"), 1.0
+
+
+def _largest(by: Measure | None, num_rows: int) -> Ints:
+    """Rows that differ most by a measure, in the order they have."""
+    if num_rows <= MAX_ROWS or by is None:
+        return np.arange(num_rows)
+    change = np.abs(np.nan_to_num(by.b) - np.nan_to_num(by.a))
+    return np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
+
+
+def rows_of_measures(
+    name: Column,
+    names: Sequence[str],
+    measures: Sequence[Measure],
+    chosen: Measure | None,
+) -> TableRows:
+    """Both sides of every measure; of too many rows those that differ most by `chosen`.
+
+    Measures other than the chosen one are in files alone.
+    """
+    kept = _largest(chosen, len(names))
+    columns = (
+        column
+        for one in sorted(measures, key=lambda one: one is not chosen)
+        for column in side_columns(
+            one.name, one.unit, one.a[kept], one.b[kept], hidden=one is not chosen
+        )
+    )
+    return difference(name, [names[row] for row in kept.tolist()], columns)
