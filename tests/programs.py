@@ -1,11 +1,11 @@
 """Programs that tests start: forked from a process that has imported torch already.
 
 A fork takes milliseconds where an interpreter and `import torch` take two seconds. Each
-program has its own arguments, environment, folder and pipes, imports MemBoard itself, and
-ends as any interpreter does, up to the last function that was registered for its exit:
-modules are not taken apart, which takes a second. What it is called (`/proc/self/cmdline`)
-and the hash seed are those of the server. A test of start-up, imports or threads of torch's
-own starts a real interpreter instead.
+program has its own arguments, environment, folder and pipes, and ends as any interpreter
+does, up to the last function that was registered for its exit: modules are not taken apart,
+which takes a second. What it is called (`/proc/self/cmdline`) and the hash seed are those of
+the server, and the recorder's limits those of `limits.py`. A test of start-up, imports or
+threads of torch's own starts a real interpreter instead.
 
 As a module it is the server: python -m tests.programs SOCKET [MODULE ...]
 """
@@ -28,6 +28,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
+
+from tests.limits import lift
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -199,7 +201,7 @@ def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -
     )
     assert server.stdout is not None
     with server.stdout as ready:
-        ready.readline()
+        assert ready.readline(), f"{python} cannot serve programs: its error is above"
 
     def stop() -> None:
         server.terminate()
@@ -278,6 +280,7 @@ if __name__ == "__main__":
             __import__(_name)
     for _name in sys.argv[2:]:
         __import__(_name)
+    lift(setattr)
     gc.collect()
     gc.freeze()
     _request = _served(sys.argv[1])

@@ -17,7 +17,6 @@ import pytest
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.docs import NAMES
 from tests import programs
-from tests.conftest import with_patience
 from tests.test_docs import TEXTS, blocks_of
 
 ROOT = Path(__file__).parent.parent
@@ -163,7 +162,7 @@ def run_block(tmp_path_factory):
         environment = {
             **os.environ,
             "PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": with_patience(f"{ROOT}{os.pathsep}{ROOT / '.package'}"),
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / '.package'}",
             "BROWSER": "true",
             "OMP_NUM_THREADS": "1",
             "MEMBOARD_CACHE_DIR": str(folder / "cache"),

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from memboard.collector.config import RecordConfig, settings
-from tests.patience.sitecustomize import LIMITS
 from tests.test_docs import SOURCES
 
 ROOT = Path(__file__).parent.parent
@@ -92,21 +91,10 @@ def value_of(name: str) -> Any:
         assert found, name
         return eval(found[1], {})  # digits and operators alone
     module, _, constant = name.rpartition(".")
-    value = _constant(module, constant)
+    value = getattr(importlib.import_module(module), constant)
     if constant.endswith("_NS"):
         return value / 1e9
     return value / 100 if constant.endswith("_PCT") else value
-
-
-def _constant(module: str, name: str) -> Any:
-    """A module's constant; where `tests/patience` lifts it, as its source has it."""
-    known = importlib.import_module(module)
-    if name in LIMITS.get(module, {}):
-        for node in ast.parse(Path(str(known.__file__)).read_text()).body:
-            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
-                assert node.value is not None
-                return ast.literal_eval(node.value)
-    return getattr(known, name)
 
 
 def number_of(text: str, unit: str | None) -> float:

@@ -9,24 +9,13 @@ import pytest
 
 from memboard.collector.process import lifecycle
 from tests.examples_of_properties import load_profile
-from tests.patience.sitecustomize import LIMITS
+from tests.limits import lift
 
 load_profile()
 
 LAUNCHERS = ("OMPI_", "MV2_", "PMI_", "PMIX_", "PALS_", "SLURM_", "TORCHELASTIC_")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
-
-ENDS = (
-    "memboard.collector.engine",
-    "memboard.collector.writing.writer",
-    "memboard.collector.functions.windows",
-)
-ENDS += (
-    "memboard.collector.afterwards.detached",
-    "memboard.tb_plugin.cli.open.command",
-)
-"""What waits at the end of a recording, and of a search, for what may hang."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +31,12 @@ def _alone(monkeypatch):
     assert left is None, "a test left its recorder running"
 
 
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def _patient():
     """Closing gives a disk up after 2 s; a busy machine's is not to be given up."""
-    for name in ENDS:
-        for limit, value in LIMITS[name].items():
-            monkeypatch.setattr(f"{name}.{limit}", value)
+    with pytest.MonkeyPatch.context() as patch:
+        lift(patch.setattr)
+        yield
 
 
 @pytest.fixture(autouse=True)

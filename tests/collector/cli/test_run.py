@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import with_patience
 from tests.recordings import read_run
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -44,7 +43,6 @@ def folder(tmp_path):
 
 def python(folder: Path, *words: str, **options) -> subprocess.CompletedProcess[str]:
     """Run Python there, with our packages where it finds them."""
-    path = with_patience(str(ROOT), os.environ.get("PYTHONPATH", ""))
     return subprocess.run(
         [sys.executable, *words],
         capture_output=True,
@@ -52,7 +50,7 @@ def python(folder: Path, *words: str, **options) -> subprocess.CompletedProcess[
         timeout=900,
         check=False,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         **options,
     )
 

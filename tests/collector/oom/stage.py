@@ -21,7 +21,6 @@ from memboard.collector.oom import device as oom_device
 from memboard.collector.oom.device import TorchSide
 from memboard.collector.sources.device.accelerator import Device, DeviceIdentity
 from tests.collector.recordings import rank_files, read
-from tests.conftest import with_patience
 from tests.programs import Program
 from tests.simulate import Form, oom_case
 
@@ -214,7 +213,7 @@ stage = Stage("really_full").install(setattr)
 
 def started(run_dir: Path, code: str) -> Program:
     """A process that records into `run_dir`; its script sees the staged device."""
-    environment = {**os.environ, "PYTHONPATH": with_patience(str(ROOT))}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     script = STAGED + textwrap.dedent(code).replace("RUN", repr(str(run_dir)))
     return Program(script, env=environment)
 
