@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
-PATIENCE = str(Path(__file__).parent / "patience")
-"""Belongs to a PYTHONPATH: processes with it give nothing up because it is slow."""
-
 E2E = "tests/e2e/"
 LONGEST = (E2E, "tests/virtual/")
+NUM_SLOWEST = 15
+
+_seconds: Counter[str] = Counter()
+"""By file, of all tests that have run."""
 
 
 def pytest_configure() -> None:
@@ -21,18 +22,24 @@ def pytest_configure() -> None:
     # A shell's background jobs ignore Ctrl-C, and so would they.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ["PYTHONPATH"] = with_patience(os.environ.get("PYTHONPATH", ""))
-
-
-def with_patience(*paths: str) -> str:
-    """A PYTHONPATH of these and `PATIENCE`."""
-    others = (entry for path in paths for entry in path.split(os.pathsep))
-    return os.pathsep.join([PATIENCE, *(p for p in others if p not in ("", PATIENCE))])
 
 
 def pytest_collection_modifyitems(items) -> None:
     """What takes longest begins first, so that no worker is left with it at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_runtest_logreport(report) -> None:
+    """Add up what files take, with what a test waits for before and after it."""
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Say which files took longest, where there are many."""
+    if len(_seconds) > NUM_SLOWEST:
+        terminalreporter.section(f"{NUM_SLOWEST} slowest of {len(_seconds)} files")
+        for path, seconds in _seconds.most_common(NUM_SLOWEST):
+            terminalreporter.line(f"{seconds:6.1f} s  {path}")
 
 
 @pytest.hookimpl(optionalhook=True)

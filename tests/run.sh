@@ -1,10 +1,26 @@
 #!/usr/bin/env bash
 # Installs what the tests need where it is missing, then runs every check.
 # Usage: bash tests/run.sh            (from a checkout; uses or makes ./.venv)
+# How long each part took is said at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+work=$(mktemp -d) # outputs of what goes on beside something else, and seconds of parts
 say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
+timed() { # NAME COMMAND...
+  local name=$1 began=$SECONDS
+  shift
+  "$@"
+  printf '%5d s  %s\n' "$((SECONDS - began))" "$name" >>"$work/seconds"
+}
+ended() {
+  local running
+  running=$(jobs -p)
+  [ -z "$running" ] || kill $running 2>/dev/null || true
+  [ ! -f "$work/seconds" ] || { say "How long each part took"; cat "$work/seconds"; }
+  rm -rf "$work"
+}
+trap ended EXIT
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Downloads that the first checks can do without go on beside them.
@@ -20,20 +36,23 @@ install_virtual() {
   "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu,viewer]'
   "$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
 }
-trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 installing=()
 if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
-  install_chromium &
+  timed "Chromium (beside)" install_chromium &
   installing+=($!)
 fi
-install_virtual &
+timed "environment of the virtual GPU (beside)" install_virtual &
 installing+=($!)
 
 say "Python environment"
-[ -x .venv/bin/python ] || python3 -m venv .venv
 export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
-pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
-python -m tests.peers.environment .venv-peers >/dev/null & # has the rest from this one
+install_python() {
+  [ -x .venv/bin/python ] || python3 -m venv .venv
+  pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
+}
+timed "Python environment" install_python
+install_peers() { python -m tests.peers.environment .venv-peers >/dev/null; } # has the rest from this one
+timed "environment of the peers (beside)" install_peers &
 installing+=($!)
 
 # Vite 8 needs Node 20.19; Debian 12 ships 18, so the wheel of Node is the way there.
@@ -51,37 +70,50 @@ if ! node_ok; then
 fi
 
 say "Lint, types and unit tests: Python's and the frontend's side by side"
-said=$(mktemp)
-# pytest compiles the tests here, and not once more in each of its workers.
-(ruff check . && ruff format --check . && { python -m pytest --collect-only -q >/dev/null || true; } && mypy) >"$said" 2>&1 &
+check_python() {
+  ruff check .
+  ruff format --check .
+  # pytest compiles the tests here, and not once more in each of its workers.
+  python -m pytest --collect-only -q >/dev/null || true
+  mypy
+}
+check_frontend() {
+  cd frontend
+  npm ci --no-audit --no-fund --silent --fetch-retries=5
+  npm run --silent types
+  npm run --silent lint
+  npm run --silent test
+}
+timed "lint and types of Python" check_python >"$work/checked" 2>&1 &
 checking=$!
-(cd frontend && npm ci --no-audit --no-fund --silent --fetch-retries=5 && npm run --silent types \
-  && npm run --silent lint && npm run --silent test)
-wait "$checking" || { cat "$said"; exit 1; }
-cat "$said"
-rm "$said"
+(timed "lint, types and unit tests of the frontend" check_frontend)
+wait "$checking" || { cat "$work/checked"; exit 1; }
+cat "$work/checked"
 
 say "Bundle: generated types, rebuild, stamp, budget"
-python -m memboard.tb_plugin.contract.typescript --check
-rebuilt=$(mktemp -d)
-cp -r tb_plugin/static "$rebuilt/committed"
-(cd frontend && npm run --silent build && npm run --silent budget)
-diff -r "$rebuilt/committed" tb_plugin/static \
-  || { echo "tb_plugin/static is stale: commit what 'npm run build' made"; exit 1; }
-rm -rf "$rebuilt"
-python -m memboard.tb_plugin.contract.bundle --check
+check_bundle() {
+  python -m memboard.tb_plugin.contract.typescript --check
+  cp -r tb_plugin/static "$work/committed"
+  (cd frontend && npm run --silent build && npm run --silent budget)
+  diff -r "$work/committed" tb_plugin/static \
+    || { echo "tb_plugin/static is stale: commit what 'npm run build' made"; exit 1; }
+  python -m memboard.tb_plugin.contract.bundle --check
+}
+timed "bundle" check_bundle
 
 say "Python tests, the wheel end to end in Chromium included; tests/gpu on the virtual GPU"
 for one in "${installing[@]}"; do wait "$one"; done # fails where an installation did
 export MEMBOARD_VIRTUAL_PYTHON="$virtual" MEMBOARD_PEERS_PYTHON="$PWD/.venv-peers/bin/python"
-said=$(mktemp)
-"$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$said" 2>&1 &
+timed "tests/gpu on the virtual GPU (beside)" \
+  "$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$work/on_gpu" 2>&1 &
 on_gpu=$!
-CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # CI: 25 examples of a property
-
-wait "$on_gpu" || { cat "$said"; exit 1; }
-cat "$said"
-rm "$said"
+test_python() {
+  # CI: 25 examples of a property
+  CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
+}
+timed "Python tests" test_python "$@"
+wait "$on_gpu" || { cat "$work/on_gpu"; exit 1; }
+cat "$work/on_gpu"
 
 say "The house: sizes, circles, floors beside their goals"
-python tests/house.py
+timed "house" python tests/house.py
