@@ -17,6 +17,7 @@ import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 from tests.limits import lift
@@ -50,25 +51,39 @@ _PRELOADED = (
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
-SCRIPT = """
-import runpy, sys
-del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
+_PYTHON = """#!{python} -IS
+import json, os, signal, socket, sys
+words = sys.argv[1:]
+request = {{"words": words, "env": dict(os.environ), "folder": os.getcwd()}}
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+sent = json.dumps(request).encode()
+socket.send_fds(server, [len(sent).to_bytes(4, "little")], [0, 1, 2])
+server.sendall(sent)
+said = server.makefile()
+pid = int(said.readline())
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int(said.readline())
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
 """
-"""Its first argument is a script, the others are the script's."""
+"""Stands for Python: hands its words, variables, folder and streams to a server."""
 
 _SERVERS: dict[tuple[str, ...], str] = {}
 """Their addresses, by the Python they run and what it has imported besides."""
 
 
 def run(
-    code: str,
+    code: str | None,
     *arguments: object,
     check: bool = True,
     env: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python code to its end, from the root of the repository.
+    """Run Python code, or without any a script, to its end, from the repository's root.
 
     Raises:
         subprocess.CalledProcessError: it ended with another code than 0, where
@@ -76,7 +91,7 @@ def run(
     """
     program = Program(code, *arguments, env=env, python=python)
     out, err = program.communicate()
-    done = subprocess.CompletedProcess([code], program.wait(), out, err)
+    done = subprocess.CompletedProcess([code or "script"], program.wait(), out, err)
     if check and done.returncode:
         sys.stderr.write(err)
         done.check_returncode()
@@ -87,7 +102,26 @@ def run_script(
     path: Path, *arguments: object, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run a script as Python runs it; `options` are those of `run`."""
-    return run(SCRIPT, path, *arguments, **options)
+    return run(None, path, *arguments, **options)
+
+
+def python_that_forks(
+    path: Path, env: Mapping[str, str] | None = None, python: str = sys.executable
+) -> Path:
+    """Write a command `path` that runs what `python` would, forked as `run` does.
+
+    It knows `-c`, `-m`, `-u` and scripts. As PYTHON_EXEC it has torchrun's ranks forked.
+    Signals reach the program, which is killed if the command is.
+
+    Args:
+        path: of the file that is written.
+        env: names the libraries of the process that imports torch, where it is the first.
+        python: as for `Program`.
+    """
+    address = _address_of(python, (), dict(os.environ if env is None else env))
+    path.write_text(_PYTHON.format(python=sys.executable, address=address))
+    path.chmod(0o755)
+    return path
 
 
 class Program:
@@ -99,7 +133,7 @@ class Program:
 
     def __init__(
         self,
-        code: str,
+        code: str | None,
         *arguments: object,
         env: Mapping[str, str] | None = None,
         new_session: bool = False,
@@ -111,16 +145,13 @@ class Program:
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         variables = dict(os.environ if env is None else env)
         request = {
-            "code": code,
-            "arguments": ["-c", *map(str, arguments)],
+            "words": [*(() if code is None else ("-c", code)), *map(str, arguments)],
             "env": variables,
             "new_session": new_session,
         }
+        address = _address_of(python, preloaded, variables)
         self._server = socket.socket(socket.AF_UNIX)
-        server = (python, *preloaded)
-        if server not in _SERVERS:
-            _SERVERS[server] = _serving(python, preloaded, variables)
-        self._server.connect(_SERVERS[server])
+        self._server.connect(address)
         sent = json.dumps(request).encode()
         socket.send_fds(self._server, [len(sent).to_bytes(4, "little")], theirs)
         self._server.sendall(sent)
@@ -188,6 +219,15 @@ def _package(variables: dict[str, str]) -> Iterator[str]:
     yield from filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
 
 
+def _address_of(
+    python: str, preloaded: Sequence[str], variables: dict[str, str]
+) -> str:
+    """The address of a server, which is started where there is none yet."""
+    if (server := (python, *preloaded)) not in _SERVERS:
+        _SERVERS[server] = _serving(python, preloaded, variables)
+    return _SERVERS[server]
+
+
 def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -> str:
     """The address of a server that is started now."""
     folder = tempfile.TemporaryDirectory(prefix="memboard-programs-")
@@ -212,7 +252,7 @@ def _serving(python: str, preloaded: Sequence[str], variables: dict[str, str]) -
     return address
 
 
-def _served(address: str) -> dict[str, object]:
+def _served(address: str) -> dict[str, Any]:
     """Serve until this process is a program; what it shall run."""
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
@@ -236,8 +276,14 @@ def _served(address: str) -> dict[str, object]:
         for descriptor in streams:
             os.close(descriptor)
         asked.sendall(f"{pid}\n".encode())
+        ends = select.poll()
+        ends.register(os.pidfd_open(pid), select.POLLIN)
+        ends.register(asked, 0)  # tells of a hang-up: nobody waits for it any more
+        if asked.fileno() in dict(ends.poll()):
+            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        asked.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        with contextlib.suppress(BrokenPipeError):
+            asked.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         os._exit(0)
     asked.close()
     for number, descriptor in enumerate(streams):
@@ -246,19 +292,37 @@ def _served(address: str) -> dict[str, object]:
     return request
 
 
-def _become(request: dict[str, object]) -> ModuleType:
-    """Take on arguments and environment; the `__main__` module."""
-    if request["new_session"]:
+def _become(request: dict[str, Any]) -> tuple[CodeType, ModuleType]:
+    """Take on arguments, environment and folder; the code to run, and `__main__`."""
+    if request.get("new_session"):
         os.setsid()
     os.environ.clear()
     os.environ.update(request["env"])
-    sys.argv[:] = request["arguments"]
-    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = dict.fromkeys(["", *filter(None, path), *sys.path])
+    if "OMP_NUM_THREADS" in os.environ and "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    os.chdir(request.get("folder", ROOT))
     main = ModuleType("__main__")
     main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
-    return main
+    words = list(request["words"])
+    if words[0] == "-u":
+        del words[0]
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(write_through=True)
+    beside = ""
+    if words[0] == "-c":
+        code = compile(words.pop(1), "<string>", "exec")
+    elif words[0] == "-m":
+        name, beside = words.pop(1), str(Path.cwd())
+        run = f"import runpy\nrunpy._run_module_as_main({name!r})"
+        code = compile(run, "<string>", "exec")
+    else:
+        main.__file__, beside = words[0], str(Path(words[0]).resolve().parent)
+        code = compile(Path(words[0]).read_bytes(), words[0], "exec")
+    sys.argv[:] = words
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = dict.fromkeys([beside, *filter(None, path), *sys.path])
+    return code, main
 
 
 def _leave() -> None:
@@ -284,9 +348,9 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()
     _request = _served(sys.argv[1])
-    _main = _become(_request)
     try:
-        exec(compile(_request["code"], "<string>", "exec"), _main.__dict__)
+        _program, _main = _become(_request)
+        exec(_program, _main.__dict__)
     except SystemExit as _error:
         _code = (_error.code or 0) if isinstance(_error.code, int | None) else 1
         raise

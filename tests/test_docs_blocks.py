@@ -76,11 +76,11 @@ exec(compile(pathlib.Path("block.py").read_text(), "block.py", "exec"))
 
 SERVED = """
 import os, signal, subprocess, sys
-command = [sys.executable, "-m", *sys.argv[1:]]
-module, *words = sys.argv[1:]
+python, module, *words = sys.argv[1:]
+command = [python, "-m", module, *words]
 is_served = module == "tensorboard.main" or words[0] in ("open", "demo")
 if not is_served or {"--no-serve", "--inspect"} & {*words}:
-    os.execv(sys.executable, command)
+    os.execv(python, command)
 said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 is_stopped = False
 with subprocess.Popen(command, **said) as served:
@@ -91,22 +91,23 @@ with subprocess.Popen(command, **said) as served:
             served.send_signal(signal.SIGINT)
 sys.exit(0 if is_stopped and module == "tensorboard.main" else served.returncode)
 """
-"""A module; one that serves until it is interrupted is interrupted once it serves."""
+"""A Python and its module; one that serves is interrupted once it serves."""
 
 
 def commands(folder: Path) -> Path:
-    """bin/ with what an installation puts there."""
+    """bin/ with what an installation puts there, run by a Python that forks."""
     folder.mkdir()
     (folder / "served.py").write_text(SERVED)
-    modules = {
-        "torchrun": "-m torch.distributed.run",
-        "python": "",
-        "tensorboard": f"{folder / 'served.py'} tensorboard.main",
-        "memboard": f"{folder / 'served.py'} memboard.tb_plugin.cli",
+    python = programs.python_that_forks(folder / "python")
+    served = f'"{sys.executable}" "{folder / "served.py"}" "{python}"'
+    scripts = {
+        "torchrun": f'"{python}" -m torch.distributed.run',
+        "tensorboard": f"{served} tensorboard.main",
+        "memboard": f"{served} memboard.tb_plugin.cli",
     }
-    for name, module in modules.items():
+    for name, command in scripts.items():
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         script.chmod(0o755)
     return folder
 
@@ -165,6 +166,7 @@ def run_block(tmp_path_factory):
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / '.package'}",
             "BROWSER": "true",
             "OMP_NUM_THREADS": "1",
+            "PYTHON_EXEC": str(bin_dir / "python"),  # of torchrun's ranks
             "MEMBOARD_CACHE_DIR": str(folder / "cache"),
             "HOME": str(folder),
         }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from memboard.collector.config import RecordConfig, load
 from memboard.collector.config.table import defaults
@@ -19,7 +18,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+TORCHRUN = ("--standalone", "--nproc-per-node=2")
 HELP = """
 import contextlib, io, json, pathlib, runpy, sys
 said = {}
@@ -44,17 +43,21 @@ def run_example(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-def run_on_two_ranks(name: str, *arguments: str) -> None:
-    """Run an example under torchrun."""
-    done = subprocess.run(
-        [sys.executable, *TORCHRUN, str(EXAMPLES / name), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env=environment(),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def run_on_two_ranks(tmp_path_factory):
+    """Runs an example under torchrun, which forks its ranks."""
+    python = programs.python_that_forks(tmp_path_factory.mktemp("bin") / "python")
+
+    def run(name: str, *arguments: str) -> None:
+        programs.run(
+            "import runpy; runpy.run_module('torch.distributed.run', None, '__main__')",
+            *TORCHRUN,
+            EXAMPLES / name,
+            *arguments,
+            env={**environment(), "PYTHON_EXEC": str(python)},
+        )
+
+    return run
 
 
 def only_run(logdir: Path) -> dict[int, Recording]:
@@ -116,7 +119,9 @@ def test_the_plain_loop_needs_three_lines():
     assert [line.rsplit("# ")[-1] for line in ours] == ["line 1", "line 2", "line 3"]
 
 
-def test_fsdp2_records_every_rank_of_a_torchrun_job(fsdp_on_cpu, tmp_path):
+def test_fsdp2_records_every_rank_of_a_torchrun_job(
+    fsdp_on_cpu, run_on_two_ranks, tmp_path
+):
     run_on_two_ranks("fsdp2.py", "--logdir", str(tmp_path), "--steps", "6")
     ranks = only_run(tmp_path)
     assert sorted(ranks) == [0, 1]
@@ -138,7 +143,9 @@ def test_fsdp2_runs_without_torchrun_too(fsdp_on_cpu, tmp_path):
     assert ranks[0].header.world_size == 1
 
 
-def test_profiled_functions_are_collected_on_every_rank(fsdp_on_cpu, tmp_path):
+def test_profiled_functions_are_collected_on_every_rank(
+    fsdp_on_cpu, run_on_two_ranks, tmp_path
+):
     run_on_two_ranks("profiled_functions.py", "--logdir", str(tmp_path))
     ranks = only_run(tmp_path)
     assert sorted(ranks) == [0, 1]

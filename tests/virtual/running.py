@@ -16,7 +16,6 @@ import pytest
 from memboard.collector.virtual.devices import parse_device
 from memboard.collector.virtual.environment import environment
 from memboard.collector.virtual.present import virtual_device
-from tests import programs
 from tests.errors_found import errors_in
 from tests.programs import Program
 
@@ -96,8 +95,7 @@ class Machine:
 
     def start(self, program: str, *arguments: str, **more: str) -> Program:
         path, variables = PROGRAMS / f"{program}.py", {**self.variables, **more}
-        words = (programs.SCRIPT, path, *arguments)
-        return Program(*words, env=variables, python=python())
+        return Program(None, path, *arguments, env=variables, python=python())
 
     def run(self, program: str, *arguments: str, **more: str) -> Ran:
         """Run to the end; `more` are environment variables."""

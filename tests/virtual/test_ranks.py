@@ -10,13 +10,13 @@ import sys
 import pytest
 
 from tests.recordings import read_run
-from tests.virtual.running import PATIENCE_S, PROGRAMS, ROOT, python
+from tests.virtual.running import PATIENCE_S, PROGRAMS, ROOT
 
 STEPS = 3
 
 
 @pytest.fixture
-def predict(tmp_path):
+def predict(forking_python, tmp_path):
     """What `memboard run --on h100 --json` answers of a program, and its terminal."""
 
     def predict_it(program: str, *words: str, ranks: tuple[str, ...], code: int = 0):
@@ -29,7 +29,7 @@ def predict(tmp_path):
                 "memboard.tb_plugin.cli",
                 "run",
                 "--python",
-                python(),
+                str(forking_python),
                 "--on",
                 "h100",
                 "--name",

@@ -11,7 +11,7 @@ import pytest
 
 from tests.recordings import read_run
 from tests.tb_plugin.client import Page
-from tests.virtual.running import PATIENCE_S, ROOT, python
+from tests.virtual.running import PATIENCE_S, ROOT
 
 TRAINS = """
 import sys, torch
@@ -80,7 +80,7 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def run(folder):
+def run(forking_python, folder):
     """Runs `memboard run` on a program that lies in a folder of its own."""
 
     def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ def run(folder):
             "memboard.tb_plugin.cli",
             "run",
             "--python",
-            python(),
+            str(forking_python),
         ]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
