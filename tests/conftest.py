@@ -9,6 +9,8 @@ from collections import Counter
 
 import pytest
 
+from tests.programs import python_that_forks
+
 E2E = "tests/e2e/"
 LONGEST = (E2E, "tests/virtual/")
 NUM_SLOWEST = 15
@@ -70,6 +72,12 @@ def no_garbage():
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def forking_python(tmp_path_factory):
+    """A command that runs what Python would, in a fork of a process with torch."""
+    return python_that_forks(tmp_path_factory.mktemp("bin") / "python")
 
 
 @pytest.fixture(scope="session")

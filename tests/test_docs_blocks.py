@@ -94,11 +94,11 @@ sys.exit(0 if is_stopped and module == "tensorboard.main" else served.returncode
 """A Python and its module; one that serves is interrupted once it serves."""
 
 
-def commands(folder: Path) -> Path:
-    """bin/ with what an installation puts there, run by a Python that forks."""
+def commands(folder: Path, python: Path) -> Path:
+    """bin/ with what an installation puts there, run by this Python."""
     folder.mkdir()
     (folder / "served.py").write_text(SERVED)
-    python = programs.python_that_forks(folder / "python")
+    (folder / "python").symlink_to(python)
     served = f'"{sys.executable}" "{folder / "served.py"}" "{python}"'
     scripts = {
         "torchrun": f'"{python}" -m torch.distributed.run',
@@ -147,7 +147,7 @@ def inputs(folder: Path, recording: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def run_block(tmp_path_factory):
+def run_block(tmp_path_factory, forking_python):
     """Runs a block, each distinct one once."""
     demo = tmp_path_factory.mktemp("demo")
     words = ["--simulate", "2", "--steps", "20", "--no-serve", "--out", str(demo)]
@@ -156,7 +156,7 @@ def run_block(tmp_path_factory):
     @cache
     def run(kind: str, text: str) -> None:
         folder = tmp_path_factory.mktemp("block")
-        bin_dir = commands(folder / "bin")
+        bin_dir = commands(folder / "bin", forking_python)
         work = folder / "work"
         work.mkdir()
         inputs(work, demo / "simulated-2x20")
@@ -166,7 +166,7 @@ def run_block(tmp_path_factory):
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / '.package'}",
             "BROWSER": "true",
             "OMP_NUM_THREADS": "1",
-            "PYTHON_EXEC": str(bin_dir / "python"),  # of torchrun's ranks
+            "PYTHON_EXEC": str(forking_python),  # of torchrun's ranks
             "MEMBOARD_CACHE_DIR": str(folder / "cache"),
             "HOME": str(folder),
         }

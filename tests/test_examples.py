@@ -43,10 +43,9 @@ def run_example(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def run_on_two_ranks(tmp_path_factory):
+@pytest.fixture
+def run_on_two_ranks(forking_python):
     """Runs an example under torchrun, which forks its ranks."""
-    python = programs.python_that_forks(tmp_path_factory.mktemp("bin") / "python")
 
     def run(name: str, *arguments: str) -> None:
         programs.run(
@@ -54,7 +53,7 @@ def run_on_two_ranks(tmp_path_factory):
             *TORCHRUN,
             EXAMPLES / name,
             *arguments,
-            env={**environment(), "PYTHON_EXEC": str(python)},
+            env={**environment(), "PYTHON_EXEC": str(forking_python)},
         )
 
     return run

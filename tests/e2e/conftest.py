@@ -129,7 +129,7 @@ def serving(command: list[str | Path], folder: Path, arguments: tuple[str | Path
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, driven by Playwright.
 

@@ -19,7 +19,7 @@ def on_gpu(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def forking_python(tmp_path_factory):
+def virtual_python(tmp_path_factory):
     """A `--python` of `memboard run --on` whose process has imported torch already."""
     folder = tmp_path_factory.mktemp("python")
     variables = environment(

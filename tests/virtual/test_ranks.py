@@ -10,13 +10,13 @@ import sys
 import pytest
 
 from tests.recordings import read_run
-from tests.virtual.running import PATIENCE_S, PROGRAMS, ROOT
+from tests.virtual.running import PATIENCE_S, PROGRAMS, ROOT, python
 
 STEPS = 3
 
 
 @pytest.fixture
-def predict(forking_python, tmp_path):
+def predict(virtual_python, tmp_path):
     """What `memboard run --on h100 --json` answers of a program, and its terminal."""
 
     def predict_it(program: str, *words: str, ranks: tuple[str, ...], code: int = 0):
@@ -29,7 +29,7 @@ def predict(forking_python, tmp_path):
                 "memboard.tb_plugin.cli",
                 "run",
                 "--python",
-                str(forking_python),
+                str(virtual_python),
                 "--on",
                 "h100",
                 "--name",
@@ -202,7 +202,9 @@ def test_a_rank_that_fails_ends_the_others(predict, tmp_path):
 
 def test_a_rank_that_was_run_for_another_and_fails_is_told(predict, tmp_path):
     (tmp_path / "fails.py").write_text(FAILS)
-    ranks, _ = predict("fails.py", ranks=("--world-size", "2", "--ranks", "0"), code=2)
+    # What ranks send is taken over while torch is imported: theirs has not been yet.
+    ranks = ("--python", python(), "--world-size", "2", "--ranks", "0")
+    ranks, _ = predict("fails.py", ranks=ranks, code=2)
     (rank,) = ranks
     (words,) = rank["absent"]
     assert words.startswith(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.recordings import read_run
 from tests.tb_plugin.client import Page
-from tests.virtual.running import PATIENCE_S, ROOT
+from tests.virtual.running import PATIENCE_S, ROOT, python
 
 TRAINS = """
 import sys, torch
@@ -80,7 +80,7 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def run(forking_python, folder):
+def run(virtual_python, folder):
     """Runs `memboard run` on a program that lies in a folder of its own."""
 
     def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ def run(forking_python, folder):
             "memboard.tb_plugin.cli",
             "run",
             "--python",
-            str(forking_python),
+            str(virtual_python),
         ]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
@@ -181,7 +181,9 @@ def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, folder):
     """As torch's threads do that come back to a Python that is ending."""
     aborts = "import atexit, os\natexit.register(os.abort)\n" + TRAINS
     text = aborts.replace("range(1000)", "range(2)")
-    done = run(text, "--on", "h100", "--json", "train.py", "64", code=0)
+    # With an interpreter of its own, which ends as any does.
+    words = ("--python", python(), "--on", "h100", "--json", "train.py", "64")
+    done = run(text, *words, code=0)
     assert "aborted after its last line" in done.stderr
     answer = json.loads(done.stdout)
     assert answer["fit"] == "fits"
@@ -209,8 +211,9 @@ def test_settings_of_the_command_line_win_over_its_own_recorders(run, folder):
 
 
 def test_single_ranks_of_a_job_wait_for_nobody(run, folder):
+    # What ranks send is taken over while torch is imported: theirs has not been yet.
     words = ("--on", "h100", "--world-size", "16", "--ranks", "0,9", "--json")
-    done = run(RANKS, *words, "train.py", code=0)
+    done = run(RANKS, "--python", python(), *words, "train.py", code=0)
     assert "0 16 8 run 0" in done.stderr
     assert "9 16 8 run 0" in done.stderr, "what rank 0 sent before"
     ranks = json.loads(done.stdout)["ranks"]

@@ -14,6 +14,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
@@ -25,7 +26,18 @@ from memboard.collector.cli.failure import Failure
 from memboard.tb_plugin.cli import main
 from tests.recordings import read_run
 
-DEMO = [sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "demo"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEMO = (sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "demo")
+FORKED = """
+import sys
+sys.executable = sys.argv[1]
+sys.argv[1:2] = ["demo"]
+from memboard.tb_plugin.cli import main
+sys.exit(main())
+"""
+"""The demo, whose ranks another Python runs."""
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
@@ -33,9 +45,17 @@ SMALL = ("--simulate", "2", "--steps", "3")
 TRAIN = ("--train", "--simulate", "0", "--ranks", "2")
 
 
-def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def forked(forking_python):
+    """Starts a demo that has imported torch already, as have its ranks."""
+    return (forking_python, "-u", "-c", FORKED, forking_python)
+
+
+def run_demo(
+    *arguments: str, start: Sequence[str | Path] = DEMO
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*DEMO, *arguments],
+        [*start, *arguments],
         capture_output=True,
         text=True,
         timeout=900,
@@ -45,10 +65,10 @@ def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def running_demo(*arguments: str):
+def running_demo(*arguments: str, start: Sequence[str | Path] = DEMO):
     """A demo in the background; what it leaves running is ended."""
     process = subprocess.Popen(
-        [*DEMO, *arguments],
+        [*start, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -89,9 +109,10 @@ def wait_until_gone(path: Path) -> None:
         time.sleep(0.1)
 
 
-def test_the_training_records_every_rank(fsdp_on_cpu, tmp_path):
+def test_the_training_records_every_rank(fsdp_on_cpu, forked, tmp_path):
     out = tmp_path / "logs"
-    done = run_demo("--no-serve", *TRAIN, "--steps", "5", "--out", str(out))
+    options = ("--no-serve", *TRAIN, "--steps", "5", "--out", str(out))
+    done = run_demo(*options, start=forked)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Trained 2 ranks for" in done.stdout
     assert f"tensorboard --logdir {out}" in done.stdout
@@ -124,10 +145,10 @@ def test_the_training_records_every_rank(fsdp_on_cpu, tmp_path):
 
 
 def test_a_training_ends_when_its_time_is_over_and_all_ranks_with_one_step(
-    fsdp_on_cpu, tmp_path
+    fsdp_on_cpu, forked, tmp_path
 ):
     options = ("--no-serve", *TRAIN, "--steps", "100000", "--seconds", "1")
-    done = run_demo(*options, "--out", str(tmp_path))
+    done = run_demo(*options, "--out", str(tmp_path), start=forked)
     assert done.returncode == 0, done.stdout + done.stderr
     ends = [
         (r.close.how, r.steps["step"][-1]) for r in read_run(tmp_path / "demo").values()
@@ -137,12 +158,12 @@ def test_a_training_ends_when_its_time_is_over_and_all_ranks_with_one_step(
 
 
 def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(
-    fsdp_on_cpu, tmp_path
+    fsdp_on_cpu, forked, tmp_path
 ):
     out = tmp_path / "logs"
     # So many that it is not over before it is interrupted.
     options = ("--no-serve", *TRAIN, "--steps", "100000", "--seconds", "600")
-    with running_demo(*options, "--out", str(out)) as process:
+    with running_demo(*options, "--out", str(out), start=forked) as process:
         # Not the first step: another rank may still be in it.
         read_until(process, r"step ([2-9]|\d\d+)/100000")
         assert processes_naming(out)
