@@ -11,7 +11,8 @@ import { Choice, Switch } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
 import { ASKED } from "./state/params";
-import { hitOf, hitsOf, type Timeline } from "./state/timeline";
+import { type Timeline } from "./state/timeline";
+import { hitOf, hitsOf } from "./state/selection";
 
 export function Head(props: {
   readonly answer: TraceResponse;

@@ -2,7 +2,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useDebouncedUrl } from "../../../../base/debounced_url";
 import type { XRange } from "../../../../widgets/plot/range";
-import { optional, switched, text, whole, type Word } from "../../../shared/page_state";
+import {
+  optional,
+  switched,
+  text,
+  whole,
+  type Word,
+  type PageState,
+} from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { within } from "../plot/layout";
 
@@ -76,6 +83,8 @@ export function wordsOf(base: bigint) {
     only: text("tracks"),
   };
 }
+
+export type TraceState = PageState<ReturnType<typeof wordsOf>>;
 
 export function toggled(keys: string, key: string): string {
   const next = new Set(keys.split(",").filter(Boolean));

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { hitBeside, hitOf, hitsOf } from "../state/timeline";
 import { markNear, marksOf, TraceTile } from "./tile";
 import {
   LANE_PX,
@@ -11,6 +10,7 @@ import {
 } from "../plot/layout";
 import { SLICE_WORD } from "../state/params";
 import { BASE, testSlices, testTrace, testTrack } from "../test_trace";
+import { hitBeside, hitOf, hitsOf } from "../state/selection";
 
 function tile(high = 1_000, t0 = BASE, tracks = ["a:0"]): TraceTile {
   return new TraceTile(testSlices({ t0: t0.toString() }), BASE, high, new Set(tracks));
