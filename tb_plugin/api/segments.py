@@ -16,6 +16,7 @@ from memboard.tb_plugin.api.blocks import (
     AllocationsResponse,
 )
 from memboard.tb_plugin.api.histories import HistoryOddity
+from memboard.tb_plugin.api.tables import TableRows
 
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]
 """address ascends; the others descend, but age: the oldest first."""
@@ -82,33 +83,6 @@ class SegmentBlocks(Columns, frozen=True):
     """Index in `SegmentsResponse.categories`; their number of free blocks."""
 
 
-class FreeSizes(Columns, frozen=True):
-    """Free blocks by powers of two: from `from_bytes` up to below twice that."""
-
-    from_bytes: F64Column
-    num_split: I32Column
-    """Of those that share their segment with live blocks (inactive_split)."""
-    split_bytes: F64Column
-    num_whole: I32Column
-    """Of those that fill their segment."""
-    whole_bytes: F64Column
-
-
-class SegmentArenas(Columns, frozen=True):
-    """Memory by pool, stream and size class: no free block leaves its own."""
-
-    pool: I32Column
-    """Row of `HistoryFacts.pools`; -1: not recorded."""
-    stream: I32Column
-    is_large: U8Column
-    reserved_bytes: F64Column
-    free_bytes: F64Column
-    largest_free_bytes: F64Column
-    num_free: I32Column
-    releasable_bytes: F64Column
-    """What `torch.cuda.empty_cache()` would give back."""
-
-
 class SegmentFigure(Struct, frozen=True):
     """A number of bytes that explains why memory cannot be used."""
 
@@ -141,22 +115,6 @@ class SegmentPins(Struct, frozen=True):
 
     address: tuple[float, ...]
     text: tuple[str, ...]
-
-
-class SegmentPinners(Columns, frozen=True):
-    """By stack: free bytes that could go back to the device without its blocks.
-
-    They go back segment by segment, those of expandable ones page by page.
-    """
-
-    stack: I32Column
-    alone_bytes: F64Column
-    """Where no other stack has a live block."""
-    shared_bytes: F64Column
-    """Where others have live blocks as well."""
-    live_bytes: F64Column
-    """Of its own blocks in these segments."""
-    num_segments: I32Column
 
 
 class SegmentsResponse(Struct, frozen=True):
@@ -194,12 +152,17 @@ class SegmentsResponse(Struct, frozen=True):
     """`large · expandable · pool (0, 1)`."""
     categories: tuple[AllocationGroup, ...]
     """As Blocks colours them, with the bytes of allocated blocks."""
-    free_sizes: FreeSizes
-    arenas: SegmentArenas
-    """Of all, whatever the filter."""
+    free_sizes: TableRows
+    """Free blocks by powers of two: those that share their segment with live blocks
+    (inactive_split), and those that fill it. Noted: where the request would fit."""
+    arenas: TableRows
+    """By pool, stream and size class, which no free block leaves; of all, whatever the
+    filter."""
     why: SegmentsWhy
     pins: SegmentPins
-    pinners: SegmentPinners
+    pinners: TableRows
+    """By stack: free bytes that could go back to the device without its blocks. They go
+    back segment by segment, those of expandable ones page by page."""
     oddities: tuple[HistoryOddity, ...]
     """What does not fit together or had to be assumed."""
 

@@ -13,6 +13,7 @@ ColumnUnit: TypeAlias = Literal[
     "name",
     "category",
     "problem",
+    "stack",
     "count",
     "rank",
     "ms",
@@ -20,6 +21,7 @@ ColumnUnit: TypeAlias = Literal[
     "seconds",
     "excess_seconds",
     "bytes",
+    "size_class",
     "change_bytes",
     "change",
     "change_share",
@@ -33,7 +35,9 @@ ColumnUnit: TypeAlias = Literal[
     "errors",
 ]
 """Kinds of values. The first four are texts: any, names of operators and kernels,
-categories of memory, and what went wrong. Shares are 0 to 1. An excess or a change has
+categories of memory, and what went wrong. A stack is a number too, of `StacksResponse`;
+below 0: none, or all others. A size class is named by its least bytes: it goes up to
+twice as many. Shares are 0 to 1. An excess or a change has
 its sign; a share of change is infinite where only one side of a comparison has the row.
 `of_row`: as the column `unit` says."""
 

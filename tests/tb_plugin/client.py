@@ -102,6 +102,11 @@ def decode(response: TestResponse) -> dict[str, Any]:
     return decode_envelope(body)
 
 
+def numbers_of(table: dict[str, Any], key: str) -> np.ndarray:
+    """A column of a table that was sent."""
+    return next(one["numbers"] for one in table["columns"] if one["key"] == key)
+
+
 def decode_envelope(body: bytes) -> dict[str, Any]:
     length = int.from_bytes(body[:4], "little")
     header = json.loads(body[4 : 4 + length].decode("utf-8"))

@@ -66,7 +66,7 @@ export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "f
 
 export type StepsOf = "rank" | "worst" | "median";
 
-export type ColumnUnit = "text" | "name" | "category" | "problem" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "size_class" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
 export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
 
@@ -1368,27 +1368,6 @@ export interface SegmentBlocks {
   readonly category: Uint8Array;
 }
 
-/** Free blocks by powers of two: from `from_bytes` up to below twice that. */
-export interface FreeSizes {
-  readonly fromBytes: Float64Array;
-  readonly numSplit: Int32Array;
-  readonly splitBytes: Float64Array;
-  readonly numWhole: Int32Array;
-  readonly wholeBytes: Float64Array;
-}
-
-/** Memory by pool, stream and size class: no free block leaves its own. */
-export interface SegmentArenas {
-  readonly pool: Int32Array;
-  readonly stream: Int32Array;
-  readonly isLarge: Uint8Array;
-  readonly reservedBytes: Float64Array;
-  readonly freeBytes: Float64Array;
-  readonly largestFreeBytes: Float64Array;
-  readonly numFree: Int32Array;
-  readonly releasableBytes: Float64Array;
-}
-
 /** A number of bytes that explains why memory cannot be used. */
 export interface SegmentFigure {
   readonly name: string;
@@ -1414,15 +1393,6 @@ export interface SegmentPins {
   readonly text: readonly string[];
 }
 
-/** By stack: free bytes that could go back to the device without its blocks. */
-export interface SegmentPinners {
-  readonly stack: Int32Array;
-  readonly aloneBytes: Float64Array;
-  readonly sharedBytes: Float64Array;
-  readonly liveBytes: Float64Array;
-  readonly numSegments: Int32Array;
-}
-
 /** Route `/segments` (run, history, device): all segments and blocks at a moment. */
 export interface SegmentsResponse {
   readonly device: number;
@@ -1440,11 +1410,11 @@ export interface SegmentsResponse {
   readonly blocks: SegmentBlocks;
   readonly kinds: readonly string[];
   readonly categories: readonly AllocationGroup[];
-  readonly freeSizes: FreeSizes;
-  readonly arenas: SegmentArenas;
+  readonly freeSizes: TableRows;
+  readonly arenas: TableRows;
   readonly why: SegmentsWhy;
   readonly pins: SegmentPins;
-  readonly pinners: SegmentPinners;
+  readonly pinners: TableRows;
   readonly oddities: readonly HistoryOddity[];
 }
 

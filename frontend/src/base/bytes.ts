@@ -47,6 +47,11 @@ export function formatBytes(bytes: number | null, unit: ByteUnit = "auto"): stri
   return `${threeDigits(bytes / 1024 ** exponent)} ${name}`;
 }
 
+/** Powers of two have no decimals: `32 KiB`, not `32.0 KiB`. */
+export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
+  return formatBytes(bytes, unit).replace(/\.0+ /, " ");
+}
+
 /** `450 – 750 MiB`; one size where both ends agree. */
 export function formatByteRange(
   one: number,

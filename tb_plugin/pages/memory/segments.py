@@ -32,6 +32,11 @@ from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import MomentQuery, of_device
 from memboard.tb_plugin.pages.memory.blocks import allocation_groups, passing
+from memboard.tb_plugin.pages.memory.segment_tables import (
+    arena_table,
+    free_size_table,
+    pinner_table,
+)
 from memboard.tb_plugin.pages.memory.why import request_at, why_of
 
 if TYPE_CHECKING:
@@ -71,6 +76,7 @@ def segments(
     found = chosen[_order(of_all, chosen, query.sort)]
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     shown, blocks = in_sight.segments, in_sight.blocks
+    held = shown.num_active > 0
     action, num_bytes = _event(device, moment)
     # Stacks of one line are one: the first of them stands for all.
     of_line = np.append(stacks_by_line(device.history.snapshot.stacks), NOTHING)
@@ -78,11 +84,12 @@ def segments(
     pinned, pinners = pins(in_sight, life_stack, MAX_PINS)
     of_query = (query.request, query.stream, query.pool)
     request = request_at(device, moment, *of_query)
+    why = why_of(device, state, in_sight, pinners, request, life_stack)
+    pinned_bytes = int((shown.free_size - releasable(in_sight))[held].sum())
     is_live = blocks.state == ALLOCATED
     groups = device.groups("category")
     category = groups.of_life[blocks.life[is_live]]
     of_category = sums(category, blocks.size[is_live], len(groups.groups))
-    held = shown.num_active > 0
     return SegmentsResponse(
         device=device.number,
         moment=moment_words(device, moment),
@@ -94,14 +101,14 @@ def segments(
         pending_bytes=float(shown.pending_size.sum()),
         free_bytes=float(shown.free_size.sum()),
         whole_bytes=float(shown.free_size[~held].sum()),
-        pinned_bytes=float((shown.free_size - releasable(in_sight))[held].sum()),
+        pinned_bytes=float(pinned_bytes),
         **_drawn(device, state, found[:MAX_SEGMENTS]),
         categories=allocation_groups(groups, of_category.tolist()),
-        free_sizes=free_sizes(in_sight),
-        arenas=arenas(state),
-        why=why_of(device, state, in_sight, pinners, request, life_stack),
+        free_sizes=free_size_table(free_sizes(in_sight), why),
+        arenas=arena_table(device, arenas(state)),
+        why=why,
         pins=_pin_texts(device, pinned),
-        pinners=pinners,
+        pinners=pinner_table(pinners, pinned_bytes),
         oddities=tuple(
             HistoryOddity(what, count) for what, count in state.oddities.items()
         ),

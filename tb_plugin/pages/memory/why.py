@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.allocator.moment.fit import Fit, Obstacle
+    from memboard.tb_plugin.analysis.allocator.moment.pins import SegmentPinners
     from memboard.tb_plugin.analysis.allocator.segments import SegmentState
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.segments import SegmentPinners
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 

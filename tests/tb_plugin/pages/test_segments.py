@@ -8,6 +8,7 @@ import pytest
 
 from tests.builders import RunBuilder
 from tests.simulate import Form, oom_case
+from tests.tb_plugin.client import numbers_of
 from tests.tb_plugin.pages.history_runs import Asked, asked_of, trained
 
 
@@ -56,10 +57,14 @@ def test_segments_are_filled_by_their_blocks_at_any_moment(asked):
         assert sums == rows["total_bytes"].tolist()
         parts = ("allocated_bytes", "pending_bytes", "free_bytes")
         assert sum(found[part] for part in parts) == found["reserved_bytes"]
-        free = found["free_sizes"]
-        assert (
-            free["split_bytes"].sum() + free["whole_bytes"].sum() == found["free_bytes"]
-        )
+        assert _free_bytes(found) == found["free_bytes"]
+
+
+def _free_bytes(found) -> float:
+    split, whole = (
+        numbers_of(found["free_sizes"], f"{one}_bytes") for one in ("split", "whole")
+    )
+    return (split + whole).sum()
 
 
 def test_segments_of_one_size_class(asked):
@@ -81,13 +86,10 @@ def test_what_is_free_and_pinned_is_of_the_segments_in_sight(asked):
         asked.get("segments", moment=1500, size_class=one) for one in ("small", "large")
     ]
     for part in parts:
-        free = part["free_sizes"]
-        assert (
-            free["split_bytes"].sum() + free["whole_bytes"].sum() == part["free_bytes"]
-        )
+        assert _free_bytes(part) == part["free_bytes"]
         shown = set(part["segments"]["address"].tolist())
         assert set(part["pins"]["address"]) <= shown
-        kept = part["pinners"]["alone_bytes"].sum()
+        kept = numbers_of(part["pinners"], "alone_bytes").sum()
         assert kept <= part["pinned_bytes"] <= part["free_bytes"]
     pinned = [set(one["pins"]["address"]) for one in (everything, *parts)]
     assert pinned[0] == pinned[1] | pinned[2]
@@ -95,7 +97,8 @@ def test_what_is_free_and_pinned_is_of_the_segments_in_sight(asked):
 
 
 def test_lines_that_pin_are_each_listed_once(asked):
-    found = asked.get("segments", moment=1500)["pinners"]["stack"].tolist()
+    pinners = asked.get("segments", moment=1500)["pinners"]
+    found = numbers_of(pinners, "allocated_at").astype(int).tolist()
     stacks = asked.get("stacks")
     frames = [int(stacks["user_frame"][stack]) for stack in found if stack >= 0]
     named = [frame for frame in frames if frame >= 0]
@@ -119,12 +122,12 @@ def test_opens_at_the_error_and_says_what_was_in_the_way(tmp_path):
     assert [one["name"] for one in why["figures"] if one["is_cause"]] == [
         "Largest free block"
     ]
-    assert found["pinners"]["alone_bytes"].sum() > 0
+    assert numbers_of(found["pinners"], "alone_bytes").sum() > 0
     # Whatever is freed: no segment of it is as long as the request.
     assert found["segments"]["total_bytes"].max() < why["asked_bytes"]
     assert not len(why["lives"])
     assert why["more"][0].startswith("No segment that it may use is that large")
-    assert why["culprit"] == found["pinners"]["stack"][0]
+    assert why["culprit"] == numbers_of(found["pinners"], "allocated_at")[0]
     assert found["pins"]["text"][0].startswith("pinned by ")
 
 

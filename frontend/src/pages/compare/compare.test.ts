@@ -17,12 +17,8 @@ import { tableOf } from "../../widgets/row_table/columns";
 import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
 import { paintWaterfall, partsOf, usualPart, waterfallSteps } from "./charts/waterfall";
-import {
-  changeText,
-  columnsOf,
-  numbersOf,
-  rowsHolding,
-} from "../shared/table/answer_table";
+import { columnsOf, declared, numbersOf, rowsHolding } from "../shared/table/columns";
+import { changeText } from "../shared/table/units";
 import { sidesOf } from "./difference_rows";
 import { COMPARE } from "./params";
 import { namedRows } from "./rows";
@@ -41,23 +37,15 @@ function numbers(
   ...values: readonly number[]
 ): TableColumn {
   const bar = title === "B − A" ? "difference" : "";
-  return {
+  return declared({
     key,
     title,
     help: "",
     unit: "bytes",
-    texts: [],
-    notes: [],
-    hints: [],
-    absent: "",
-    absentText: "",
-    shareOf: "",
-    sum: null,
-    sorts: true,
     bar,
     longest: 1,
     numbers: Float64Array.from(values),
-  };
+  });
 }
 
 /** As the server makes it: NaN where a side has no such row. */

@@ -26,7 +26,7 @@ import { TIMELINE } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
 import { SeriesBelow } from "../shared/series/series_chart";
 import type { ViewProps } from "../shared/view_props";
-import { columnsOf } from "../shared/table/answer_table";
+import { columnsOf } from "../shared/table/columns";
 import { HeadlineCards } from "./headline_cards";
 import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";

@@ -5,7 +5,8 @@ import type { Theme } from "../../base/tokens";
 import { parseRankSet } from "../../model/words/rank_set";
 import { IconButton } from "../../widgets/icon/icon";
 import type { RankFact } from "../../widgets/rank_bars/rank_bars";
-import { AnswerTable, columnsOf } from "./table/answer_table";
+import { AnswerTable } from "./table/answer_table";
+import { columnsOf } from "./table/columns";
 import type { ViewProps } from "./view_props";
 import type { RowCell, RowColumn } from "../../widgets/row_table/columns";
 

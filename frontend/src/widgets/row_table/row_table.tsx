@@ -17,9 +17,6 @@ const HEAD_PX = 28;
 /** Per further line of a heading. */
 const HEAD_LINE_PX = 18;
 const SPARE_ROWS = 6;
-/** As in row_table.css. */
-const GAP_PX = 12;
-const END_PX = 10;
 
 export interface RowTableProps {
   readonly label: string;
@@ -71,7 +68,7 @@ export function RowTable(props: RowTableProps) {
   });
   // At its narrowest; below that the table scrolls sideways.
   const leastPx = wide.reduce((sum, css) => sum + Number(/\d+/.exec(css)?.[0] ?? 0), 0);
-  const gapsPx = GAP_PX * (columns.length - 1) + 2 * END_PX;
+  const gaps = `${columns.length - 1} * var(--row-table-gap) + 2 * var(--row-table-end)`;
   const lineStyle = { gridTemplateColumns: wide.join(" ") };
 
   // Scrolls to a row chosen elsewhere, once: the user may scroll away from it.
@@ -172,7 +169,7 @@ export function RowTable(props: RowTableProps) {
       onPointerLeave={() => props.onHover?.(null)}
       onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
     >
-      <div style={{ minWidth: `${leastPx + gapsPx}px` }}>
+      <div style={{ minWidth: `calc(${leastPx}px + ${gaps})` }}>
         <div
           class="row-table-line row-table-head"
           role="row"

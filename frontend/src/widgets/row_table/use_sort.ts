@@ -57,7 +57,7 @@ export function useSort(
   return { ...order, rows };
 }
 
-interface TreeOptions {
+export interface TreeOptions {
   readonly columns: readonly RowColumn[];
   readonly tree: Tree;
   /** Full name by row: open rows stay open when rows change. */

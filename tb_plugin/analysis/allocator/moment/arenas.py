@@ -8,6 +8,7 @@ and a retry before an out-of-memory error do.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,15 +17,43 @@ from memboard.tb_plugin.analysis.allocator.rounding import (
     LARGE_SEGMENT_BYTES,
     SMALL_SEGMENT_BYTES,
 )
-from memboard.tb_plugin.analysis.arrays import highest, numbered, sums
+from memboard.tb_plugin.analysis.arrays import Table, highest, numbered, sums
 from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from memboard.tb_plugin.api.segments import FreeSizes, SegmentArenas
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.segments import SegmentState
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
 _FIRST_LOG2: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSizes(Table):
+    """Free blocks by powers of two: from `from_bytes` up to below twice that."""
+
+    from_bytes: Ints
+    num_split: Ints
+    """Of those that share their segment with live blocks (inactive_split)."""
+    split_bytes: Ints
+    num_whole: Ints
+    """Of those that fill their segment."""
+    whole_bytes: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentArenas(Table):
+    """Memory by pool, stream and size class: no free block leaves its own."""
+
+    pool: Ints
+    """Row of `Snapshot.pools`; -1: not recorded."""
+    stream: Ints
+    is_large: Flags
+    reserved_bytes: Ints
+    free_bytes: Ints
+    largest_free_bytes: Ints
+    num_free: Ints
+    releasable_bytes: Ints
+    """What `torch.cuda.empty_cache()` would give back."""
 
 
 def free_sizes(state: SegmentState) -> FreeSizes:
@@ -55,7 +84,7 @@ def arenas(state: SegmentState) -> SegmentArenas:
     return SegmentArenas(
         pool=segments.pool[first[order]],
         stream=segments.stream[first[order]],
-        is_large=segments.is_large[first[order]].astype(np.uint8),
+        is_large=segments.is_large[first[order]],
         reserved_bytes=reserved[order],
         free_bytes=sums(block_arena, size, num)[order],
         largest_free_bytes=highest(block_arena, size, num)[order],

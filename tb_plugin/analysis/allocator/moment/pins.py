@@ -14,7 +14,6 @@ from memboard.tb_plugin.analysis.allocator.rounding import (
 )
 from memboard.tb_plugin.analysis.arrays import NOTHING, Table, grouped, numbered, sums
 from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
-from memboard.tb_plugin.api.segments import SegmentPinners
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.segments import SegmentState
@@ -29,6 +28,23 @@ class Pins(Table):
     live_bytes: Ints
     num_live: Ints
     stack: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPinners(Table):
+    """By stack: free bytes that could go back to the device without its blocks.
+
+    They go back segment by segment, those of expandable ones page by page.
+    """
+
+    stack: Ints
+    alone_bytes: Ints
+    """Where no other stack has a live block."""
+    shared_bytes: Ints
+    """Where others have live blocks as well."""
+    live_bytes: Ints
+    """Of its own blocks in these segments."""
+    num_segments: Ints
 
 
 def pins(

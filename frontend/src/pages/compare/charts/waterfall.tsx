@@ -23,7 +23,7 @@ import { fitted, useWidth } from "../../../widgets/plot/canvas";
 import { tableOf } from "../../../widgets/row_table/columns";
 import { Segmented } from "../../shared/controls/choices";
 import type { ViewProps } from "../../shared/view_props";
-import { columnsOf, numbersOf } from "../../shared/table/answer_table";
+import { columnsOf, numbersOf } from "../../shared/table/columns";
 import { ROW_WORDS } from "../params";
 
 export function Waterfall(props: {

@@ -1,210 +1,43 @@
-import { useState } from "preact/hooks";
-import {
-  counted,
-  formatBytes,
-  formatBytesExact,
-  formatInteger,
-  type ByteUnit,
-} from "../../../base/bytes";
+import { useMemo, useState } from "preact/hooks";
+import { formatBytes, formatBytesExact, sizeName } from "../../../base/bytes";
 import { parseSize } from "../../../model/block_search";
 import { Icon } from "../../../widgets/icon/icon";
-import {
-  absentCell,
-  barOf,
-  bytesCell,
-  countCell,
-  longestOf,
-  numberColumn,
-  textColumn,
-  type RowColumn,
-} from "../../../widgets/row_table/columns";
-import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
+import { ROW_PX } from "../../../widgets/row_table/row_table";
 import { TextButton } from "../../shared/controls/choices";
+import { AnswerTable } from "../../shared/table/answer_table";
 import type { OpenSegments } from "./params";
 
-const HEAD_PX = 32;
+const HEAD_PX = 48;
 const MOST_ROWS = 8;
+const COLOURS = { pinned: "var(--warn)", free: "var(--control-border)" };
 
-export function Panels(props: OpenSegments) {
-  const { state, view, open } = props;
-  const { pinners, freeSizes, arenas, pinnedBytes } = state;
-  const { capacityBytes } = open.device;
-  const bytes = (of: number): string => formatBytes(of, view.byteUnit);
-  const num = pinners.stack.length;
-  const ofDevice = capacityBytes === null ? "" : ` of ${bytes(capacityBytes)}`;
-  const isThere = (row: number): boolean =>
-    (freeSizes.numSplit[row] ?? 0) + (freeSizes.numWhole[row] ?? 0) > 0;
-  const panels = [
-    {
-      title: "What pins free memory",
-      note: pinnedBytes > 0 ? `${bytes(pinnedBytes)} by ${counted(num, "line")}` : "",
-      columns: pinnerColumns(props),
-      rows: [...pinners.stack.keys()],
-      empty: "Nothing: every free byte can be returned to the device.",
-    },
-    {
-      title: "Free blocks by size",
-      note: "",
-      columns: sizeColumns(props),
-      rows: [...freeSizes.fromBytes.keys()].filter(isThere).reverse(),
-      empty: "No block is free.",
-    },
-    {
-      title: "Arenas",
-      note: `${bytes(state.reservedBytes)} reserved${ofDevice}`,
-      columns: arenaColumns(props),
-      rows: [...arenas.pool.keys()],
-      empty: "Nothing is reserved.",
-    },
-  ];
-  return panels.map(({ title, note, ...table }) => (
-    <section key={title} aria-label={title}>
-      <h2>
-        {title} <span class="quiet">{note}</span>
-      </h2>
-      <RowTable
-        {...table}
-        label={title}
-        sort={null}
-        heightPx={
-          HEAD_PX + ROW_PX * Math.min(Math.max(table.rows.length, 2), MOST_ROWS)
-        }
-        steady
-      />
-    </section>
-  ));
-}
-
-function bytesColumns(
-  unit: ByteUnit,
-  width: string,
-  of: readonly (readonly [string, string, ArrayLike<number>, string])[],
-): readonly RowColumn[] {
-  return of.map(([key, title, values, hint]) =>
-    numberColumn(key, title, width, values, (one) => bytesCell(one, unit), hint),
-  );
-}
-
-const GAIN =
-  "Free bytes that could be returned without its blocks: no other line has a live block in these segments, or pages of expandable ones";
-const SHARED =
-  "Other lines have live blocks in the same segments or pages: nothing is returned before theirs are freed too";
-const WITH_OTHERS =
-  "Free bytes that could be returned without its blocks and those of other lines";
-const SPLIT =
-  "inactive_split: they serve requests that fit, and are not returned to the device";
-
-export function pinnerColumns({
-  state: { pinners, why },
-  stacks,
-  view: { byteUnit },
-}: Pick<OpenSegments, "state" | "stacks" | "view">): readonly RowColumn[] {
-  const { aloneBytes, sharedBytes, liveBytes, numSegments } = pinners;
-  const most = longestOf(aloneBytes);
-  const places = Array.from(pinners.stack, (stack) => stacks?.stackLabel(stack) ?? "…");
-  const place = (text: string, row: number) => {
-    const stack = pinners.stack[row] ?? -1;
-    const title = stack < 0 ? text : (stacks?.text(stack) ?? "");
-    return { text, title, isCause: stack >= 0 && stack === why.culprit };
+export function Panels({ state, view, stacks, open }: OpenSegments) {
+  const tables = {
+    pinnersort: state.pinners,
+    sizesort: state.freeSizes,
+    arenasort: state.arenas,
   };
-  const gain = (bytes: number) =>
-    bytes > 0
-      ? { ...bytesCell(bytes, byteUnit), bar: barOf(bytes, most, "var(--warn)") }
-      : absentCell(SHARED);
-  const wide = "minmax(120px, 1fr)";
-  return [
-    textColumn("allocated_at", "Allocated at", wide, places, undefined, place),
-    numberColumn("alone_bytes", "Gain", "68px", aloneBytes, gain, GAIN),
-    ...bytesColumns(byteUnit, "76px", [
-      ["shared_bytes", "With others", sharedBytes, WITH_OTHERS],
-      [
-        "live_bytes",
-        "Its blocks",
-        liveBytes,
-        "Live bytes of its own in these segments",
-      ],
-    ]),
-    numberColumn("num_segments", "Segments", "64px", numSegments, countCell),
-  ];
-}
-
-/** Powers of two; the request is in the row that it would need. */
-function sizeColumns({ state, view }: OpenSegments): readonly RowColumn[] {
-  const { freeSizes: sizes, why } = state;
-  const asked = why.askedBytes ?? NaN;
-  const most = Math.max(longestOf(sizes.splitBytes), longestOf(sizes.wholeBytes));
-  const range = (from: number) => ({
-    text: `${sizeName(from)} to ${sizeName(2 * from)}`,
-    ...(asked >= from && asked < 2 * from
-      ? { note: "requested", isCause: why.tone === "bad" }
-      : {}),
-  });
-  const counted = (num: Int32Array) => (bytes: number, row: number) => ({
-    ...bytesCell(bytes, view.byteUnit),
-    note: num[row] === 0 ? "" : `× ${formatInteger(num[row] ?? 0)}`,
-    bar: barOf(bytes, most, "var(--control-border)"),
-  });
-  const [split, whole] = [counted(sizes.numSplit), counted(sizes.numWhole)];
-  const returned = "torch.cuda.empty_cache() returns these";
-  const up = "Up to twice as large";
-  return [
-    numberColumn(
-      "from_bytes",
-      "Blocks of",
-      "minmax(88px, 1fr)",
-      sizes.fromBytes,
-      range,
-      up,
-    ),
-    numberColumn("split_bytes", "Beside live", "84px", sizes.splitBytes, split, SPLIT),
-    numberColumn("whole_bytes", "Whole", "84px", sizes.wholeBytes, whole, returned),
-  ];
-}
-
-/** Powers of two have no decimals: `32 KiB`, not `32.0 KiB`. */
-export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
-  return formatBytes(bytes, unit).replace(/\.0+ /, " ");
-}
-
-function arenaColumns({
-  state,
-  open: { facts },
-  view,
-}: OpenSegments): readonly RowColumn[] {
-  const { arenas } = state;
-  const { byteUnit } = view;
-  const names = Array.from(arenas.pool, (pool, row) => {
-    const stream = facts.streams[arenas.stream[row] ?? -1] ?? "?";
-    const words = [
-      arenas.isLarge[row] === 1 ? "large" : "small",
-      facts.streams.length > 1 ? `stream ${stream}` : "",
-      facts.pools.length > 1 ? `pool ${facts.pools[pool] ?? "not recorded"}` : "",
-    ];
-    return words.filter((word) => word !== "").join(", ");
-  });
-  const kept = "No free block leaves its pool, stream and size class";
-  const largest = "The largest free block: the largest request that fits";
-  const returned = "What torch.cuda.empty_cache() would return to the device";
-  const free = (bytes: number, row: number) => ({
-    text: formatBytes(bytes, byteUnit),
-    title: `${formatBytesExact(bytes)} in ${counted(arenas.numFree[row] ?? 0, "block")}`,
-  });
-  return [
-    textColumn("arena", "Requests", "minmax(48px, 1fr)", names, kept),
-    numberColumn(
-      "free_bytes",
-      "Free",
-      "66px",
-      arenas.freeBytes,
-      free,
-      "All its free blocks",
-    ),
-    ...bytesColumns(byteUnit, "66px", [
-      ["largest_free_bytes", "Largest", arenas.largestFreeBytes, largest],
-      ["releasable_bytes", "Returnable", arenas.releasableBytes, returned],
-      ["reserved_bytes", "Reserved", arenas.reservedBytes, "All its segments"],
-    ]),
-  ];
+  const { device } = open.device;
+  const { culprit, tone } = state.why;
+  const culprits = useMemo(() => {
+    const line = culprit < 0 ? [] : [stacks?.stackLabel(culprit) ?? ""];
+    return new Set(tone === "bad" ? [...line, "requested"] : line);
+  }, [stacks, culprit, tone]);
+  return Object.entries(tables).map(([word, table]) => (
+    <AnswerTable
+      key={word}
+      view={view}
+      table={table}
+      word={word}
+      colours={COLOURS}
+      stacks={stacks}
+      culprits={culprits}
+      shell={view}
+      about={{ device, moment: state.moment.moment }}
+      heightPx={HEAD_PX + ROW_PX * Math.min(Math.max(table.numRows, 2), MOST_ROWS)}
+      steady
+    />
+  ));
 }
 
 export function Why({ state, params, setParams, view }: OpenSegments) {

@@ -3,14 +3,11 @@ import { type Query } from "../../../api/client";
 import type { HistoryFacts } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { commandsOf, useCommands, type CommandRow } from "../../../base/commands";
-import { originOf } from "../../../model/words/origin";
 import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
-import { useExports } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
 import { rangeAround } from "../../../widgets/plot/range";
 import { PlainTable, type PlainColumn } from "../../../widgets/row_table/plain_table";
-import { tableOf } from "../../../widgets/row_table/columns";
 import {
   clampedMoment,
   wholeRange,
@@ -30,7 +27,7 @@ import { Inspector } from "./inspector";
 import { SegmentMap } from "./map/map";
 import { MomentBar, useMoment, useStates } from "./moment";
 import { OverTime } from "./over_time";
-import { pinnerColumns, Why } from "./panels";
+import { Why } from "./panels";
 import { SEGMENTS, type SegmentsState, type OpenSegments } from "./params";
 import "./segments.css";
 
@@ -139,17 +136,6 @@ function OfDevice({
     ["clear", "Clear the selection", clear, "Escape"],
   ];
   const label = pictureLabel("Segments", open);
-  const pinners = state && {
-    origin: originOf(view.run),
-    name: `${label} pinned by`,
-    table: () =>
-      tableOf(
-        pinnerColumns({ state, stacks, view }),
-        state.pinners.stack.map((_, row) => row),
-      ),
-    about: () => ({ device: device.device, moment: state.moment.moment }),
-  };
-  useExports(view, "lines that pin segments", pinners);
   const shown: OpenSegments | null = state && {
     view,
     params,

@@ -6,7 +6,7 @@ import { Segmented } from "../../shared/controls/choices";
 import { RankHeatmap } from "../../shared/heat_answers";
 import { oneOf, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { columnOf, numbersOf } from "../../shared/table/answer_table";
+import { columnOf, numbersOf } from "../../shared/table/columns";
 
 /** Parts that distinguish ranks come first. */
 const PARTS = ["communication", "overlap", "computation", "other", "step"] as const;

@@ -3,7 +3,7 @@ import { commandsOf, useCommands } from "../../../base/commands";
 import { Switch } from "../../shared/controls/choices";
 import { switched, text, usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { columnOf } from "../../shared/table/answer_table";
+import { columnOf } from "../../shared/table/columns";
 import { ProfiledPage } from "../profiled/profiled_page";
 import { MemoryTab } from "./memory/tab";
 import { OperatorDetails } from "./time/details";

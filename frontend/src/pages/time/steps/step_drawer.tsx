@@ -10,7 +10,8 @@ import { formatInstant, formatSeconds } from "../../../base/durations";
 import { Waiting } from "../../../widgets/state/state";
 import { Drawer } from "../../shared/panels/drawer";
 import type { ViewProps } from "../../shared/view_props";
-import { AnswerTable, numbersOf } from "../../shared/table/answer_table";
+import { AnswerTable } from "../../shared/table/answer_table";
+import { numbersOf } from "../../shared/table/columns";
 import { PartBar, partsOf } from "../profiled/part_bar";
 import { showStepInTrace } from "./parts_panel";
 

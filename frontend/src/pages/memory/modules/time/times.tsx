@@ -18,7 +18,7 @@ import { Nothing } from "../../../../widgets/state/state";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { SearchBox } from "../../../shared/controls/search_box";
 import type { ViewProps } from "../../../shared/view_props";
-import { columnsOf } from "../../../shared/table/answer_table";
+import { columnsOf } from "../../../shared/table/columns";
 import { TraceFrame } from "../../../time/profiled/trace_choice";
 import { DepthSelect } from "../controls";
 import { FIRST_DEPTH, type ModulesPage } from "../params";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import { SvgPen } from "../../../../widgets/export/pen";
+import { declaredTable } from "../../../shared/table/columns";
 import {
   BAR_PX,
   HEAD_PX,
@@ -15,6 +16,14 @@ import {
 import { legendOf, paintMap, paintMarks } from "./paint";
 import type { MapPicture } from "./picture";
 import { addressText, headWords, pinText, segmentTable } from "./text";
+
+const NO_ROWS = declaredTable({
+  title: "",
+  empty: "",
+  columns: [],
+  numRows: 0,
+  usual: "",
+});
 
 /** State (0 free, 1 allocated, 2 pending) and bytes. */
 type TestBlock = readonly [state: 0 | 1 | 2, bytes: number];
@@ -89,23 +98,8 @@ function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       { key: "p", label: "p", category: "param", stack: null, bytes: 0 },
       { key: "a", label: "a", category: "activation", stack: null, bytes: total(1) },
     ],
-    freeSizes: {
-      fromBytes: new Float64Array(0),
-      numSplit: new Int32Array(0),
-      splitBytes: new Float64Array(0),
-      numWhole: new Int32Array(0),
-      wholeBytes: new Float64Array(0),
-    },
-    arenas: {
-      pool: new Int32Array(0),
-      stream: new Int32Array(0),
-      isLarge: new Uint8Array(0),
-      reservedBytes: new Float64Array(0),
-      freeBytes: new Float64Array(0),
-      largestFreeBytes: new Float64Array(0),
-      numFree: new Int32Array(0),
-      releasableBytes: new Float64Array(0),
-    },
+    freeSizes: NO_ROWS,
+    arenas: NO_ROWS,
     why: {
       tone: "plain",
       sentence: "",
@@ -116,13 +110,7 @@ function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       lives: new Int32Array(0),
     },
     pins: { address: [], text: [] },
-    pinners: {
-      stack: new Int32Array(0),
-      aloneBytes: new Float64Array(0),
-      sharedBytes: new Float64Array(0),
-      liveBytes: new Float64Array(0),
-      numSegments: new Int32Array(0),
-    },
+    pinners: NO_ROWS,
     oddities: [],
   };
 }

@@ -2,7 +2,7 @@
 
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { counted, formatBytes } from "../../../../base/bytes";
+import { counted, formatBytes, sizeName } from "../../../../base/bytes";
 import { figureTitle, originOf } from "../../../../model/words/origin";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import { figureOf } from "../../../../widgets/export/figure";
@@ -12,7 +12,6 @@ import { ChartFrame } from "../../../../widgets/plot/chart_frame";
 import { Legend } from "../../../../widgets/plot/legend";
 import { PointerTip } from "../../../../widgets/plot/reading";
 import { Segmented, Switch, TextButton } from "../../../shared/controls/choices";
-import { sizeName } from "../panels";
 import { SEGMENTS, type OpenSegments } from "../params";
 import {
   blockPieces,

@@ -13,11 +13,8 @@ import { formatSeconds } from "../../../../base/durations";
 import { categoryColour, categoryLabel } from "../../../../model/category";
 import { Switch } from "../../../shared/controls/choices";
 import { switched } from "../../../shared/page_state";
-import {
-  AnswerTable,
-  type AnswerTableProps,
-  type Colours,
-} from "../../../shared/table/answer_table";
+import { AnswerTable, type AnswerTableProps } from "../../../shared/table/answer_table";
+import type { Colours } from "../../../shared/table/columns";
 import { PartBar, type Part } from "../../profiled/part_bar";
 
 const MOST_PX = 264;

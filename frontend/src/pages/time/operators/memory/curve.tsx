@@ -6,7 +6,7 @@ import { LineChart } from "../../../../widgets/line_chart/line_chart";
 import type { ChartLine } from "../../../../widgets/line_chart/types";
 import type { XRange } from "../../../../widgets/plot/range";
 import { TextButton } from "../../../shared/controls/choices";
-import { columnOf } from "../../../shared/table/answer_table";
+import { columnOf } from "../../../shared/table/columns";
 import type { RangeState } from "../../../shared/range/use_range";
 import { lookOf, type ViewProps } from "../../../shared/view_props";
 

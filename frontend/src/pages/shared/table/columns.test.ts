@@ -1,16 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { TableColumn, TableRows } from "../../../api/types.gen";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, formatFlops, rowsHolding } from "./answer_table";
+import { columnsOf, declared, rowsHolding } from "./columns";
+import { formatFlops } from "./units";
 import { partsOf } from "../../time/profiled/part_bar";
 import { mostWords } from "../../time/profiled/profiled_page";
 
-const NONE = { texts: [], numbers: new Float64Array(), notes: [], hints: [] };
-const WORDS = { absent: "", absentText: "", bar: "", longest: 0, shareOf: "" };
-
 function column(changes: Partial<TableColumn>): TableColumn {
-  const named = { key: "a", title: "A", help: "What it is", unit: "count" as const };
-  return { ...named, ...NONE, ...WORDS, sum: null, sorts: true, ...changes };
+  return declared({
+    key: "a",
+    title: "A",
+    help: "What it is",
+    unit: "count",
+    ...changes,
+  });
 }
 
 const TABLE: TableRows = {
@@ -50,7 +53,7 @@ describe("a table that is sent", () => {
   const columns = columnsOf(
     TABLE,
     { theme: "light", byteUnit: "auto" },
-    { activation: "#0a0" },
+    { colours: { activation: "#0a0" } },
   );
   const cells = (row: number) => columns.map(({ cell }) => cell(row));
 
@@ -73,7 +76,7 @@ describe("a table that is sent", () => {
       ],
     };
     const look = { theme: "light", byteUnit: "auto" } as const;
-    const marked = columnsOf(table, look, {}, new Set(["model.py:3"]));
+    const marked = columnsOf(table, look, { culprits: new Set(["model.py:3"]) });
     expect(marked.map(({ cell }) => cell(0))).toEqual([
       { text: "✖ 2", tone: "bad" },
       { text: "lost", tone: "bad" },

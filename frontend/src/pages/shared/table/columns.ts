@@ -1,0 +1,194 @@
+/** Columns as they are declared (`TableColumn`), and as a table draws them. */
+
+import type { TableColumn, TableRows } from "../../../api/types.gen";
+import { categoryLabel, divergingColours } from "../../../model/category";
+import type { CallStacks } from "../../../model/stacks/call_stacks";
+import { parseRankSet } from "../../../model/words/rank_set";
+import { partColour } from "../../../render/palette";
+import {
+  absentCell,
+  barOf,
+  changeBar,
+  type RowCell,
+  type RowColumn,
+} from "../../../widgets/row_table/columns";
+import { columnWidth } from "../../../widgets/row_table/widths";
+import type { ViewProps } from "../view_props";
+import { nameCells } from "./kernel_name";
+import { CELLS, CHANGES, isTextUnit, type NumberUnit } from "./units";
+
+/** Colours by names in `TableColumn.bar` that are not kinds of work. */
+export type Colours = Readonly<Record<string, string>>;
+
+export interface ColumnLook {
+  readonly colours?: Colours | undefined;
+  /** Texts, or notes beside values, that a finding blames. */
+  readonly culprits?: ReadonlySet<string> | undefined;
+  /** Of columns of stacks; null: still loading. */
+  readonly stacks?: CallStacks | null | undefined;
+  /** Tooltips that the page words itself; "": the usual one. */
+  readonly titles?: ((key: string, row: number) => string) | undefined;
+}
+
+const NO_TEXTS: readonly string[] = [];
+
+/** A column whose values the browser alone knows, as the server declares the others. */
+export function declared(
+  column: Pick<TableColumn, "key" | "title" | "help" | "unit"> & Partial<TableColumn>,
+): TableColumn {
+  return {
+    texts: NO_TEXTS,
+    numbers: new Float64Array(),
+    notes: NO_TEXTS,
+    hints: NO_TEXTS,
+    absent: "",
+    absentText: "",
+    bar: "",
+    longest: 0,
+    sum: null,
+    shareOf: "",
+    sorts: true,
+    ...column,
+  };
+}
+
+/** Their table. */
+export function declaredTable(
+  table: Pick<TableRows, "title" | "empty" | "columns" | "numRows" | "usual"> &
+    Partial<TableRows>,
+): TableRows {
+  return { summary: "", numAll: table.numRows, colours: NO_TEXTS, ...table };
+}
+
+/** Visible columns, and those only in files. */
+export function columnsOf(
+  table: TableRows,
+  { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
+  { colours = {}, culprits, stacks, titles }: ColumnLook = {},
+): readonly RowColumn[] {
+  const colourOf = (name: string): string => colours[name] ?? partColour(theme, name);
+  const hasTexts = table.columns.some(
+    ({ unit, title }) => isTextUnit(unit) && title !== "",
+  );
+  return withStackTexts(table, stacks).columns.map((column): RowColumn => {
+    const { key, title, unit, texts, numbers, notes, hints, bar } = column;
+    const words = { key, title, hint: column.help || title, sortable: column.sorts };
+    const isText = isTextUnit(unit);
+    const named = unit === "name" ? nameCells(texts) : (text: string) => ({ text });
+    const hintOf = (row: number): string =>
+      (unit === "stack" ? stacks?.text(numbers[row] ?? -1) : titles?.(key, row)) ||
+      (hints[row] ?? "");
+    const absent = (): RowCell => ({
+      ...absentCell(column.absent),
+      ...(column.absentText === "" ? {} : { text: column.absentText }),
+    });
+    const more = (row: number): Partial<RowCell> => ({
+      ...(notes.length > 0 ? { note: notes[row] ?? "" } : {}),
+      ...(hintOf(row) ? { title: hintOf(row) } : {}),
+      ...(unit === "problem" ? { tone: "bad" } : {}),
+      ...([texts[row], notes[row]].some((text = "") => culprits?.has(text))
+        ? { isCause: true }
+        : {}),
+    });
+    const unitOf = (row: number): NumberUnit => {
+      const own = columnOf(table, "unit")?.texts[row] as NumberUnit;
+      if (unit === "change_of_row") return CHANGES[own] ?? "change";
+      return unit === "of_row" ? own : (unit as NumberUnit);
+    };
+    const barColour = (row: number): string =>
+      colourOf(bar === "row" ? (table.colours[row] ?? "other") : bar);
+    const textCell = (row: number): RowCell => {
+      const text = texts[row] ?? "";
+      if (text === "" && column.absent !== "") return { ...absent(), ...more(row) };
+      if (unit === "category")
+        return { text: categoryLabel(text), swatch: colourOf(text), ...more(row) };
+      const isPlain = bar === "" || table.colours[row] === "";
+      const swatch = isPlain ? {} : { swatch: barColour(row) };
+      return { ...named(text, row), ...swatch, ...more(row) };
+    };
+    const numberCell = (row: number): RowCell => {
+      const value = numbers[row] ?? NaN;
+      if (Number.isNaN(value)) return { ...absent(), ...more(row) };
+      const cell = CELLS[unitOf(row)](value, byteUnit);
+      const { sum } = column;
+      if (sum !== null && sum > 0) {
+        const share = ((100 * value) / sum).toFixed(1);
+        Object.assign(cell, { title: `${cell.title}: ${share} % ${column.shareOf}` });
+      }
+      if (bar === "change" || bar === "difference") {
+        const change = changeBar(value, column.longest, divergingColours(theme));
+        return { ...cell, ...more(row), bar: change };
+      }
+      if (bar === "") return { ...cell, ...more(row) };
+      return {
+        ...cell,
+        ...more(row),
+        bar: barOf(value, column.longest, barColour(row)),
+      };
+    };
+    if (isText) {
+      const width = columnWidth(unit === "name" ? "name" : "text");
+      return { ...words, width, numeric: false, values: texts, cell: textCell };
+    }
+    const isLong = unit === "size_class" || column.bar + notes.join("") !== "";
+    return {
+      ...words,
+      // Texts take the free width; without texts, numbers share it.
+      width: columnWidth(isLong ? "bar" : "number", title, !hasTexts),
+      numeric: true,
+      ascends: unit === "rank",
+      values: column.bar === "difference" ? numbers.map(Math.abs) : numbers,
+      exported: { name: key, values: numbers },
+      cell: numberCell,
+    };
+  });
+}
+
+/** Stacks are sent by number: the text is their line of code. */
+export function withStackTexts(
+  table: TableRows,
+  stacks: CallStacks | null | undefined,
+): TableRows {
+  if (table.columns.every(({ unit }) => unit !== "stack")) return table;
+  const columns = table.columns.map((column) => {
+    if (column.unit !== "stack") return column;
+    const texts = Array.from(
+      column.numbers,
+      (stack) => stacks?.stackLabel(stack) ?? "…",
+    );
+    return { ...column, texts };
+  });
+  return { ...table, columns };
+}
+
+export function columnOf(table: TableRows, key: string): TableColumn | undefined {
+  return table.columns.find((one) => one.key === key);
+}
+
+/** Empty without the column. */
+export function numbersOf(table: TableRows, key: string): Float64Array {
+  return columnOf(table, key)?.numbers ?? new Float64Array();
+}
+
+/** Rows whose text contains each word, or whose rank it names; null: all. */
+export function rowsHolding(
+  { columns, numRows }: TableRows,
+  text: string,
+): ReadonlySet<number> | null {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  const holds = (one: TableColumn, row: number, word: string): boolean => {
+    const { texts, hints } = one;
+    if (one.unit !== "rank")
+      return `${texts[row] ?? ""} ${hints[row] ?? ""}`.toLowerCase().includes(word);
+    // An unfinished range names its first rank.
+    const named = parseRankSet(word.replace(/[-,]+$/, ""));
+    return named.ok && named.ranks.includes(one.numbers[row] ?? NaN);
+  };
+  const rows = Array.from({ length: numRows }, (_, row) => row);
+  return new Set(
+    rows.filter((row) =>
+      words.every((word) => columns.some((one) => holds(one, row, word))),
+    ),
+  );
+}
