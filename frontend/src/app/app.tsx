@@ -14,16 +14,17 @@ import { ViewFrame } from "./view_frame";
 
 export function App(props: { readonly client: Client; readonly host: HostPage }) {
   const shell = useShell(props.client, props.host);
-  const { runs, said, overlay } = shell;
-  const close = (): void => shell.setOverlay(null);
+  const { address, openRun, look, overlays, commands, said } = shell;
+  const { runs } = openRun;
+  const close = (): void => overlays.setOverlay(null);
   return (
-    <div class={shell.rail === "shown" ? "shell" : "shell rail-hidden"}>
+    <div class={look.rail === "shown" ? "shell" : "shell rail-hidden"}>
       <a class="skip-link" href="#content" onClick={skipToContent}>
         Skip to the content
       </a>
-      <Rail shell={shell} />
+      <Rail address={address} openRun={openRun} pages={shell.pages} />
       <div class="stage">
-        <TopStrip shell={shell} />
+        <TopStrip {...shell} />
         {runs.data !== null && runs.error !== null && (
           <p class="banner row" role="alert">
             <Icon name="warning" />
@@ -32,7 +33,7 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
           </p>
         )}
         <div id="content" class="content" tabIndex={-1}>
-          <Content shell={shell} />
+          <Content {...shell} />
         </div>
       </div>
       <DropTarget
@@ -40,20 +41,24 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
         runs={runs.data?.runs ?? []}
         show={({ run, history, view }) => {
           const params = new Map(history === "" ? [] : [["history", history]]);
-          shell.go({ ...START, unit: shell.place.unit, view, run, params });
+          address.go({ ...START, unit: address.place.unit, view, run, params });
         }}
       />
       <p class={said === "" ? "off-screen" : "toast"} role="status">
         {said}
       </p>
-      {overlay === "help" && <Help commands={shell.commands.all.value} close={close} />}
-      {overlay === "palette" && <Palette shell={shell} close={close} />}
+      {overlays.overlay === "help" && (
+        <Help commands={commands.all.value} close={close} />
+      )}
+      {overlays.overlay === "palette" && <Palette {...shell} close={close} />}
     </div>
   );
 }
 
-function Content({ shell }: { readonly shell: Shell }) {
-  const { runs, run, strip, tab, place, go, empty, view } = shell;
+function Content(props: Pick<Shell, "address" | "openRun" | "pages" | "view">) {
+  const { place, go } = props.address;
+  const { runs, run, strip, empty } = props.openRun;
+  const { tab } = props.pages;
   if (runs.data === null) {
     return (
       <main class="view">
@@ -90,7 +95,7 @@ function Content({ shell }: { readonly shell: Shell }) {
   if (absent !== undefined) return <Instead title={absent.missing} text={absent.how} />;
   return (
     <main class="view">
-      <ViewFrame key={tab.name} tab={tab} view={{ ...view, run }} />
+      <ViewFrame key={tab.name} tab={tab} view={{ ...props.view, run }} />
     </main>
   );
 }

@@ -96,8 +96,14 @@ function keyLabel(key: string): string {
   return named[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }
 
-export function Palette(props: { readonly shell: Shell; readonly close: () => void }) {
-  const { run: shown, view, commands, strip, chooseRank } = props.shell;
+export function Palette(
+  props: Pick<Shell, "address" | "commands" | "openRun" | "view"> & {
+    readonly close: () => void;
+  },
+) {
+  const { view, commands } = props;
+  const { run: shown, strip } = props.openRun;
+  const { chooseRank } = props.address;
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const asked = shown === null ? null : { run: shown.id };

@@ -7,28 +7,27 @@ import { PAGES, tabsOf } from "../pages";
 import type { Shell } from "../shell/shell";
 import { RankChooser } from "./rank_chooser";
 
-interface ShellProps {
-  readonly shell: Shell;
-}
-
-export function Rail({ shell }: ShellProps) {
-  const { run, runs } = shell;
+export function Rail(props: Pick<Shell, "address" | "openRun" | "pages">) {
+  const { address, openRun, pages } = props;
+  const { run, runs, strip } = openRun;
   return (
     <nav class="rail" aria-label="Pages, runs and ranks">
-      <PageList shell={shell} />
-      <RunList shell={shell} />
-      {run !== null && run.numRanks > 0 && <RankChooser shell={shell} run={run} />}
+      <PageList pages={pages} openRun={openRun} />
+      <RunList address={address} openRun={openRun} />
+      {run !== null && run.numRanks > 0 && (
+        <RankChooser address={address} strip={strip} numRanks={run.numRanks} />
+      )}
       <p class="rail-foot small quiet">MemBoard {runs.data?.pluginVersion ?? ""}</p>
     </nav>
   );
 }
 
-function PageList({ shell }: ShellProps) {
+function PageList({ pages, openRun }: Pick<Shell, "openRun" | "pages">) {
   return (
     <ul class="pages">
       {PAGES.map((page, i) => {
         const absent = tabsOf(page).map((tab) =>
-          shell.empty.find((one) => one.tab === tab.name),
+          openRun.empty.find((one) => one.tab === tab.name),
         );
         const isEmpty = absent.every((one) => one !== undefined);
         return (
@@ -37,8 +36,8 @@ function PageList({ shell }: ShellProps) {
               type="button"
               class={isEmpty ? "page-link is-empty" : "page-link"}
               title={isEmpty ? absent[0]?.how : undefined}
-              aria-current={page === shell.tab.page ? "page" : undefined}
-              onClick={() => shell.choosePage(page)}
+              aria-current={page === pages.tab.page ? "page" : undefined}
+              onClick={() => pages.choosePage(page)}
             >
               {page}
               <kbd>{i + 1}</kbd>
@@ -65,14 +64,15 @@ function lookOf(status: RunStatus, finding: string): StatusLook {
 }
 
 /** The run that most needs a look first. */
-function RunList({ shell }: ShellProps) {
-  const { run, place } = shell;
-  const data = shell.runs.data;
+function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
+  const { place, chooseRun } = address;
+  const { run, strip } = openRun;
+  const { data } = openRun.runs;
   const byId = new Map(data?.runs.map((one) => [one.id, one]));
   const many = byId.size > 1;
   const chosen = useRef<HTMLButtonElement>(null);
   // The ranks below leave less room for the list.
-  const hasRanks = shell.strip !== null;
+  const hasRanks = strip !== null;
   useEffect(
     () => chosen.current?.scrollIntoView({ block: "nearest" }),
     [run?.id, hasRanks],
@@ -98,7 +98,7 @@ function RunList({ shell }: ShellProps) {
                 class="run"
                 aria-current={isChosen ? "true" : undefined}
                 title={[one.name, ...kindOf(one), ...runFacts(one), newest].join("\n")}
-                onClick={() => shell.chooseRun(id)}
+                onClick={() => chooseRun(id)}
               >
                 <b class="run-name cut">{one.name}</b>
                 {peakBytes !== null && (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { RankStrip, RunSummary } from "../../api/types.gen";
+import type { RankStrip } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatRankSet, parseRankSet } from "../../model/words/rank_set";
 import { Icon, IconButton } from "../../widgets/icon/icon";
@@ -10,12 +10,14 @@ const MAX_CHIPS = 10;
 const MOST_PER_REASON = 4;
 
 interface ChooserProps {
-  readonly shell: Shell;
-  readonly run: RunSummary;
+  readonly address: Shell["address"];
+  /** null: still loading. */
+  readonly strip: RankStrip | null;
+  readonly numRanks: number;
 }
 
-export function RankChooser({ shell, run }: ChooserProps) {
-  const { place, go } = shell;
+export function RankChooser({ address, strip, numRanks }: ChooserProps) {
+  const { place, go } = address;
   const shown = place.rank?.toString() ?? place.ranks;
   const [draft, setDraft] = useState(shown);
   const [problem, setProblem] = useState<string | null>(null);
@@ -25,7 +27,7 @@ export function RankChooser({ shell, run }: ChooserProps) {
   };
   useEffect(reset, [shown]);
   const apply = (): void => {
-    const read = readDraft(draft, shell.strip?.rank ?? null);
+    const read = readDraft(draft, strip?.rank ?? null);
     setProblem(read.problem);
     if (read.problem !== null) return;
     go(read.rank === null ? { rank: null, ranks: read.filter } : { rank: read.rank });
@@ -34,7 +36,7 @@ export function RankChooser({ shell, run }: ChooserProps) {
     <section>
       <h2>
         <label for="rank-search">Ranks</label>
-        <span class="quiet">{formatInteger(run.numRanks)}</span>
+        <span class="quiet">{formatInteger(numRanks)}</span>
       </h2>
       <form
         class="rank-search"
@@ -79,7 +81,7 @@ export function RankChooser({ shell, run }: ChooserProps) {
       >
         {problem ?? "One rank opens its page; a set such as 0-7,64 draws only these."}
       </p>
-      <RankChips shell={shell} />
+      <RankChips address={address} strip={strip} />
     </section>
   );
 }
@@ -117,10 +119,10 @@ export function rankChips(strip: RankStrip): readonly Chip[] {
   return [...chips.values()].slice(0, MAX_CHIPS);
 }
 
-function RankChips({ shell }: Pick<ChooserProps, "shell">) {
-  const { pinned, rank: chosen } = shell.place;
-  const { chooseRank } = shell;
-  const notes = shell.strip === null ? [] : rankChips(shell.strip);
+function RankChips({ address, strip }: Pick<ChooserProps, "address" | "strip">) {
+  const { chooseRank, setPinned } = address;
+  const { pinned, rank: chosen } = address.place;
+  const notes = strip === null ? [] : rankChips(strip);
   const others = pinned.filter((rank) => !notes.some((note) => note.rank === rank));
   const pins = others.map((rank) => ({
     rank,
@@ -147,7 +149,7 @@ function RankChips({ shell }: Pick<ChooserProps, "shell">) {
               icon="cross"
               sizePx={12}
               label={`Unpin rank ${rank}`}
-              onClick={() => shell.view.setPinned(pinned.filter((one) => one !== rank))}
+              onClick={() => setPinned(pinned.filter((one) => one !== rank))}
             />
           )}
         </li>

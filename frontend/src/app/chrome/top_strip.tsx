@@ -2,12 +2,8 @@ import { BYTE_UNITS } from "../../base/bytes";
 import { unrealNote } from "../../model/words/origin";
 import { Icon, IconButton, type IconName } from "../../widgets/icon/icon";
 import { Menu } from "../../widgets/menu/menu";
-import { tabsOf } from "../pages";
+import { tabsOf, type Tab } from "../pages";
 import type { Shell } from "../shell/shell";
-
-interface ShellProps {
-  readonly shell: Shell;
-}
 
 const THEME_LOOKS = {
   auto: ["auto", "as TensorBoard"],
@@ -15,18 +11,23 @@ const THEME_LOOKS = {
   dark: ["moon", "dark"],
 } as const;
 
-export function TopStrip({ shell }: ShellProps) {
-  const { run, tab, place, go } = shell;
-  const [themeIcon, themeWord] = THEME_LOOKS[shell.themeChoice];
+type StripProps = Omit<Shell, "said" | "view">;
+
+export function TopStrip(props: StripProps) {
+  const { address, openRun, look, commands } = props;
+  const { place, go } = address;
+  const { run } = openRun;
+  const { tab } = props.pages;
+  const [themeIcon, themeWord] = THEME_LOOKS[look.themeChoice];
   const note = run === null ? null : unrealNote(run);
-  const exports = shell.commands.all.value.filter((one) => one.group === "Export");
+  const exports = commands.all.value.filter((one) => one.group === "Export");
   return (
     <header class="top-strip">
       <IconButton
         large
         icon="rail"
         label="Show or hide the rail"
-        onClick={shell.toggleRail}
+        onClick={look.toggleRail}
       />
       <div class="crumbs">
         {run !== null && (
@@ -35,14 +36,14 @@ export function TopStrip({ shell }: ShellProps) {
           </span>
         )}
         <h1>{tab.page}</h1>
-        <Tabs shell={shell} />
+        <Tabs tab={tab} openRun={openRun} go={go} />
         {note !== null && (
           <span class="unreal" title={note.join(": ")}>
             <Icon name="info" sizePx={14} />
             <span>{note[0]}</span>
           </span>
         )}
-        <RankChip shell={shell} />
+        <RankChip address={address} openRun={openRun} />
       </div>
       <label>
         <span class="off-screen">Unit of sizes</span>
@@ -65,9 +66,9 @@ export function TopStrip({ shell }: ShellProps) {
         large
         icon={themeIcon}
         label={`Theme: ${themeWord}`}
-        onClick={shell.nextTheme}
+        onClick={look.nextTheme}
       />
-      <IconButton large icon="link" label="Copy link (C)" onClick={shell.copyLink} />
+      <IconButton large icon="link" label="Copy link (C)" onClick={props.copyLink} />
       <Menu
         id="export"
         label="Export (E)"
@@ -80,27 +81,32 @@ export function TopStrip({ shell }: ShellProps) {
         large
         icon="help"
         label="Keyboard and help (?)"
-        onClick={() => shell.setOverlay("help")}
+        onClick={() => props.overlays.setOverlay("help")}
       />
     </header>
   );
 }
 
-function Tabs({ shell }: ShellProps) {
-  const tabs = tabsOf(shell.tab.page);
+function Tabs(props: {
+  readonly tab: Tab;
+  readonly openRun: Shell["openRun"];
+  readonly go: Shell["address"]["go"];
+}) {
+  const { tab: shown, openRun, go } = props;
+  const tabs = tabsOf(shown.page);
   if (tabs.length < 2) return null;
   return (
-    <nav class="tabs" aria-label={`Tabs of ${shell.tab.page}`}>
+    <nav class="tabs" aria-label={`Tabs of ${shown.page}`}>
       {tabs.map((one) => {
-        const absent = shell.empty.find(({ tab }) => tab === one.name);
+        const absent = openRun.empty.find(({ tab }) => tab === one.name);
         return (
           <button
             key={one.name}
             type="button"
             class={absent && "is-empty"}
             title={absent && `${absent.missing}. ${absent.how}`}
-            aria-current={one === shell.tab ? "page" : undefined}
-            onClick={() => shell.go({ view: one.name })}
+            aria-current={one === shown ? "page" : undefined}
+            onClick={() => go({ view: one.name })}
           >
             {one.title}
           </button>
@@ -110,8 +116,9 @@ function Tabs({ shell }: ShellProps) {
   );
 }
 
-function RankChip({ shell }: ShellProps) {
-  const { place, neighbours, go, chooseRank } = shell;
+function RankChip({ address, openRun }: Pick<Shell, "address" | "openRun">) {
+  const { place, go, chooseRank } = address;
+  const { neighbours } = openRun;
   const { rank, ranks } = place;
   if (rank === null && ranks === "") return null;
   const step = (to: number | null, icon: IconName, label: string) => (

@@ -22,11 +22,13 @@ export function usePlace(host: HostPage) {
     writePendingUrls();
     return host.place();
   };
+  const go = (changes: Partial<Place>, how: "replace" | "push" = "push"): void =>
+    show({ ...here(), ...changes }, how);
   return {
     place,
     here,
-    go: (changes: Partial<Place>, how: "replace" | "push" = "push"): void =>
-      show({ ...here(), ...changes }, how),
+    go,
+    setPinned: (pinned: readonly number[]): void => go({ pinned }, "replace"),
     // Two changes within one frame must not undo each other.
     setParams: (changes: Changes, how: "replace" | "push" = "replace"): void =>
       show(withParams(here(), changes), how),

@@ -25,14 +25,14 @@ export type Shell = ReturnType<typeof useShell>;
 
 export function useShell(client: Client, host: HostPage) {
   const address = usePlace(host);
-  const { place, here, go, chooseRank, chooseRun } = address;
+  const { place, here, go, chooseRank, chooseRun, setPinned } = address;
   client.unit = place.unit === "auto" ? "" : place.unit;
   const tab = findTab(place.view);
   /** A page that was pressed before the run's tabs were known. */
   const [pressedPage, setPressedPage] = useState<string | null>(null);
   const isUrgent = tab.name === "overview" || pressedPage !== null;
   const openRun = useOpenRun(client, place, isUrgent);
-  const { runs, run, isReading, strip, empty, neighbours } = openRun;
+  const { runs, run, isReading, empty, neighbours } = openRun;
   const openPage = useLastTabs(tab, empty, (view) => go({ view }));
   const choosePage = (page: string): void =>
     isReading ? setPressedPage(page) : openPage(page);
@@ -48,7 +48,7 @@ export function useShell(client: Client, host: HostPage) {
   const cursor = useCursor(`${tab.name} ${place.params.get("x") ?? ""}`);
   const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
   const [said, say] = useMessage();
-  const { rail, setRail, toggleRail } = useRail();
+  const { setRail, ...railLook } = useRail();
 
   const copyLink = (): void => {
     void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
@@ -79,7 +79,7 @@ export function useShell(client: Client, host: HostPage) {
     client,
     ranks: { rank: place.rank, filter: place.ranks, pinned: place.pinned },
     chooseRank,
-    setPinned: (pinned) => go({ pinned }, "replace"),
+    setPinned,
     theme,
     byteUnit: place.unit,
     params: place.params,
@@ -91,27 +91,15 @@ export function useShell(client: Client, host: HostPage) {
     commands,
   };
   return {
-    place,
-    go,
-    runs,
-    run,
-    tab,
-    strip,
-    empty,
-    neighbours,
-    view,
+    address,
+    openRun,
+    pages: { tab, choosePage },
+    look: { theme, themeChoice, nextTheme, ...railLook },
+    overlays: { overlay, setOverlay },
     commands,
-    chooseRank,
-    chooseRun,
-    choosePage,
-    copyLink,
-    themeChoice,
-    nextTheme,
-    overlay,
-    setOverlay,
     said,
-    rail,
-    toggleRail,
+    copyLink,
+    view,
   };
 }
 
