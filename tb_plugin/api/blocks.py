@@ -21,6 +21,7 @@ from memboard.tb_plugin.api.base import (
 )
 from memboard.tb_plugin.api.histories import HistoryMarks
 from memboard.tb_plugin.api.modules import CategoryGroup
+from memboard.tb_plugin.api.tables import TableRows
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
 """Order of layers: categories one upon the other; the colours' groups likewise; or all
@@ -317,7 +318,7 @@ class AllocationRangeResponse(Columns, frozen=True):
     """Route `/allocation_range` (run, history, device, e0, e1, stream, pool): by stack.
 
     Of allocations born in events e0 up to, without, e1: what of them was gone by then,
-    and what was still live. Columns by stack, most live bytes first; at most 20,000.
+    and what was still live.
     """
 
     device: int
@@ -338,12 +339,5 @@ class AllocationRangeResponse(Columns, frozen=True):
     highest_bytes: float
     """Active bytes inside the range, of blocks, with `highest_moment`."""
     highest_moment: int
-    stack: I32Column
-    stack_category: U8Column  # Index in `categories`
-    categories: tuple[CategoryGroup, ...]
-    stack_allocated_bytes: F64Column
-    stack_num_allocated: I32Column
-    stack_freed_bytes: F64Column
-    stack_num_freed: I32Column
-    stack_live_bytes: F64Column
-    stack_num_live: I32Column
+    table: TableRows
+    """By stack, most live bytes first; at most 20,000. Its colours are categories."""

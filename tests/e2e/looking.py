@@ -115,7 +115,7 @@ def painted(page: Page, scope: FrameLocator | Page | None = None) -> Locator:
     """The same, once who holds the memory stands beside it: no block, no range is chosen."""
     scope = scope or tab(page)
     plot = drawn(page, scope)
-    rows = scope.get_by_role("grid", name="Who holds the memory")
+    rows = scope.get_by_role("grid", name="Top holders")
     rows.locator(".row-table-row").first.wait_for(timeout=PATIENCE_MS)
     return plot
 

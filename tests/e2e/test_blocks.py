@@ -160,7 +160,7 @@ def range_of(page: Page) -> tuple[int, int]:
 
 
 def holders(page: Page) -> list[str]:
-    rows = tab(page).get_by_role("grid", name="Who holds the memory")
+    rows = tab(page).get_by_role("grid", name="Top holders")
     return rows.locator(".row-table-row").all_inner_texts()
 
 
@@ -310,11 +310,11 @@ def test_files_hold_what_is_shown(board_of, open_page, snapshots, tmp_path):
         download.value.save_as(tmp_path / "file")
         return (tmp_path / "file").read_bytes()
 
-    folded = saved("Export what is live", "folded text").decode()
+    folded = saved("Export: Top holders", "folded text").decode()
     lines = [line.rpartition(" ") for line in folded.splitlines()]
     assert sum(int(size) for _, _, size in lines) == snapshots.peak_bytes
     assert any("train.py:171 main;" in path for path, _, _ in lines)
-    table = saved("Export what is live", "Live stacks as CSV").decode()
+    table = saved("Export: Top holders", "Live stacks as CSV").decode()
     rows = list(csv.DictReader(io.StringIO(table)))
     assert sum(int(float(row["bytes"])) for row in rows) == snapshots.peak_bytes
     picture = "Export the picture of allocations"

@@ -74,7 +74,7 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     expect(readout).to_contain_text(f"at event {asked:,}")
     see(tab(page), "Simulated data")
     # The line that the verdict names holds most of what is live.
-    rows = tab(page).get_by_role("grid", name="Who holds the memory")
+    rows = tab(page).get_by_role("grid", name="Top holders")
     first = rows.locator(".row-table-row").first
     expect(first).to_contain_text("evaluate.py:52 append")
     # Away and back again.

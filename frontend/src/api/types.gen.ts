@@ -324,15 +324,7 @@ export interface AllocationRangeResponse {
   readonly numEarlierFreed: number;
   readonly highestBytes: number;
   readonly highestMoment: number;
-  readonly stack: Int32Array;
-  readonly stackCategory: Uint8Array;
-  readonly categories: readonly CategoryGroup[];
-  readonly stackAllocatedBytes: Float64Array;
-  readonly stackNumAllocated: Int32Array;
-  readonly stackFreedBytes: Float64Array;
-  readonly stackNumFreed: Int32Array;
-  readonly stackLiveBytes: Float64Array;
-  readonly stackNumLive: Int32Array;
+  readonly table: TableRows;
 }
 
 /** One profiled function in one phase, over all ranks and attempts. */

@@ -37,6 +37,11 @@ export function groupNamed(name: string | null): CategoryGroup {
   return groups.find((one) => one === name) ?? "unknown";
 }
 
+/** Colours of all groups, by their names in tables. */
+export function groupColoursByName(theme: Theme): Readonly<Record<string, string>> {
+  return COLOURS[theme];
+}
+
 /** Share of the group's colour that each further fine name keeps. */
 const KEPT = [1, 0.66, 0.42, 0.28] as const;
 

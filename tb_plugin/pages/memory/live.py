@@ -26,6 +26,7 @@ from memboard.tb_plugin.api.blocks import (
     AllocationRangeResponse,
     StacksResponse,
 )
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, finite, i32, u8, u16
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import (
@@ -39,8 +40,10 @@ from memboard.tb_plugin.pages.memory.blocks import WindowQuery, columns_of, grou
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memboard.tb_plugin.analysis.allocator.live import RangeSums
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 MAX_STACKS: Final = 20_000
@@ -139,6 +142,9 @@ def allocation_range(
     order = order[:MAX_STACKS]
     earlier = shown.rows(_gone_earlier(device, start, last))
     highest, moment = _highest(shown, start, stop)
+    category = heaviest_groups(
+        lives, rows, stack[order], device.categories.of_life, len(FOLDED)
+    )
     return AllocationRangeResponse(
         device=device.number,
         e0=start,
@@ -155,19 +161,70 @@ def allocation_range(
         num_earlier_freed=len(earlier),
         highest_bytes=float(highest),
         highest_moment=moment,
-        stack=i32(stack[order]),
-        stack_category=u8(
-            heaviest_groups(
-                lives, rows, stack[order], device.categories.of_life, len(FOLDED)
-            )
-        ),
-        categories=FOLDED,  # type: ignore[arg-type]  # these words
-        stack_allocated_bytes=f64(sums.allocated.num_bytes[order]),
-        stack_num_allocated=i32(sums.allocated.num[order]),
-        stack_freed_bytes=f64(sums.freed.num_bytes[order]),
-        stack_num_freed=i32(sums.freed.num[order]),
-        stack_live_bytes=f64(sums.live.num_bytes[order]),
-        stack_num_live=i32(sums.live.num[order]),
+        table=_range_table(sums, order, stack[order], category),
+    )
+
+
+_RANGE: Final = (
+    Column(
+        "allocated_bytes",
+        "Allocated",
+        unit="bytes",
+        help="Of all allocations of the range",
+        bar="row",
+    ),
+    Column("num_allocated"),
+    Column(
+        "freed_bytes",
+        "Freed",
+        unit="bytes",
+        help="Of those freed before its end",
+        bar="row",
+    ),
+    Column("num_freed"),
+    Column(
+        "live_bytes",
+        "Still live",
+        unit="bytes",
+        help="Of those that live at its end",
+        bar="row",
+    ),
+    Column("num_live"),
+    Column(
+        "allocated_at",
+        "Allocated at",
+        unit="stack",
+        help="The line of your own code in the stack; click to light its blocks",
+        bar="row",
+    ),
+)
+
+
+def _range_table(
+    sums: RangeSums, order: Ints, stack: Ints, category: Ints
+) -> TableRows:
+    allocated = sums.allocated.num_bytes[order]
+    longest = {"longest": float(allocated.max(initial=0))}
+    bars = [one.key for one in _RANGE if one.unit == "bytes"]
+    rows = table_of(
+        _RANGE,
+        {
+            "allocated_bytes": allocated,
+            "num_allocated": sums.allocated.num[order],
+            "freed_bytes": sums.freed.num_bytes[order],
+            "num_freed": sums.freed.num[order],
+            "live_bytes": sums.live.num_bytes[order],
+            "num_live": sums.live.num[order],
+            "allocated_at": stack,
+        },
+        usual="live_bytes",
+        more=dict.fromkeys(bars, longest),
+        colours=tuple(FOLDED[row] for row in category.tolist()),
+    )
+    return titled(
+        rows,
+        "Allocations of the range by stack",
+        empty="Nothing was allocated in this range.",
     )
 
 

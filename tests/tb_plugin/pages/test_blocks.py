@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simulate import Form
+from tests.tb_plugin.client import numbers_of
 from tests.tb_plugin.pages.history_runs import Slow, asked_of, painted, trained
 
 FORM = Form()
@@ -239,9 +240,10 @@ def test_a_range_says_what_became_of_what_it_allocated(asked, snapshot):
         assert found["num_freed"] + found["num_live"] == found["num_allocated"]
         gone = sum(e["size"] for e in inside if e["action"] == "free_completed")
         assert found["freed_bytes"] + found["earlier_freed_bytes"] == gone
-        assert found["stack_allocated_bytes"].sum() == found["allocated_bytes"]
-        assert found["stack_num_live"].sum() == found["num_live"]
-        assert (np.diff(found["stack_live_bytes"]) <= 0).all()
+        table = found["table"]
+        assert numbers_of(table, "allocated_bytes").sum() == found["allocated_bytes"]
+        assert numbers_of(table, "num_live").sum() == found["num_live"]
+        assert (np.diff(numbers_of(table, "live_bytes")) <= 0).all()
         if born:
             active = Slow(snapshot).active[e0:e1]
             assert found["highest_bytes"] == active.max()

@@ -4,7 +4,6 @@
  */
 
 import { Icon } from "../../../widgets/icon/icon";
-import { Menu } from "../../../widgets/menu/menu";
 import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
@@ -114,27 +113,8 @@ function Inspector({ of }: { readonly of: Blocks }) {
       {live !== null && <LedgerBar of={of} live={live} />}
       {stacks === null && stacksError === null && <Skeleton heightPx={HOLDERS_PX} />}
       {stacks !== null && (
-        <section aria-label="Top holders">
-          <div class="panel-head">
-            <h2>Top holders</h2>
-            <ExportHeld of={of} />
-          </div>
-          <HoldersTable of={of} stacks={stacks} heightPx={HOLDERS_PX} />
-        </section>
+        <HoldersTable of={of} stacks={stacks} heightPx={HOLDERS_PX} />
       )}
     </>
-  );
-}
-
-/** A component of its own: new live data must not render the panels again. */
-function ExportHeld({ of }: { readonly of: Blocks }) {
-  return (
-    <Menu
-      label="Export what is live"
-      empty="Nothing is live here."
-      items={of.filesOf(of.held.value)}
-    >
-      <Icon name="download" />
-    </Menu>
   );
 }

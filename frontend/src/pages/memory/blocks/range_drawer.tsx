@@ -1,29 +1,22 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { AllocationRangeResponse } from "../../../api/types.gen";
+import type { AllocationRangeResponse, TableRows } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import {
   counted,
   formatBytes,
   formatBytesExact,
   formatInteger,
-  type ByteUnit,
 } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
-import type { Theme } from "../../../base/tokens";
-import { categoryColour } from "../../../model/category";
-import type { CallStacks } from "../../../model/stacks/call_stacks";
+import { groupColoursByName } from "../../../model/category";
 import { momentText } from "../../../widgets/block_stack/axis";
 import type { XRange } from "../../../widgets/plot/range";
-import {
-  bytesColumn,
-  longestOf,
-  type RowColumn,
-} from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
 import { Drawer, Facts } from "../../shared/panels/drawer";
-import { placeColumn, StackTable } from "./held/stack_table";
+import { numbersOf } from "../../shared/table/columns";
+import { StackTable } from "./held/stack_table";
 import type { Blocks } from "./use_blocks";
 
 const TABLE_PX = 220;
@@ -35,11 +28,8 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
   const query = { ...of.place, e0: low, e1: high };
   const { data, stale, error } = useLive(of.view.client, "allocation_range", query);
   const answer = stale ? null : data;
-  const { theme, byteUnit } = of.view;
-  const columns = useMemo(
-    () => (answer === null ? [] : columnsOf(answer, of.stacks, theme, byteUnit)),
-    [answer, of.stacks, theme, byteUnit],
-  );
+  const { theme } = of.view;
+  const colours = useMemo(() => groupColoursByName(theme), [theme]);
   const ends = `from ${formatInteger(low)} to ${formatInteger(high - 1)}`;
   return (
     <Drawer
@@ -65,17 +55,22 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
       {answer !== null && (
         <StackTable
           of={of}
-          columns={columns}
-          stack={answer.stack}
-          bytes={null}
+          table={answer.table}
+          colours={colours}
+          titles={(key, row) => blocksTitle(answer.table, key, row)}
           heightPx={TABLE_PX}
-          label="Allocations of the range by stack"
-          by="live"
-          empty="Nothing was allocated in this range."
         />
       )}
     </Drawer>
   );
+}
+
+/** `78,643,200 bytes, 12 blocks`. */
+function blocksTitle(table: TableRows, key: string, row: number): string {
+  if (!key.endsWith("_bytes")) return "";
+  const count = numbersOf(table, `num_${key.replace("_bytes", "")}`);
+  const bytes = numbersOf(table, key)[row] ?? NaN;
+  return `${formatBytesExact(bytes)}, ${counted(count[row] ?? 0, "block")}`;
 }
 
 function spanWords({ first, last }: AllocationRangeResponse): string {
@@ -124,28 +119,4 @@ function Totals({ of, answer }: AnswerProps) {
       ]}
     />
   );
-}
-
-function columnsOf(
-  answer: AllocationRangeResponse,
-  stacks: CallStacks | null,
-  theme: Theme,
-  byteUnit: ByteUnit,
-): readonly RowColumn[] {
-  const colours = answer.categories.map((one) => categoryColour(theme, one));
-  const colourOf = (row: number): string =>
-    colours[answer.stackCategory[row] ?? -1] ?? "#888888";
-  const longest = longestOf(answer.stackAllocatedBytes);
-  const column = (key: string, title: string, bytes: Float64Array, num: Int32Array) => {
-    const more = (row: number): string => counted(num[row] ?? 0, "block");
-    const bars = { colourOf, longest, more };
-    return bytesColumn(key, title, "60px", bytes, byteUnit, bars);
-  };
-  const { stackAllocatedBytes, stackNumAllocated, stackFreedBytes } = answer;
-  return [
-    column("allocated", "Allocated", stackAllocatedBytes, stackNumAllocated),
-    column("freed", "Freed", stackFreedBytes, answer.stackNumFreed),
-    column("live", "Still live", answer.stackLiveBytes, answer.stackNumLive),
-    placeColumn(answer.stack, stacks, colourOf),
-  ];
 }

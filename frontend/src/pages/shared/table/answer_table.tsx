@@ -5,6 +5,8 @@ import { formatInteger } from "../../../base/bytes";
 import type { Sort } from "../../../model/shown_rows";
 import { originOf } from "../../../model/words/origin";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
+import { Icon } from "../../../widgets/icon/icon";
+import { Menu, type MenuItem } from "../../../widgets/menu/menu";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { tableOf, type RowColumn } from "../../../widgets/row_table/columns";
 import { RowTable, type RowTableProps } from "../../../widgets/row_table/row_table";
@@ -41,6 +43,8 @@ interface TableProps
   readonly head?: ComponentChildren;
   readonly about?: Readonly<Record<string, unknown>>;
   readonly shell?: ExportShell;
+  /** Its own kinds of files; default: CSV and JSON. */
+  readonly files?: readonly MenuItem[];
   readonly children?: ComponentChildren;
 }
 
@@ -142,7 +146,7 @@ function TableSection(
       readonly search?: ComponentChildren;
     },
 ) {
-  const { view, table, columns, exported, rows, sort, about = {} } = props;
+  const { view, table, columns, exported, rows, sort, files, about = {} } = props;
   const { head, children, heightPx = USUAL_PX, ...rest } = props;
   const { title, summary } = table;
   const box = useRef<HTMLElement>(null);
@@ -162,16 +166,22 @@ function TableSection(
           </>
         )}
         {props.search}
-        <ExportMenu
-          shell={props.shell}
-          subject={`the table: ${title}`}
-          source={{
-            origin: originOf(view.run),
-            name: title.toLowerCase(),
-            table: () => tableOf(columns, exported),
-            about: () => about,
-          }}
-        />
+        {files === undefined ? (
+          <ExportMenu
+            shell={props.shell}
+            subject={`the table: ${title}`}
+            source={{
+              origin: originOf(view.run),
+              name: title.toLowerCase(),
+              table: () => tableOf(columns, exported),
+              about: () => about,
+            }}
+          />
+        ) : (
+          <Menu label={`Export: ${title}`} empty="Nothing to export." items={files}>
+            <Icon name="download" />
+          </Menu>
+        )}
       </div>
       {children}
       <RowTable

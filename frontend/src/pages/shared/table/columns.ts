@@ -14,7 +14,7 @@ import {
 } from "../../../widgets/row_table/columns";
 import { columnWidth } from "../../../widgets/row_table/widths";
 import type { ViewProps } from "../view_props";
-import { nameCells } from "./kernel_name";
+import { lineCell, nameCells } from "./kernel_name";
 import { CELLS, CHANGES, isTextUnit, type NumberUnit } from "./units";
 
 /** Colours by names in `TableColumn.bar` that are not kinds of work. */
@@ -74,10 +74,17 @@ export function columnsOf(
     const { key, title, unit, texts, numbers, notes, hints, bar } = column;
     const words = { key, title, hint: column.help || title, sortable: column.sorts };
     const isText = isTextUnit(unit);
-    const named = unit === "name" ? nameCells(texts) : (text: string) => ({ text });
-    const hintOf = (row: number): string =>
-      (unit === "stack" ? stacks?.text(numbers[row] ?? -1) : titles?.(key, row)) ||
-      (hints[row] ?? "");
+    const named =
+      unit === "name"
+        ? nameCells(texts)
+        : unit === "stack"
+          ? lineCell
+          : (text: string) => ({ text });
+    const hintOf = (row: number): string => {
+      const own =
+        unit === "stack" ? stacks?.text(numbers[row] ?? -1) : titles?.(key, row);
+      return own === undefined || own === "" ? (hints[row] ?? "") : own;
+    };
     const absent = (): RowCell => ({
       ...absentCell(column.absent),
       ...(column.absentText === "" ? {} : { text: column.absentText }),

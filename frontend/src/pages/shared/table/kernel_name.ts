@@ -57,6 +57,11 @@ export function shortNames(names: readonly string[]): readonly string[] {
   });
 }
 
+/** A narrow cell cuts its middle: a line of code keeps its number. */
+export function lineCell(text: string): RowCell {
+  return text.length < SHORT ? { text } : { text, tail: text.slice(-TAIL) };
+}
+
 /** Narrow cells cut the middle too; hover shows the whole name. */
 export function nameCells(
   names: readonly string[],

@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
+import type { TableRows } from "../../../../api/types.gen";
 import { formatBytes, formatBytesExact } from "../../../../base/bytes";
 import { FRAME_WORDS, type CallStacks } from "../../../../model/stacks/call_stacks";
 import { frameTotals } from "../../../../model/stacks/flame_tree";
@@ -12,9 +13,10 @@ import {
   zoomedNode,
   type FlameData,
 } from "../../../../widgets/flame/layout";
-import { bytesColumn, textColumn } from "../../../../widgets/row_table/columns";
-import { SortedTable } from "../../../../widgets/row_table/sorted_table";
+import { longestOf } from "../../../../widgets/row_table/columns";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
+import { AnswerTable } from "../../../shared/table/answer_table";
+import { declared, declaredTable } from "../../../shared/table/columns";
 import { FLAMES } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
@@ -22,6 +24,8 @@ import type { LiveStacks } from "./held";
 
 const HEIGHT_PX = 320;
 const SIDES_GAP_PX = 28;
+/** Title and export menu of the list. */
+const FRAMES_HEAD_PX = 36;
 
 interface PartProps {
   readonly of: Blocks;
@@ -195,57 +199,72 @@ function Sandwich(props: PartProps) {
   );
 }
 
-const BY_TOTAL = { key: "total", descending: true };
-
 /** All frames with their live bytes, to choose one of them. */
 function FrameList({ of, stacks, flames }: PartProps) {
-  const { byteUnit } = of.view;
-  const { frames: found } = of.search;
+  const { frames: matches } = of.search;
   const { value: now } = of.held;
   const totals = useMemo(() => {
     if (now === null) return [];
     return frameTotals(flames.paths(now), now.stackBytes).filter(
-      ({ frame }) => frame >= 0 && (found === null || found[frame] === 1),
+      ({ frame }) => frame >= 0 && (matches === null || matches[frame] === 1),
     );
-  }, [now, flames, found]);
-  const columns = useMemo(() => {
-    const bars = { colourOf: () => "var(--link)", longest: totals[0]?.totalBytes ?? 0 };
-    const total = totals.map(({ totalBytes }) => totalBytes);
-    const self = totals.map(({ selfBytes }) => selfBytes);
-    const names = totals.map(({ frame }) => stacks.frameLabel(frame));
-    return [
-      bytesColumn("total", "Total", "84px", total, byteUnit, {
-        ...bars,
-        hint: "Of all stacks that contain the frame",
-      }),
-      bytesColumn("self", "Self", "84px", self, byteUnit, {
-        ...bars,
-        hint: "Of stacks that end in it",
-      }),
-      textColumn(
-        "frame",
-        "Frame; click for its callers and callees",
-        "minmax(120px, 1fr)",
-        names,
-        undefined,
-        (text, row) => {
-          const { filename, line } = stacks.frame(totals[row]?.frame ?? -1);
-          return { text, title: `${filename}:${line}` };
-        },
-      ),
-    ];
-  }, [totals, stacks, byteUnit]);
+  }, [now, flames, matches]);
+  const table = useMemo(() => frameTable(totals, stacks), [totals, stacks]);
   return (
-    <SortedTable
-      label="Frames"
-      columns={columns}
-      numRows={totals.length}
-      usual={BY_TOTAL}
+    <AnswerTable
+      view={of.view}
+      table={table}
+      colours={FRAME_COLOURS}
       selected={null}
       onSelect={(row) => of.actions.set({ frame: totals[row]?.frame ?? null })}
-      empty="No frame is found."
-      heightPx={HEIGHT_PX}
+      heightPx={HEIGHT_PX - FRAMES_HEAD_PX}
       steady
     />
   );
+}
+
+const FRAME_COLOURS = { frame: "var(--link)" };
+
+function frameTable(
+  totals: ReturnType<typeof frameTotals>,
+  stacks: CallStacks,
+): TableRows {
+  const bars = {
+    unit: "bytes",
+    bar: "frame",
+    longest: longestOf(totals.map(({ totalBytes }) => totalBytes)),
+  } as const;
+  return declaredTable({
+    title: "Frames",
+    empty: "No frame is found.",
+    usual: "total",
+    numRows: totals.length,
+    columns: [
+      declared({
+        ...bars,
+        key: "total",
+        title: "Total",
+        help: "Of all stacks that contain the frame",
+        numbers: Float64Array.from(totals, ({ totalBytes }) => totalBytes),
+      }),
+      declared({
+        ...bars,
+        key: "self",
+        title: "Self",
+        help: "Of stacks that end in it",
+        numbers: Float64Array.from(totals, ({ selfBytes }) => selfBytes),
+      }),
+      declared({
+        key: "frame",
+        title: "Frame; click for its callers and callees",
+        help: "",
+        unit: "text",
+        texts: totals.map(({ frame }) => stacks.frameLabel(frame)),
+        hints: totals.map(({ frame }) => {
+          const { filename, line } = stacks.frame(frame);
+          return `${filename}:${line}`;
+        }),
+      }),
+    ],
+  });
 }

@@ -14,7 +14,8 @@ import { heldTable, STACK_FILES, stackFiles } from "./files";
 import { Flames } from "./flames";
 import { heldColours, type LiveStacks } from "./held";
 import { ledgerParts } from "./ledger_bar";
-import { holderColumns } from "./stack_table";
+import { columnsOf } from "../../../shared/table/columns";
+import { holderTable, paletteColours } from "./stack_table";
 
 const stacks = testStacks(TRAINING);
 
@@ -177,14 +178,22 @@ describe("holders", () => {
     [3, 0, 0],
   ]);
   const colours = heldColours(live([]), stacks, NO_LINES, "light");
-  const columns = holderColumns(held, stacks, colours, "auto");
+  const columnsOfHolders = (now: LiveStacks) =>
+    columnsOf(
+      holderTable(now, colours),
+      { theme: "light", byteUnit: "auto" },
+      { stacks, colours: paletteColours(colours.palette) },
+    );
+  const columns = columnsOfHolders(held);
 
   it("are in the order of the column chosen", () => {
     const ordered = (key: string, descending: boolean) =>
       sortedRows(4, columns.find((one) => one.key === key)?.values, descending);
     expect(ordered("bytes", true)).toEqual([1, 0, 2, 3]);
     expect(ordered("blocks", true)).toEqual([3, 2, 1, 0]);
-    expect(ordered("place", false).filter((slot) => slot < 3)).toEqual([0, 1, 2]);
+    expect(ordered("allocated_at", false).filter((slot) => slot < 3)).toEqual([
+      0, 1, 2,
+    ]);
   });
 
   it("say what they hold, and no number of blocks that is not known", () => {
@@ -194,7 +203,7 @@ describe("holders", () => {
       stacks.stackLabel(1),
     ]);
     const moving = { ...held, stackBlocks: null };
-    const [, blocks] = holderColumns(moving, stacks, colours, "auto");
+    const [, blocks] = columnsOfHolders(moving);
     expect(blocks?.cell(1).text).toBe("–");
   });
 });

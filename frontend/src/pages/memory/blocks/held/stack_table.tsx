@@ -1,98 +1,108 @@
 import { useMemo } from "preact/hooks";
-import { formatInteger, formatShare, type ByteUnit } from "../../../../base/bytes";
+import type { TableRows } from "../../../../api/types.gen";
 import { stackMatches } from "../../../../model/block_search";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";
+import type { MenuItem } from "../../../../widgets/menu/menu";
+import { longestOf } from "../../../../widgets/row_table/columns";
+import { AnswerTable } from "../../../shared/table/answer_table";
 import {
-  bytesColumn,
-  numberColumn,
-  textColumn,
-  type RowColumn,
-} from "../../../../widgets/row_table/columns";
-import { SortedTable } from "../../../../widgets/row_table/sorted_table";
+  declared,
+  declaredTable,
+  numbersOf,
+  type ColumnLook,
+} from "../../../shared/table/columns";
 import type { Blocks } from "../use_blocks";
 import type { LiveStacks, HeldColours } from "./held";
 
-export function StackTable(props: {
+interface StackTableProps extends Pick<ColumnLook, "colours" | "titles"> {
   readonly of: Blocks;
-  readonly label: string;
-  /** By row. */
-  readonly stack: Int32Array;
-  /** Zero rows are left out; null: none is. */
-  readonly bytes: Float64Array | null;
-  readonly columns: readonly RowColumn[];
-  /** Key of the sort column, largest first. */
-  readonly by: string;
-  readonly empty: string;
+  /** With a column of stacks, `allocated_at`. */
+  readonly table: TableRows;
   readonly heightPx: number;
-}) {
-  const { of, stack, bytes } = props;
-  const { stacks: found } = of.search;
+  /** Rows without a positive number there are left out. */
+  readonly needed?: string;
+  readonly files?: readonly MenuItem[];
+}
+
+/** A click lights the blocks of a stack, wherever they are drawn. */
+export function StackTable(props: StackTableProps) {
+  const { of, table, needed } = props;
+  const { stacks: matches } = of.search;
   const lit = of.state.stack;
+  const stack = numbersOf(table, "allocated_at");
+  const bytes = needed === undefined ? null : numbersOf(table, needed);
   const selected = lit === null ? -1 : stack.indexOf(lit);
   return (
-    <SortedTable
+    <AnswerTable
       {...props}
-      numRows={stack.length}
-      usual={{ key: props.by, descending: true }}
+      view={of.view}
+      table={matches === null ? table : { ...table, empty: "Nothing matches." }}
+      stacks={of.stacks}
+      culprits={of.culprits}
       shows={(row) =>
         (bytes === null || (bytes[row] ?? 0) > 0) &&
-        (found === null || stackMatches(found, stack[row] ?? -1))
+        (matches === null || stackMatches(matches, stack[row] ?? -1))
       }
       selected={selected < 0 ? null : selected}
       onSelect={(row) => {
-        const one = stack[row] ?? -1;
-        of.actions.set({ stack: one === lit || one < 0 ? null : one });
+        const chosen = stack[row] ?? -1;
+        of.actions.set({ stack: chosen === lit || chosen < 0 ? null : chosen });
       }}
-      empty={found === null ? props.empty : "Nothing matches."}
       steady
     />
   );
 }
 
-export function placeColumn(
-  stack: Int32Array,
-  stacks: CallStacks | null,
-  colourOf: (row: number) => string,
-): RowColumn {
-  const labels = Array.from(stack, (one) => stacks?.stackLabel(one) ?? "");
-  return textColumn(
-    "place",
-    "Allocated at",
-    "minmax(96px, 1fr)",
-    labels,
-    "The line of your own code in the stack; click to light its blocks",
-    (text, row) => {
-      const title = stacks?.text(stack[row] ?? -1) ?? "";
-      return { text, title: title === "" ? text : title, swatch: colourOf(row) };
-    },
-  );
+/** Who holds the memory at the pointer: only the browser knows. */
+export function holderTable(
+  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: LiveStacks,
+  { rows }: Pick<HeldColours, "rows">,
+): TableRows {
+  const numRows = stack.length;
+  return declaredTable({
+    title: "Top holders",
+    empty: "Nothing is live here.",
+    usual: "bytes",
+    numRows,
+    colours: Array.from(rows({ stack, stackCategory }), String),
+    columns: [
+      declared({
+        key: "bytes",
+        title: "Live",
+        help: "Bytes that are live at this moment, as requested",
+        unit: "bytes",
+        numbers: bytes,
+        bar: "row",
+        longest: longestOf(bytes),
+        sum: bytes.reduce((sum, one) => sum + one, 0),
+        shareOf: "of what is live",
+      }),
+      declared({
+        key: "blocks",
+        title: "Blocks",
+        help: "Live blocks; counted once the pointer rests",
+        unit: "count",
+        numbers:
+          blocks === null
+            ? new Float64Array(numRows).fill(NaN)
+            : Float64Array.from(blocks),
+        absent: "Counted once the pointer rests",
+      }),
+      declared({
+        key: "allocated_at",
+        title: "Allocated at",
+        help: "The line of your own code in the stack; click to light its blocks",
+        unit: "stack",
+        numbers: Float64Array.from(stack),
+        bar: "row",
+      }),
+    ],
+  });
 }
 
-export function holderColumns(
-  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: LiveStacks,
-  stacks: CallStacks,
-  { palette, rows }: HeldColours,
-  byteUnit: ByteUnit,
-): readonly RowColumn[] {
-  const total = bytes.reduce((sum, one) => sum + one, 0);
-  const own = rows({ stack, stackCategory });
-  const colourOf = (slot: number): string => palette[own[slot] ?? -1] ?? "#888888";
-  return [
-    bytesColumn("bytes", "Live", "68px", bytes, byteUnit, {
-      colourOf,
-      hint: "Bytes that are live at this moment, as requested",
-      more: (slot) => formatShare(bytes[slot] ?? 0, total),
-    }),
-    numberColumn(
-      "blocks",
-      "Blocks",
-      "44px",
-      blocks ?? bytes,
-      (one) => ({ text: blocks === null ? "–" : formatInteger(one) }),
-      "Live blocks; counted once the pointer rests",
-    ),
-    placeColumn(stack, stacks, colourOf),
-  ];
+/** Colours of rows, by their place in the palette. */
+export function paletteColours(palette: readonly string[]) {
+  return Object.fromEntries(palette.map((colour, place) => [String(place), colour]));
 }
 
 export function HoldersTable(props: {
@@ -100,24 +110,23 @@ export function HoldersTable(props: {
   readonly stacks: CallStacks;
   readonly heightPx: number;
 }) {
-  const { of, stacks, heightPx } = props;
-  const { byteUnit } = of.view;
+  const { of, heightPx } = props;
+  const { palette } = of.colours;
   const { value: held } = of.held;
-  const columns = useMemo(
-    () => (held === null ? [] : holderColumns(held, stacks, of.colours, byteUnit)),
-    [held, stacks, of.colours, byteUnit],
+  const table = useMemo(
+    () => (held === null ? null : holderTable(held, of.colours)),
+    [held, of.colours],
   );
-  if (held === null) return null;
+  const colours = useMemo(() => paletteColours(palette), [palette]);
+  if (table === null) return null;
   return (
     <StackTable
       of={of}
-      columns={columns}
+      table={table}
+      colours={colours}
+      needed="bytes"
+      files={of.filesOf(held)}
       heightPx={heightPx}
-      stack={held.stack}
-      bytes={held.stackBytes}
-      label="Who holds the memory"
-      by="bytes"
-      empty="Nothing is live here."
     />
   );
 }
