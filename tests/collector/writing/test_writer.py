@@ -51,6 +51,7 @@ def test_a_filling_queue_wakes_the_writer_early(tmp_path):
         for step in range(60):
             writer.put_row(0, row(step))
         wait_until(lambda: len(read(writer.path).steps()) >= 50)
+    assert read_only_file(tmp_path).steps() == list(range(60))
 
 
 def test_failures_back_off_and_the_rows_wait(tmp_path, disk, monkeypatch, caplog):

@@ -255,4 +255,5 @@ def test_nothing_else_is_ever_called_so(
     for micro_batches in steps:
         training.step(micro_batches=micro_batches)
     training.step(stops_at=stops_at)
-    share_found(training.told(knows_parameters=knows_parameters))
+    # That nothing else is called so is asserted there.
+    assert 0 <= share_found(training.told(knows_parameters=knows_parameters)) <= 1

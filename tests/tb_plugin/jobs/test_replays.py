@@ -59,7 +59,8 @@ def again(cache: ColumnCache, snapshot: Snapshot) -> OpenHistory:
     return OpenHistory(snapshot, key=(), known=known)
 
 
-def compare(cache: ColumnCache, snapshot: Snapshot) -> None:
+def assert_the_same_again(cache: ColumnCache, snapshot: Snapshot) -> None:
+    """That a replay which was written is read as it was made."""
     made = fresh(snapshot)
     write_replays(cache, KEY, made)
     mapped = again(cache, snapshot)
@@ -69,31 +70,35 @@ def compare(cache: ColumnCache, snapshot: Snapshot) -> None:
 
 
 def test_a_simulated_training_is_the_same(cache):
-    compare(cache, simulated())
+    assert_the_same_again(cache, simulated())
 
 
 def test_histories_with_errors_and_several_devices_are_the_same(cache):
     for cause, seed in (("fragmented", 3), ("growth", 4)):
         case = oom_case(cause, seed)  # type: ignore[arg-type]  # these words
-        compare(cache, snapshot_of(tables_of(case.snapshot())))
+        assert_the_same_again(cache, snapshot_of(tables_of(case.snapshot())))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_an_allocator_did_is_the_same(cache, seed):
-    compare(cache, Modelled(operations(seed, 150), max_entries=60).snapshot)
+    assert_the_same_again(
+        cache, Modelled(operations(seed, 150), max_entries=60).snapshot
+    )
 
 
 def test_a_snapshot_without_anything_is_the_same(cache):
-    compare(cache, snapshot_of(tables_of({"segments": [], "device_traces": []})))
+    assert_the_same_again(
+        cache, snapshot_of(tables_of({"segments": [], "device_traces": []}))
+    )
     event = {"action": "snapshot", "addr": 0, "size": 0, "stream": 0}
     dump = {"segments": [], "device_traces": [[event], [event]]}
-    compare(cache, snapshot_of(tables_of(dump)))
+    assert_the_same_again(cache, snapshot_of(tables_of(dump)))
 
 
 @needs_real
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_recorded_snapshots_are_the_same(cache, name):
-    compare(cache, real(name))
+    assert_the_same_again(cache, real(name))
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -180,7 +185,7 @@ def test_a_whole_file_that_does_not_fit_is_made_again(cache, what):
     assert len(made.device(0).marks) > 0
     rewritten(cache, CHANGES[what])
     assert read_replays(cache, KEY, snapshot) == {}
-    compare(cache, snapshot)
+    assert_the_same_again(cache, snapshot)
 
 
 def test_a_file_of_another_snapshot_is_made_again(cache):
