@@ -13,7 +13,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.allocator.annotations import annotations_of
 from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, levels, lifetimes
-from memboard.tb_plugin.analysis.allocator.live import live_rows
+from memboard.tb_plugin.analysis.allocator.live import held_rows, live_rows
 from memboard.tb_plugin.analysis.allocator.rounding import block_sizes, rounding_of
 from memboard.tb_plugin.analysis.allocator.segment_spans import (
     Changes,
@@ -94,13 +94,14 @@ class Replay:
             levels(lives, num_bytes, self.num_events, active=False),
         )
 
-    def rounding_bytes(self, moment: int) -> int:
-        """What active blocks have beyond their requests just after an event.
+    def rounding_bytes(self, moment: int, *, with_pending: bool = True) -> int:
+        """What live blocks have beyond their requests just after an event.
 
         Lines, categories and pictures are sums of requests: with this they come to
-        `active`.
+        `active`, or without pending blocks to `allocated`.
         """
-        rows = live_rows(self.lives, moment)
+        at_moment = live_rows if with_pending else held_rows
+        rows = at_moment(self.lives, moment)
         return int((self.block_sizes(rows).size - self.lives.size[rows]).sum())
 
     @cached_property

@@ -152,7 +152,7 @@ def _pending(replay: Replay, event: int) -> PendingFrees:
     lives = replay.lives
     rows = live_rows(lives, event)
     rows = rows[lives.freed[rows] <= event]
-    size = lives.size[rows]
+    size = replay.block_sizes(rows).size
     stream, stream_bytes, _ = largest_groups(replay.stream[rows], size, MAX_NAMED)
     streams = zip(stream.tolist(), stream_bytes.tolist(), strict=True)
     return PendingFrees(

@@ -80,6 +80,8 @@ class Growth:
     """Memory kept from round to round."""
 
     num_bytes: int
+    """Live at the error, and allocated before the round under way: what its lines hold
+    then (`Case.holders`) is more by what they allocated in that round."""
     bytes_per_round: float
     num_rounds: int
     """Rounds it was seen to grow over."""
@@ -299,8 +301,6 @@ class Case:
         held, base = self.facts.held_bytes, self.live_bytes
         if held is None or base is None or size_text(held) == size_text(base):
             return "live"
-        if self.replayed:
-            return "left allocated by the events"
         if self.facts.pending_bytes:
             return "live or waiting for another stream"
         return "found live, line by line"

@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.categories.frames import NATIVE, frame_label, k
 from memboard.tb_plugin.analysis.categories.phases import PHASES, asked_in
 from memboard.tb_plugin.analysis.oom.at import facts_at, setup_of
 from memboard.tb_plugin.analysis.oom.case import Case
-from memboard.tb_plugin.analysis.oom.holders import counted_bytes, holders
+from memboard.tb_plugin.analysis.oom.holders import holders
 from memboard.tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 
 if TYPE_CHECKING:
@@ -109,8 +109,6 @@ def state_at(device: Device, event: int) -> OomError:
     stack = int(events.stack[event])
     phases = replay.phases
     facts = facts_at(replay, event, step)
-    requested = int(lives.size[rows].sum())
-    live = counted_bytes(requested, facts.held_bytes)
 
     def held(level: int | None, *, with_pending: bool = False) -> list[Holder]:
         return holders(
@@ -132,8 +130,8 @@ def state_at(device: Device, event: int) -> OomError:
             setup=setup_of(replay),
             holders=tuple(held(facts.held_bytes)),
             active=tuple(held(facts.active_bytes, with_pending=True)),
-            live_bytes=live,
-            rounding_bytes=live - requested,
+            live_bytes=facts.held_bytes,
+            rounding_bytes=replay.rounding_bytes(event, with_pending=False),
             by_category=_by_category(category[rows], lives.size[rows]),
             stack=_frames(replay.stacks, stack),
             asked_at=replay.stacks.label(stack),

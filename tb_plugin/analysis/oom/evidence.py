@@ -86,7 +86,8 @@ def _levels(case: Case) -> Iterator[Row]:
     is_active = facts.active_bytes is not None and not facts.pending_bytes
     live = "live (active)" if is_active else "live (allocated)"
     more = rounded
-    if case.rounding_bytes:
+    requested = (facts.held_bytes or 0) - case.rounding_bytes
+    if size_text(requested) != size_text(facts.held_bytes or 0):
         more = f"{size_text(case.rounding_bytes)} of it is the allocator's rounding"
     yield "held", live, facts.held_bytes, more, ""
     pending = facts.pending
@@ -170,19 +171,20 @@ def _growth(case: Case) -> Iterator[Row]:
     growth, word = case.facts.growth, case.round_word
     if growth is None:
         return
-    seen = f"over {counted(growth.num_rounds, word)} before the error"
-    rate_scope, rate_caveat, scope = seen, "mean", seen
+    rate_scope = f"over {counted(growth.num_rounds, word)} before the error"
+    rate_caveat = "mean"
     if growth.is_run_rate:
         rate_scope = "over all recorded steps after the warm-up"
         rate_caveat = "slope of the bytes allocated at the end of steps"
-        scope = (
-            rate_scope
-            if growth.by == "series"
-            else (
-                f"live at the error, at lines whose memory grew in the last"
-                f" {counted(growth.num_rounds, word)}"
-            )
+    # Lines hold more at the error by what they allocated in the round under way.
+    scope = (
+        rate_scope
+        if growth.by == "series"
+        else (
+            f"live at the error from earlier {word}s, at lines whose memory grew in the"
+            f" last {counted(growth.num_rounds, word)}"
         )
+    )
     caveats = [_ROUNDS[growth.by]] if growth.by in _ROUNDS else []
     if growth.before_bytes:
         before = size_text(growth.before_bytes)

@@ -17,7 +17,7 @@ from memboard.tb_plugin.analysis.oom.case import Case
 from memboard.tb_plugin.analysis.oom.holders import holders
 from memboard.tb_plugin.analysis.oom.judge import verdict
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
-from tests.made_snapshots import read_snapshot
+from tests.made_snapshots import frame, read_snapshot
 from tests.simulate import OOM_CAUSES, oom_case
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed
 
@@ -92,6 +92,35 @@ def test_holders_are_the_planted_ones():
     # The ring of events began later than the training.
     assert held[0].num_bytes == pytest.approx(kept, rel=0.01)
     assert sum(one.share for one in held) <= 1.0
+
+
+def test_a_line_holds_what_it_retains_and_what_the_step_under_way_allocated():
+    trace, step = [], []
+    for number in range(8):
+        for place, (size, line) in enumerate(((7 * MIB, 3), (MIB - 100, 5))):
+            addr = (2 * number + place + 1) << 30
+            told = {"addr": addr, "size": size, "stream": 0}
+            trace.append({"action": "alloc", **told, "frames": [frame("run", line)]})
+            if line == 3 and number < 7:
+                trace.append({"action": "free_requested", **told})
+                trace.append({"action": "free_completed", **told})
+        step += [number] * (len(trace) - len(step))
+    trace.append({"action": "oom", "device_free": 0, "size": MIB, "stream": 0})
+    step.append(7)
+    read = snapshot_of(tables_of({"segments": [], "device_traces": [trace]}))
+    replay = Replay(read, read.devices[0])
+    facts = facts_at(replay, len(trace) - 1, np.array(step))
+    assert facts.growth.lines == ("train.py:5 run",)
+    (retained,) = [
+        one
+        for one in holders(replay.lives, replay.stacks, len(trace) - 1)
+        if one.label in facts.growth.lines
+    ]
+    assert retained.num_bytes == 8 * (MIB - 100)
+    assert facts.growth.num_bytes == retained.num_bytes - (MIB - 100)
+    # Of nine blocks the small ones are rounded up to a MiB each.
+    assert facts.held_bytes == facts.active_bytes == 8 * MIB + 7 * MIB
+    assert replay.rounding_bytes(len(trace) - 1, with_pending=False) == 8 * 100
 
 
 def test_two_errors_of_one_history_have_their_own_state():
