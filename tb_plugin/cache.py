@@ -92,7 +92,9 @@ class CacheMemory:
         with self._lock:
             while self._abandoned:
                 gone = self._abandoned.popleft()
-                removed += [self._remove(one) for one in list(gone.entries.values())]
+                removed += [
+                    self._remove(entry) for entry in list(gone.entries.values())
+                ]
             before = shelf.entries.get(key)
             if before is not None:
                 removed.append(self._remove(before))
@@ -131,7 +133,7 @@ class CacheMemory:
             removed.append(self._remove(next(iter(shelf.entries.values()))))
         while self.num_bytes > self.max_bytes:
             # What is being shown is passed over: there are few of these.
-            oldest = next((one for one in self._order if _may_go(one)), None)
+            oldest = next((entry for entry in self._order if _may_go(entry)), None)
             if oldest is None:
                 break
             removed.append(self._remove(oldest))
@@ -252,7 +254,7 @@ def _parts(value: Any) -> Iterable[Any]:
 @cache
 def _field_names(kind: type) -> tuple[str, ...] | None:
     """Of a dataclass; None: it is none."""
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def _owner(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:

@@ -44,15 +44,18 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     plugin_name = PLUGIN_NAME
 
     def __init__(
-        self, context: Any, given: OpenedPaths | None = None, hosts: Hosts | None = None
+        self,
+        context: Any,
+        opened: OpenedPaths | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         """`context` is a `TBContext`; nothing is read until the first request.
 
-        `given`: what to show in place of a logdir. `hosts`: the names that are
+        `opened`: what to show in place of a logdir. `hosts`: the names that are
         answered, where TensorBoard's flags do not say them.
         """
-        self._logdirs = logdirs_of(context) if given is None else given.logdirs
-        self._given = given
+        self._logdirs = logdirs_of(context) if opened is None else opened.logdirs
+        self._given = opened
         flags = getattr(context, "flags", None)
         self.hosts = _hosts_of(flags) if hosts is None else hosts
         self._may_drop = getattr(flags, "memboard_drop", "true") == "true"
@@ -108,8 +111,8 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from memboard.tb_plugin.server.state import State
 
         drops = Drops(allowed=self._may_drop)
-        given = () if self._given is None else self._given.runs()
-        state = State(self._logdirs, given, drops, lambda: self._perfetto.is_there)
+        runs = () if self._given is None else self._given.runs()
+        state = State(self._logdirs, runs, drops, lambda: self._perfetto.is_there)
         if self._given is not None:
             state.capacity_bytes = self._given.capacity_bytes
         return state

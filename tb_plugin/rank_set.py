@@ -29,23 +29,25 @@ class RankSet:
         Raises:
             ValueError: it is no such text, or has more than 10,000 ranges.
         """
-        parts = [one.strip() for one in text.split(",", _MAX_RANGES + 1)]
-        found = [_RANGE.fullmatch(one) for one in parts if one]
-        if None in found or len(found) > _MAX_RANGES:
+        parts = [part.strip() for part in text.split(",", _MAX_RANGES + 1)]
+        matches = [_RANGE.fullmatch(part) for part in parts if part]
+        if None in matches or len(matches) > _MAX_RANGES:
             raise ValueError(f"not {cls.EXPECTED}")
-        ends = [(int(one[1]), int(one[2] or one[1])) for one in found if one]
+        ends = [
+            (int(match[1]), int(match[2] or match[1])) for match in matches if match
+        ]
         return cls((min(pair), max(pair)) for pair in ends)
 
     @classmethod
     def of(cls, ranks: Iterable[int]) -> RankSet:
         """These ranks, in as few ranges as possible."""
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for rank in sorted(set(ranks)):
-            if found and found[-1][1] == rank - 1:
-                found[-1] = found[-1][0], rank
+            if ranges and ranges[-1][1] == rank - 1:
+                ranges[-1] = ranges[-1][0], rank
             else:
-                found.append((rank, rank))
-        return cls(found)
+                ranges.append((rank, rank))
+        return cls(ranges)
 
     def __str__(self) -> str:
         return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in self.ranges)

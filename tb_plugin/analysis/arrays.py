@@ -62,23 +62,23 @@ class Table:
 
         Of columns with several numbers a row the last axis is that of the rows.
         """
-        found = {
+        columns = {
             name: column[rows] if column.ndim == 1 else column[..., rows]
             for name in self.__dataclass_fields__
             if name not in changed
             and isinstance(column := getattr(self, name), np.ndarray)
         }
-        return replace(self, **found, **changed)
+        return replace(self, **columns, **changed)
 
     @classmethod
     def joined(cls, tables: Sequence[Self], **changed: Any) -> Self:
         """One after the other; what is no array, or given, is of all. At least one."""
-        found = {
-            name: np.concatenate([getattr(one, name) for one in tables], axis=-1)
+        columns = {
+            name: np.concatenate([getattr(table, name) for table in tables], axis=-1)
             for name in cls.__dataclass_fields__
             if name not in changed and isinstance(getattr(tables[0], name), np.ndarray)
         }
-        return replace(tables[0], **found, **changed)
+        return replace(tables[0], **columns, **changed)
 
 
 def distinct(values: Ints) -> Ints:
@@ -88,8 +88,8 @@ def distinct(values: Ints) -> Ints:
     times as long where nearly all are distinct, as times and addresses are.
     """
     ordered = np.sort(values)
-    found: Ints = ordered[begins(ordered)]
-    return found
+    ordered_once: Ints = ordered[begins(ordered)]
+    return ordered_once
 
 
 def grouped(values: Ints) -> tuple[Ints, Ints]:
@@ -115,27 +115,27 @@ def grouped(values: Ints) -> tuple[Ints, Ints]:
 def _few(values: Ints) -> tuple[Ints, Ints] | None:
     """The same of values that lie far apart; None where there are many."""
     place = np.empty(len(values), np.int32)
-    found: list[int] = []
+    values_found: list[int] = []
     # In pieces that stay near the processor: memory that is used once costs most.
     for start in range(0, len(values), _TURN):
         piece, own = values[start : start + _TURN], place[start : start + _TURN]
-        known, row = np.zeros(len(piece), np.bool_), 0
-        while not known.all():
-            if row == len(found):
+        is_placed, row = np.zeros(len(piece), np.bool_), 0
+        while not is_placed.all():
+            if row == len(values_found):
                 if row == _FEW:
                     return None
-                found.append(int(piece[np.argmin(known)]))
-            same = piece == found[row]
+                values_found.append(int(piece[np.argmin(is_placed)]))
+            same = piece == values_found[row]
             own[same] = row
-            known |= same
+            is_placed |= same
             row += 1
-    order = sorted(range(len(found)), key=found.__getitem__)
+    order = sorted(range(len(values_found)), key=values_found.__getitem__)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     if order != sorted(order):
         for start in range(0, len(place), _TURN):
             place[start : start + _TURN] = rank[place[start : start + _TURN]]
-    return np.array([found[row] for row in order], np.int64), place
+    return np.array([values_found[row] for row in order], np.int64), place
 
 
 def _many(values: Ints) -> tuple[Ints, Ints]:
@@ -155,8 +155,8 @@ def numbered(*columns: Ints) -> tuple[Ints, Ints]:
     """
     group: Ints = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        known, place = grouped(column)
-        _, group = grouped(group.astype(np.int64) * len(known) + place)
+        distinct_values, place = grouped(column)
+        _, group = grouped(group.astype(np.int64) * len(distinct_values) + place)
     first = np.empty(int(group.max(initial=-1)) + 1, np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     return first, group
@@ -171,9 +171,9 @@ def sums(group: Ints, values: Ints, num: int) -> Ints:
 
 def highest(group: Ints, values: Ints, num: int) -> Ints:
     """The highest value of each group; 0 where it has none, or none above 0."""
-    found = np.zeros(num, np.int64)
-    np.maximum.at(found, group, values)
-    return found
+    maxima = np.zeros(num, np.int64)
+    np.maximum.at(maxima, group, values)
+    return maxima
 
 
 def first_highest(values: Ints, starts: Ints) -> Ints:
@@ -183,8 +183,8 @@ def first_highest(values: Ints, starts: Ints) -> Ints:
     most = np.maximum.reduceat(inside, starts - first) if len(starts) else inside[:0]
     lengths = np.diff(starts, append=len(values))
     places = np.flatnonzero(inside == np.repeat(most, lengths))
-    found: Ints = places[np.searchsorted(places, starts - first)] + first
-    return found
+    rows: Ints = places[np.searchsorted(places, starts - first)] + first
+    return rows
 
 
 def highest_within(values: Ints, first: Ints, last: Ints) -> Ints:
@@ -192,10 +192,10 @@ def highest_within(values: Ints, first: Ints, last: Ints) -> Ints:
 
     Stretches ascend: each ends where the next one begins, or just before.
     """
-    found = first_highest(values[: int(last[-1]) + 1], first)
+    rows = first_highest(values[: int(last[-1]) + 1], first)
     # An empty stretch shows what it begins with.
-    beyond = (found > last) | (values[last] > values[found])
-    return np.where(beyond, last, found)
+    beyond = (rows > last) | (values[last] > values[rows])
+    return np.where(beyond, last, rows)
 
 
 def longest_of(group: Ints, values: Ints, num: int) -> Ints:
@@ -211,11 +211,11 @@ def largest_groups(
 
     Those that are not among the first `most` have no group: their number is beyond.
     """
-    known, place = grouped(group)
-    total = sums(place, size, len(known))
+    distinct_groups, place = grouped(group)
+    total = sums(place, size, len(distinct_groups))
     order = np.argsort(-total, kind="stable")
     rank, order = place_of(order, len(order)), order[:most]
-    return known[order], total[order], rank[place]
+    return distinct_groups[order], total[order], rank[place]
 
 
 def changes(
@@ -230,11 +230,11 @@ def changes(
 
     Of each value the first column it is in, and the one behind the last: up to `width`.
     """
-    found = np.zeros(num_rows * (width + 1), np.int64)
+    deltas = np.zeros(num_rows * (width + 1), np.int64)
     starts = np.asarray(row, np.int64) * (width + 1)  # rows may be of 16 bits
-    np.add.at(found, starts + first, size)
-    np.subtract.at(found, starts + end, size)
-    return found.reshape(num_rows, width + 1)[:, :width]
+    np.add.at(deltas, starts + first, size)
+    np.subtract.at(deltas, starts + end, size)
+    return deltas.reshape(num_rows, width + 1)[:, :width]
 
 
 def begins(values: npt.NDArray[Any]) -> Flags:
@@ -248,26 +248,26 @@ def within(counts: Ints) -> Ints:
     """0, 1, ... of each, `counts` long, one after the other."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    found: Ints = np.arange(total) - np.repeat(ends - counts, counts)
-    return found
+    numbers: Ints = np.arange(total) - np.repeat(ends - counts, counts)
+    return numbers
 
 
 def nth(key: Ints) -> Ints:
     """By row, how many rows before it have its key."""
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(begins(key[order]))
-    found = np.empty(len(order), np.int64)
-    found[order] = within(np.diff(starts, append=len(order)))
-    return found
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = within(np.diff(starts, append=len(order)))
+    return numbers
 
 
-def places_in(known: Ints, wanted: Ints) -> Ints:
+def places_in(ascending: Ints, wanted: Ints) -> Ints:
     """Where numbers stand first in an ascending column; NOTHING where they do not."""
-    if not len(known):
+    if not len(ascending):
         return np.full(len(wanted), NOTHING, np.int64)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found: Ints = np.where(known[at] == wanted, at, NOTHING)
-    return found
+    index = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    places: Ints = np.where(ascending[index] == wanted, index, NOTHING)
+    return places
 
 
 def depths(parent: Ints) -> Ints:
@@ -285,34 +285,34 @@ def with_below(parent: Ints, values: Ints) -> Ints:
 
     Parents come before their children. Of values with several axes the last is the rows'.
     """
-    found: Ints = np.array(values, order="C")
+    sums_below: Ints = np.array(values, order="C")
     depth = depths(parent)
     for level in range(int(depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth == level)
-        for column in found.reshape(-1, len(parent)):
+        for column in sums_below.reshape(-1, len(parent)):
             np.add.at(column, parent[rows], column[rows])
-    return found
+    return sums_below
 
 
 def place_of(rows: Ints, num: int) -> Ints:
     """By number below `num`: where it stands in `rows`; NOTHING where it does not."""
-    found = np.full(num, NOTHING, np.int64)
-    found[rows] = np.arange(len(rows))
-    return found
+    places = np.full(num, NOTHING, np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
 
 
 def picked(values: npt.NDArray[Any], rows: Ints, otherwise: float = NOTHING) -> Ints:
     """The values at some rows, and something else where there is none."""
     # No unsigned number says that there is none.
     kind = np.int64 if values.dtype.kind == "u" else values.dtype
-    found = np.full(len(rows), otherwise, kind)
+    values_picked = np.full(len(rows), otherwise, kind)
     there = rows >= 0
-    found[there] = values[rows[there]]
-    return found
+    values_picked[there] = values[rows[there]]
+    return values_picked
 
 
 def ratio(part: Ints, whole: Ints) -> Floats:
     """NaN where there is no whole."""
-    found: Floats = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=found, where=whole > 0)
-    return found
+    quotients: Floats = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=quotients, where=whole > 0)
+    return quotients

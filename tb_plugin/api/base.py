@@ -55,10 +55,10 @@ class Columns(Struct, frozen=True):
 def _kinds(struct: type[Columns]) -> tuple[tuple[str, Any], ...]:
     """The columns of a struct, and the types of their numbers."""
     return tuple(
-        (name, np.dtype(get_args(get_args(one)[1])[0]).newbyteorder("<"))
+        (name, np.dtype(get_args(get_args(part)[1])[0]).newbyteorder("<"))
         for name, hint in get_type_hints(struct).items()
-        for one in (hint, *get_args(hint))
-        if get_origin(one) is np.ndarray
+        for part in (hint, *get_args(hint))
+        if get_origin(part) is np.ndarray
     )
 
 

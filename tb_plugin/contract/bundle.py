@@ -32,13 +32,13 @@ _NOT_BUILT = (".test.ts", ".test.tsx")
 
 def source_files(frontend: Path) -> list[Path]:
     """Everything the build reads, tests left out, in a fixed order."""
-    found = [frontend / name for name in _TOP_LEVEL_SOURCES]
-    found += [
+    paths = [frontend / name for name in _TOP_LEVEL_SOURCES]
+    paths += [
         path
         for path in (frontend / "src").rglob("*")
         if path.is_file() and not path.name.endswith(_NOT_BUILT)
     ]
-    return sorted(found, key=lambda path: path.relative_to(frontend).as_posix())
+    return sorted(paths, key=lambda path: path.relative_to(frontend).as_posix())
 
 
 def sources_digest(frontend: Path) -> str:
@@ -79,27 +79,27 @@ def problems(static: Path, frontend: Path) -> list[str]:
     Where the sources are not there (an installed wheel) only the files are compared.
     """
     try:
-        known = json.loads((static / STAMP_NAME).read_text(encoding="utf-8"))
-        files = dict(known["files"])
-        sources = str(known["sources"])
+        stamp = json.loads((static / STAMP_NAME).read_text(encoding="utf-8"))
+        files = dict(stamp["files"])
+        sources = str(stamp["sources"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [f"{static / STAMP_NAME} cannot be read ({error}): run `npm run build`"]
-    found: list[str] = []
+    sentences: list[str] = []
     present = (frontend / "package-lock.json").is_file()
     if present and sources_digest(frontend) != sources:
-        found.append(
+        sentences.append(
             f"{static} was built from other sources than {frontend} holds: "
             "run `npm run build`"
         )
     actual = file_digests(static)
     for name in sorted(files.keys() | actual.keys()):
         if name not in actual:
-            found.append(f"{static / name} is missing: run `npm run build`")
+            sentences.append(f"{static / name} is missing: run `npm run build`")
         elif name not in files:
-            found.append(f"{static / name} is not part of the build: delete it")
+            sentences.append(f"{static / name} is not part of the build: delete it")
         elif files[name] != actual[name]:
-            found.append(f"{static / name} was changed after the build")
-    return found
+            sentences.append(f"{static / name} was changed after the build")
+    return sentences
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -114,10 +114,10 @@ def main(argv: list[str] | None = None) -> int:
     if options.stamp:
         stamp(STATIC_FOLDER, FRONTEND_FOLDER)
         return 0
-    found = problems(STATIC_FOLDER, FRONTEND_FOLDER)
-    for sentence in found:
+    sentences = problems(STATIC_FOLDER, FRONTEND_FOLDER)
+    for sentence in sentences:
         sys.stderr.write(f"{sentence}\n")
-    return 1 if found else 0
+    return 1 if sentences else 0
 
 
 if __name__ == "__main__":

@@ -90,30 +90,30 @@ def parse(query: type[Q], args: Mapping[str, str]) -> Q:
     Raises:
         BadRequestError: one of them is invalid; it says which, and what it may be.
     """
-    given = {
+    texts = {
         name: text
         for name, text in args.items()
         if text and not (text == "0" and name in _SIZES)
     }
     try:
-        return msgspec.convert(given, query, strict=False, dec_hook=_parsed)
+        return msgspec.convert(texts, query, strict=False, dec_hook=_parsed)
     except msgspec.ValidationError as error:
-        found = _FIELD.search(str(error))
-        name = found[1] if found else "run"
+        match = _FIELD.search(str(error))
+        name = match[1] if match else "run"
         raise BadRequestError(
             f"The parameter {name} must be {expected(query, name)}.",
-            f"{name}={given.get(name, '')[:_MAX_SHOWN]}",
+            f"{name}={texts.get(name, '')[:_MAX_SHOWN]}",
             "Correct the address, or reset the view.",
         ) from None
 
 
 def expected(query: type[Query], name: str) -> str:
     """What a parameter may be, in words."""
-    fields = {one.name: one for one in msgspec.structs.fields(query)}
+    fields = {field.name: field for field in msgspec.structs.fields(query)}
     kind = fields[name].type
-    for one in (kind, *get_args(kind)):  # inspected, they would stand in another order
-        if get_origin(one) is Literal:
-            return "one of " + ", ".join(get_args(one))
+    for part in (kind, *get_args(kind)):  # inspected, they would stand in another order
+        if get_origin(part) is Literal:
+            return "one of " + ", ".join(get_args(part))
     return _words(inspect.type_info(kind))
 
 
@@ -127,7 +127,9 @@ def _words(kind: inspect.Type) -> str:
         return str(described or _words(kind.type))
     if isinstance(kind, inspect.UnionType):
         return next(
-            _words(one) for one in kind.types if not isinstance(one, inspect.NoneType)
+            _words(kind_of_union)
+            for kind_of_union in kind.types
+            if not isinstance(kind_of_union, inspect.NoneType)
         )
     if isinstance(kind, inspect.CustomType):
         return str(getattr(kind.cls, "EXPECTED", "something else"))

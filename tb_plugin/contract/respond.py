@@ -67,8 +67,8 @@ def guarded(
             if methods is not None:
                 _refuse_others(request, methods)
             return route(request)
-        except HeldError as held:
-            return _not_modified(held.etag, _DATA)
+        except HeldError as unchanged:
+            return _not_modified(unchanged.etag, _DATA)
         except RequestError as error:
             return error_answer(request, error)
         except Exception as error:

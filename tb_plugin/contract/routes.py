@@ -93,13 +93,13 @@ class RouteRequest(Generic[Q_co]):
         self.etag = ""
         self._name = name
 
-    def decided_by(self, *what: object) -> None:
+    def decided_by(self, *keys: object) -> None:
         """Say what decides the answer beside its parameters, before it is made.
 
         Raises:
             HeldError: the client holds this answer already.
         """
-        self.etag = etag_of(self.state.store.epoch, self._name, self.query, *what)
+        self.etag = etag_of(self.state.store.epoch, self._name, self.query, *keys)
         if is_held(self.request, self.etag):
             raise HeldError(self.etag)
 

@@ -77,22 +77,22 @@ class Column(NamedTuple):
 
     def numbers(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """As they are sent, of the analysis' own."""
-        found = np.asarray(values, np.float64) / _NANOSECONDS.get(self.unit, 1.0)
-        return np.where(found < 0, np.nan, found) if self.absent else found
+        scaled = np.asarray(values, np.float64) / _NANOSECONDS.get(self.unit, 1.0)
+        return np.where(scaled < 0, np.nan, scaled) if self.absent else scaled
 
     def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:
         """With its values, in the unit that is sent, by row."""
         texts: tuple[str, ...] = ()
         numbers = f64([])
         if self.is_text:
-            texts = tuple(str(one)[:MAX_TEXT] for one in values)
+            texts = tuple(str(value)[:MAX_TEXT] for value in values)
         else:
             numbers = f64(values if isinstance(values, np.ndarray) else [*values])
         if self.bar:
-            known = np.abs(numbers[~np.isnan(numbers)])
-            more.setdefault("longest", float(known.max(initial=0.0)))
-        words = {**self._asdict(), **more, "texts": texts, "numbers": numbers}
-        return TableColumn(**words)
+            present = np.abs(numbers[~np.isnan(numbers)])
+            more.setdefault("longest", float(present.max(initial=0.0)))
+        fields = {**self._asdict(), **more, "texts": texts, "numbers": numbers}
+        return TableColumn(**fields)
 
 
 def table_of(
@@ -105,12 +105,14 @@ def table_of(
 ) -> TableRows:
     """A table of the analysis' own values, by column; `more`: words of a column."""
     sent = []
-    for one in columns:
-        own = values[one.key]
-        if not one.is_text:
-            own = one.numbers([np.nan if value is None else value for value in own])
-        sent.append(one.sent(own, **more.get(one.key, {})))
-    num = max((max(len(one.texts), len(one.numbers)) for one in sent), default=0)
+    for column in columns:
+        own = values[column.key]
+        if not column.is_text:
+            own = column.numbers([np.nan if value is None else value for value in own])
+        sent.append(column.sent(own, **more.get(column.key, {})))
+    num = max(
+        (max(len(column.texts), len(column.numbers)) for column in sent), default=0
+    )
     return TableRows(
         columns=tuple(sent),
         num_rows=num,
@@ -128,7 +130,10 @@ def rows_of(
     **more: Mapping[str, Any],
 ) -> TableRows:
     """A table of objects, each with its columns' attributes."""
-    values = {one.key: [getattr(row, one.attribute) for row in rows] for one in columns}
+    values = {
+        column.key: [getattr(row, column.attribute) for row in rows]
+        for column in columns
+    }
     return table_of(columns, values, usual, num_all, more)
 
 
@@ -172,22 +177,26 @@ class Table:
         rows = np.arange(len(table)) if among is None else among
         if query.text:
             text = query.text.lower()
-            found = [_texts(table, strings, key, rows) for key in self.searched]
-            held = [
-                any(text in one.lower() for one in row)
-                for row in zip(*found, strict=True)
+            texts_of_columns = [
+                _texts(table, strings, key, rows) for key in self.searched
             ]
-            rows = rows[np.array(held, dtype=bool)]
+            is_match = [
+                any(text in cell.lower() for cell in row)
+                for row in zip(*texts_of_columns, strict=True)
+            ]
+            rows = rows[np.array(is_match, dtype=bool)]
         word = query.sort or default
         name, ascending = word.removeprefix("-"), word.startswith("-")
-        known = {one.key: one for one in self.columns if one.sorts}
-        if name not in known:
+        column_by_key = {column.key: column for column in self.columns if column.sorts}
+        if name not in column_by_key:
             name, ascending = default, False
-        column = known[name]
+        column = column_by_key[name]
         if column.is_text:
-            words = [one.casefold() for one in _texts(table, strings, name, rows)]
+            sort_texts = [
+                text.casefold() for text in _texts(table, strings, name, rows)
+            ]
             order = sorted(
-                range(len(rows)), key=words.__getitem__, reverse=not ascending
+                range(len(rows)), key=sort_texts.__getitem__, reverse=not ascending
             )
             return rows[order[: query.top]], len(rows)
         values = column.numbers(getattr(table, column.attribute))[rows]
@@ -198,8 +207,8 @@ class Table:
     def fields(self, table: object, rows: Ints) -> dict[str, Any]:
         """The numbers of some rows, by field of a response that is no table."""
         return {
-            one.key: one.numbers(getattr(table, one.attribute))[rows]
-            for one in self.columns
+            column.key: column.numbers(getattr(table, column.attribute))[rows]
+            for column in self.columns
         }
 
     def sent(
@@ -210,26 +219,26 @@ class Table:
         usual: str,
         *,
         without: Collection[str] = (),
-        given: Mapping[str, Iterable[Any]] | None = None,
+        replaced: Mapping[str, Iterable[Any]] | None = None,
         colours: tuple[str, ...] = (),
     ) -> TableRows:
-        """What `rows` found; `given`: columns that the table has not, of those rows."""
+        """The rows that `rows` chose; `replaced`: columns that the table has not, of them."""
         rows, num_all = asked
-        held = dict(given or {})
+        replaced_by_key = dict(replaced or {})
         columns = []
-        for one in self.columns:
-            if one.key in without:
+        for column in self.columns:
+            if column.key in without:
                 continue
             total = None
-            values = held.get(one.key)
-            if values is None and one.is_text:
-                found = _texts(table, strings, one.key, rows)
-                values = [text[: self.max_text] for text in found]
+            values = replaced_by_key.get(column.key)
+            if values is None and column.is_text:
+                texts = _texts(table, strings, column.key, rows)
+                values = [text[: self.max_text] for text in texts]
             elif values is None:
-                every = one.numbers(getattr(table, one.attribute))
+                every = column.numbers(getattr(table, column.attribute))
                 values = every[rows]
-                total = float(np.nansum(every)) if one.share_of else None
-            columns.append(one.sent(values, sum=total))
+                total = float(np.nansum(every)) if column.share_of else None
+            columns.append(column.sent(values, sum=total))
         return TableRows(
             columns=tuple(columns),
             num_rows=len(rows),

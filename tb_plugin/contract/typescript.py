@@ -63,7 +63,7 @@ def type_of(hint: Any, aliases: dict[Any, str]) -> str:
     if origin is Literal:
         return aliases.get(hint) or " | ".join(map(json.dumps, arguments))
     if origin in (Union, UnionType):
-        return " | ".join(type_of(one, aliases) for one in arguments)
+        return " | ".join(type_of(argument, aliases) for argument in arguments)
     if origin is tuple and arguments[1:] == (...,):
         item = type_of(arguments[0], aliases)
         return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"

@@ -70,11 +70,11 @@ def envelope(response: Any) -> bytes:
     # it shorter, so growing the start until the header fits comes to an end.
     body_at = 0
     while True:
-        entries, at = [], body_at
+        entries, offset = [], body_at
         for column in columns:
             name = f"{'packed_' * _is_packed(column)}{_NAMES[column.dtype.str]}"
-            entries.append({"dtype": name, "offset": at, "length": len(column)})
-            at = _aligned(at + column.nbytes)
+            entries.append({"dtype": name, "offset": offset, "length": len(column)})
+            offset = _aligned(offset + column.nbytes)
         text = f'{head},"data":{data},"columns":{_json(entries)}}}'
         header = text.encode("utf-8", "replace")
         needed = _aligned(_LENGTH.size + len(header))

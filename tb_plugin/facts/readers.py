@@ -202,7 +202,7 @@ class RunReaders:
     def summary(self, run: Run) -> RunSummary:
         """Made anew only where the run changed; hold its lock."""
         stamp = (run.version, run.found.version)
-        known = self._summaries.get(run)
-        if known is None or known[0] != stamp:
-            known = self._summaries[run] = (stamp, summary_of(self.store.series, run))
-        return known[1]
+        stamped = self._summaries.get(run)
+        if stamped is None or stamped[0] != stamp:
+            stamped = self._summaries[run] = (stamp, summary_of(self.store.series, run))
+        return stamped[1]

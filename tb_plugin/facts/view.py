@@ -47,13 +47,13 @@ def why_absent(
 
     `sources`: with the parts of each; the first one is what is absent for that reason.
     """
-    said = tuple(
-        one
-        for one in run.catalogue.recorded()
-        if one.source.partition(".")[0] in sources and one.status != "recorded"
+    statuses = tuple(
+        status
+        for status in run.catalogue.recorded()
+        if status.source.partition(".")[0] in sources and status.status != "recorded"
     )
-    if said or not reason:
-        return said
+    if statuses or not reason:
+        return statuses
     return (SourceStatus(sources[0], "off", len(run.ranks), reason, remedy, cost),)
 
 
@@ -148,10 +148,10 @@ def of_run(
 
 
 def _prefetch(
-    readers: RunReaders, what: str | None, query: Query
+    readers: RunReaders, read_ahead: str | None, query: Query
 ) -> Callable[[RankFile], object] | None:
-    if what == "facts":
+    if read_ahead == "facts":
         return readers.facts.of_file
-    if what == "series" and isinstance(query, RanksQuery):
+    if read_ahead == "series" and isinstance(query, RanksQuery):
         return prefetcher(readers.store.series, query)
     return None

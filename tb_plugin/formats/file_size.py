@@ -11,7 +11,7 @@ def size_of(file: IO[bytes]) -> int:
     try:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):  # in memory
-        at = file.tell()
+        position = file.tell()
         size = file.seek(0, os.SEEK_END)
-        file.seek(at)
+        file.seek(position)
         return size

@@ -183,25 +183,27 @@ class Listing(ABC, Generic[File, Files]):
     def list_files(self) -> bool:
         """Stat every file; whether anything changed."""
         problems: list[Problem] = []
-        known: dict[Candidate, File] = {}
+        files: dict[Candidate, File] = {}
         total = 0
         for folder, candidates in self._by_folder.items():
             total += len(candidates)
             real = storage.at(folder).realpath(folder)
-            for candidate in candidates[: max(0, MAX_FILES - len(known))]:
-                found = self._look_at(candidate, real, problems)
-                if found is not None:
-                    known[candidate] = found
+            for candidate in candidates[: max(0, MAX_FILES - len(files))]:
+                file = self._look_at(candidate, real, problems)
+                if file is not None:
+                    files[candidate] = file
         if total > MAX_FILES:
-            what = f"Of {total:,} {self.plural}, {MAX_FILES:,} are listed."
+            sentence = f"Of {total:,} {self.plural}, {MAX_FILES:,} are listed."
             remedy = "Move some of them into another directory."
-            problems.append(Problem("warning", self._shown_folder, what, remedy=remedy))
+            problems.append(
+                Problem("warning", self._shown_folder, sentence, remedy=remedy)
+            )
         self.problems = tuple(problems[:MAX_PROBLEMS])
-        seen = (known, self.problems)
+        seen = (files, self.problems)
         if seen == self._seen:
             return False
-        self._known, self._seen = known, seen
-        self.found = self._in_order(known.values())
+        self._known, self._seen = files, seen
+        self.found = self._in_order(files.values())
         return True
 
     @staticmethod
@@ -232,16 +234,16 @@ class Listing(ABC, Generic[File, Files]):
         path = os.path.join(folder, os.path.basename(candidate.path))
         shown = candidate.shown_path
         try:
-            found = plain_file(path, self._root, self.is_of_kind)
+            opened = plain_file(path, self._root, self.is_of_kind)
         except OSError:
             return None  # it vanished since it was found
-        if isinstance(found, OpenRefusal):
-            problems.append(found.problem(shown, self.rank_of(candidate)))
+        if isinstance(opened, OpenRefusal):
+            problems.append(opened.problem(shown, self.rank_of(candidate)))
             return None
-        file, key = self._known.get(candidate), FileKey.of(found.status)
-        if file is None or (file.path, file.key) != (found.path, key):
+        file, key = self._known.get(candidate), FileKey.of(opened.status)
+        if file is None or (file.path, file.key) != (opened.path, key):
             identity = candidate.id or file_id(self.letter, shown)
-            target = target_outside(found.path, self._root)
-            plain = FoundFile(identity, found.path, shown, key, target=target)
+            target = target_outside(opened.path, self._root)
+            plain = FoundFile(identity, opened.path, shown, key, target=target)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)

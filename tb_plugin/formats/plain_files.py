@@ -39,8 +39,8 @@ class OpenRefusal(NamedTuple):
     remedy: str
 
     def problem(self, shown_path: str, rank: int | None) -> Problem:
-        what = f"This is {self.what}; it is not opened."
-        return Problem("warning", shown_path, what, remedy=self.remedy, rank=rank)
+        sentence = f"This is {self.what}; it is not opened."
+        return Problem("warning", shown_path, sentence, remedy=self.remedy, rank=rank)
 
 
 def target_outside(path: str, root: str | None) -> str:

@@ -120,7 +120,7 @@ TRACES: Final = Format(
     sniff=begins_like_trace,
 )
 FORMATS: Final[dict[Kind, Format]] = {
-    one.kind: one for one in (MEMPROFILER, SNAPSHOTS, TRACES)
+    file_format.kind: file_format for file_format in (MEMPROFILER, SNAPSHOTS, TRACES)
 }
 WHAT_IS_READ: Final = (
     "Name one of these, gzipped or not: "
@@ -133,7 +133,10 @@ _BY_NAME: Final = (MEMPROFILER, TRACES, SNAPSHOTS)
 
 def format_by_name(name: str) -> Format | None:
     """The format that a base name tells for sure."""
-    return next((one for one in _BY_NAME if one.match(name) == "yes"), None)
+    return next(
+        (file_format for file_format in _BY_NAME if file_format.match(name) == "yes"),
+        None,
+    )
 
 
 def sniff(head: bytes) -> Verdict:
@@ -147,8 +150,12 @@ def sniff(head: bytes) -> Verdict:
             return "other"
         if not head:
             return "stub"
-    for kind, one in FORMATS.items():
-        if kind != "memprofiler" and one.sniff is not None and one.sniff(head):
+    for kind, file_format in FORMATS.items():
+        if (
+            kind != "memprofiler"
+            and file_format.sniff is not None
+            and file_format.sniff(head)
+        ):
             return kind
     if JSON.begins(head):
         is_whole = head.rstrip()[-1:] in (b"}", b"]")
@@ -228,20 +235,20 @@ def fault_of(path: str) -> tuple[str, str] | None:
         if verdict == "stub" and is_packed:
             return "The file was cut off while it was written.", _TAKE_AGAIN
         if verdict == "unfinished":
-            what = "The JSON has no end: it was cut off while it was written."
-            return what, _TAKE_AGAIN
+            sentence = "The JSON has no end: it was cut off while it was written."
+            return sentence, _TAKE_AGAIN
         if verdict in ("other", "traces"):
             return "This is neither a memory snapshot nor a trace.", WHAT_IS_READ
         if container_of(head) is None and not is_packed:
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN
         if PICKLE.begins(head) and storage.at(path).peek(path, -1, 1) != _STOP:
-            what = "The pickle has no end: it was cut off while it was written."
-            return what, _TAKE_AGAIN
+            sentence = "The pickle has no end: it was cut off while it was written."
+            return sentence, _TAKE_AGAIN
     except storage.StorageError:
         raise
     except OSError as error:
-        what = f"The file cannot be read: {error.strerror or error}."
-        return what, str(
+        sentence = f"The file cannot be read: {error.strerror or error}."
+        return sentence, str(
             getattr(error, "remedy", "Check its permissions and the disk.")
         )
     return None

@@ -98,18 +98,18 @@ class Catalogue:
 
     def info(self, table: str, column: str) -> SeriesInfo:
         """One series as the page knows it."""
-        found = self._columns[table, column]
+        recorded = self._columns[table, column]
         label = column_label(column)
         others = (other for other in self._columns if other != (table, column))
         is_twin = any(column_label(name) == label for _, name in others)
-        unit = found.unit if found.unit in _UNITS else "count"
-        group = found.group if found.group in GROUPS else "host"
+        unit = recorded.unit if recorded.unit in _UNITS else "count"
+        group = recorded.group if recorded.group in GROUPS else "host"
         return SeriesInfo(
             key=f"{table}/{column}",
             label=f"{label} ({table})" if is_twin else label,
             unit=unit,  # type: ignore[arg-type]  # checked against the same words
             group=group,  # type: ignore[arg-type]
-            headline=found.headline,
+            headline=recorded.headline,
             num_ranks=len(self._ranks[table, column]),
         )
 
@@ -136,9 +136,9 @@ class Catalogue:
         if (table, column) in self._columns:
             return SeriesKey(table, column, chosen)
         for name in DEFAULT_COLUMNS:
-            found = self.find(name, chosen)
-            if found is not None:
-                return found
+            key = self.find(name, chosen)
+            if key is not None:
+                return key
         first = next(iter(self.series), None)
         if first is None:
             return None
@@ -157,12 +157,12 @@ class Catalogue:
             SourceStatus(
                 source=source,
                 status=status,  # type: ignore[arg-type]  # checked when read
-                num_ranks=sum(words.values()),
-                reason=_most_common(words).reason,
-                remedy=_most_common(words).remedy,
-                cost=_most_common(words).cost,
+                num_ranks=sum(counts.values()),
+                reason=_most_common(counts).reason,
+                remedy=_most_common(counts).remedy,
+                cost=_most_common(counts).cost,
             )
-            for (source, status), words in sorted(self._by_status(rank).items())
+            for (source, status), counts in sorted(self._by_status(rank).items())
         )
 
     def absent(self) -> tuple[AbsentSeries, ...]:
@@ -171,21 +171,21 @@ class Catalogue:
             return absent_instead(self._made_of)
         by_status = sorted(self._by_status().items())
         recorded = {source for (source, status), _ in by_status if status == "recorded"}
-        found: dict[str, AbsentSeries] = {}
-        for (source, _), words in by_status:
+        series: dict[str, AbsentSeries] = {}
+        for (source, _), counts in by_status:
             kind = source.partition(".")[0]
             if (
                 source not in recorded
-                and source not in found
+                and source not in series
                 and kind not in _NO_SERIES
             ):
-                found[source] = AbsentSeries(
+                series[source] = AbsentSeries(
                     group=_SOURCE_GROUPS.get(source, "host"),
                     source=source,
-                    reason=_most_common(words).reason,
-                    remedy=_most_common(words).remedy,
+                    reason=_most_common(counts).reason,
+                    remedy=_most_common(counts).remedy,
                 )
-        return tuple(found.values())
+        return tuple(series.values())
 
     def _by_status(
         self, rank: int | None = None
@@ -196,21 +196,23 @@ class Catalogue:
             self._all_ranks = _counted(Counter(self._words.values()))
         if rank is None:
             return self._all_ranks
-        own = [words for (of_rank, _), words in self._words.items() if of_rank == rank]
+        own = [
+            counts for (of_rank, _), counts in self._words.items() if of_rank == rank
+        ]
         return _counted(Counter(own))
 
 
 def _counted(
     counts: Counter[SourceWords],
 ) -> dict[tuple[str, str], Counter[SourceWords]]:
-    found: dict[tuple[str, str], Counter[SourceWords]] = {}
-    for words, count in counts.items():
-        found.setdefault((words.name, words.status), Counter())[words] = count
-    return found
+    by_status: dict[tuple[str, str], Counter[SourceWords]] = {}
+    for source, count in counts.items():
+        by_status.setdefault((source.name, source.status), Counter())[source] = count
+    return by_status
 
 
-def _most_common(words: Counter[SourceWords]) -> SourceWords:
-    return words.most_common(1)[0][0]
+def _most_common(counts: Counter[SourceWords]) -> SourceWords:
+    return counts.most_common(1)[0][0]
 
 
 def said_instead(
@@ -221,16 +223,20 @@ def said_instead(
     """What an imported run says of itself; nothing where it was recorded."""
     if made_of == "recording":
         return ()
-    one = FORMATS[made_of]
-    return (SourceStatus(made_of, status, num_ranks, one.reason, one.remedy, ""),)
+    file_format = FORMATS[made_of]
+    return (
+        SourceStatus(
+            made_of, status, num_ranks, file_format.reason, file_format.remedy, ""
+        ),
+    )
 
 
 def absent_instead(made_of: MadeOf) -> tuple[AbsentSeries, ...]:
     """Why an imported run has no series; nothing where it was recorded."""
     if made_of == "recording":
         return ()
-    one = FORMATS[made_of]
+    file_format = FORMATS[made_of]
     return (
-        AbsentSeries("device", made_of, one.reason, one.remedy),
-        AbsentSeries("host", "host", one.about_hosts, one.remedy),
+        AbsentSeries("device", made_of, file_format.reason, file_format.remedy),
+        AbsentSeries("host", "host", file_format.about_hosts, file_format.remedy),
     )

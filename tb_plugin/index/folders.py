@@ -116,17 +116,17 @@ def list_folder(
 
 def _unread(damage: Mapping[str, Damage], path: str, root: str) -> Iterator[Problem]:
     """The first few by name, and how many more."""
-    for name, one in sorted(damage.items())[:_MAX_UNREAD]:
+    for name, folder_damage in sorted(damage.items())[:_MAX_UNREAD]:
         shown = relative(os.path.join(path, name), root)
-        yield Problem("warning", shown, one.what, remedy=one.remedy)
+        yield Problem("warning", shown, folder_damage.what, remedy=folder_damage.remedy)
     more = len(damage) - _MAX_UNREAD
     if more > 0:
-        what = (
+        problem = (
             f"{counted(more, 'more file')} {agreeing(more, 'has', 'have')} the name of a"
             " snapshot or a trace and cannot be read."
         )
         remedy = "Look at them with ls -l; move what is none out of the directory."
-        yield Problem("warning", relative(path, root), what, remedy=remedy)
+        yield Problem("warning", relative(path, root), problem, remedy=remedy)
 
 
 class _Look:
@@ -205,16 +205,16 @@ class _Look:
             return False
         return True
 
-    def say(self, path: str, what: str, remedy: str) -> None:
+    def say(self, path: str, sentence: str, remedy: str) -> None:
         """Something is not as it should be."""
         self.problems.append(
-            Problem("warning", relative(path, self._root), what, remedy=remedy)
+            Problem("warning", relative(path, self._root), sentence, remedy=remedy)
         )
 
     def _take_file(self, entry: Entry) -> None:
         name = entry.name
-        one = format_by_name(name)
-        kind = None if one is None else one.kind
+        file_format = format_by_name(name)
+        kind = None if file_format is None else file_format.kind
         if name == EXPORT_MARK:
             self.is_export = True
             return
@@ -239,8 +239,10 @@ class _Look:
 
     def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
         if not (self._ours and kind == "tfevents"):
-            known = self.foreign.get(kind, (0, relative(entry.path, self._root)))
-            self.foreign[kind] = (known[0] + 1, known[1])
+            count_and_path = self.foreign.get(
+                kind, (0, relative(entry.path, self._root))
+            )
+            self.foreign[kind] = (count_and_path[0] + 1, count_and_path[1])
 
 
 def _is_there(entry: Entry) -> bool:

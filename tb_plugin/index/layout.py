@@ -86,9 +86,9 @@ def job_folder(path: str, root: str) -> str:
 class OtherRuns:
     """The runs that one walk makes of other tools' files, or gives some to."""
 
-    def __init__(self, known: Mapping[str, FoundRun]) -> None:
-        """`known`: runs found so far, in this walk or the one before, by id."""
-        self._known = known
+    def __init__(self, known_runs: Mapping[str, FoundRun]) -> None:
+        """`known_runs`: those found so far, in this walk or the one before, by id."""
+        self._known = known_runs
         self._folders: dict[tuple[str, Kind], set[str]] = {}
         """Directories met in this walk, by the run that they belong to."""
 
@@ -113,8 +113,8 @@ class OtherRuns:
         if run is None:
             run = self._own(kind, folder, prefix, root, others)
         candidates = (
-            Candidate(at, relative(at, root), layout)
-            for at in (os.path.join(path, name) for name in names)
+            Candidate(folder, relative(folder, root), layout)
+            for folder in (os.path.join(path, name) for name in names)
         )
         run.put(kind, path, candidates, root)
         self._folders.setdefault((run.id, kind), set()).add(path)
@@ -138,7 +138,10 @@ class OtherRuns:
         shown, name, found_id = run_name(folder, prefix, root, kind)
         kinds = list(FORMATS)
         before = ("", *kinds[: kinds.index(kind)])
-        if any(run_name(folder, prefix, root, one).id in others for one in before):
+        if any(
+            run_name(folder, prefix, root, run_folder).id in others
+            for run_folder in before
+        ):
             name = f"{name} ({FORMATS[kind].title})"
         run = self._known.get(found_id)
         if run is None:

@@ -69,8 +69,8 @@ class FoundRun:
     @property
     def files(self) -> Mapping[FileKey, tuple[Part, ...]]:
         own = self.listings.get("recording")
-        found: Mapping[FileKey, tuple[Part, ...]] = {} if own is None else own.files
-        return found
+        own_files: Mapping[FileKey, tuple[Part, ...]] = {} if own is None else own.files
+        return own_files
 
     @property
     def imports(self) -> DumpListing | None:
@@ -111,9 +111,9 @@ class FoundRun:
         for parts in self.files.values():
             yield mark_of(os.path.basename(parts[0].path))
         if self.traces is not None:
-            for one in self.traces.found.files:
-                if one.merged is None:
-                    yield mark_of(os.path.basename(one.path), one.num_bytes)
+            for file in self.traces.found.files:
+                if file.merged is None:
+                    yield mark_of(os.path.basename(file.path), file.num_bytes)
 
     @property
     def merged_of(self) -> frozenset[str]:
@@ -124,9 +124,9 @@ class FoundRun:
         if self.traces is None or self.traces.is_handed or self.made_of != "traces":
             return frozenset()
         files = self.traces.found.files
-        if not all(one.merged_of for one in files):
+        if not all(file.merged_of for file in files):
             return frozenset()
-        return frozenset().union(*(one.merged_of for one in files))
+        return frozenset().union(*(file.merged_of for file in files))
 
     def put(
         self,

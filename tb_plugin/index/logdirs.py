@@ -129,7 +129,7 @@ def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     from memboard.tb_plugin.index.listing import FoundRun
 
     root = os.sep
-    found: dict[str, dict[tuple[Kind, str], list[Candidate]]] = {}
+    by_folder: dict[str, dict[tuple[Kind, str], list[Candidate]]] = {}
     for path in files:
         parent = os.path.dirname(path)
         folder, layout = run_folder(parent, root)
@@ -137,11 +137,11 @@ def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
             kind = format_of(path).kind
         except UnknownFormatError:  # said once it is listed
             kind = SNAPSHOTS.kind
-        of_kind = found.setdefault(folder, {}).setdefault((kind, parent), [])
+        of_kind = by_folder.setdefault(folder, {}).setdefault((kind, parent), [])
         of_kind.append(Candidate(path, path, layout))
-    names = [os.path.basename(folder) or root for folder in found]
+    names = [os.path.basename(folder) or root for folder in by_folder]
     runs = []
-    for (folder, parents), base in zip(found.items(), names, strict=True):
+    for (folder, parents), base in zip(by_folder.items(), names, strict=True):
         name = folder if names.count(base) > 1 else base
         run = FoundRun(run_id(root, folder, "given"), name, folder, folder, root)
         for (kind, parent), candidates in parents.items():

@@ -67,8 +67,8 @@ class RunNotes:
         for key, file in files.items():
             offset = -1 if file.digest is None else file.digest.offset
             stamp = (file.generation, offset, len(file.behind.notes))
-            known = self._by_file.get(key)
-            if known is None or known.stamp != stamp:
+            notes = self._by_file.get(key)
+            if notes is None or notes.stamp != stamp:
                 kinds = _EVERY_RANK
                 if file.rank == lowest:
                     kinds |= _LOWEST_RANK
@@ -78,19 +78,19 @@ class RunNotes:
         """The last word of each rank on each source."""
         latest: dict[tuple[int, str], SourceWords] = {}
         for (rank, _), notes in sorted(self._by_file.items(), key=_by_attempt):
-            for words in notes.sources:
-                latest[rank, words.name] = words
+            for source in notes.sources:
+                latest[rank, source.name] = source
         return latest
 
     def events(self, kind: str) -> list[Event]:
         """All events of a kind, in order of time."""
-        found = [
+        of_kind = [
             event
             for notes in self._by_file.values()
             for event in notes.events
             if event.kind == kind
         ]
-        return sorted(found, key=lambda event: (event.time_ns, event.rank))
+        return sorted(of_kind, key=lambda event: (event.time_ns, event.rank))
 
     def _read(
         self, file: RankFile, stamp: tuple[int, int, int], kinds: frozenset[str]
@@ -99,9 +99,9 @@ class RunNotes:
         notes = file.notes()
         for note in notes:
             if note.kind == "source":
-                words = _words_of(note)
-                if words.status in _STATUSES:
-                    sources[words.name] = words
+                source = _words_of(note)
+                if source.status in _STATUSES:
+                    sources[source.name] = source
         events = tuple(_events(file, notes, kinds))
         return _FileNotes(stamp, tuple(sources.values()), events)
 
@@ -116,8 +116,8 @@ def _events(
 ) -> Iterator[Event]:
     for note in notes:
         if note.kind in kinds:
-            at = note.time_ns, note.step
-            yield Event(file.rank, file.attempt, note.kind, *at, note.data)
+            time_and_step = note.time_ns, note.step
+            yield Event(file.rank, file.attempt, note.kind, *time_and_step, note.data)
 
 
 def text_of(data: Mapping[str, Any], key: str) -> str:
@@ -149,7 +149,7 @@ def _by_attempt(item: tuple[tuple[int, str], Any]) -> str:
 
 def by_rank(events: Iterable[Event]) -> dict[int, list[Event]]:
     """Events of each rank, in their order."""
-    found: dict[int, list[Event]] = {}
+    events_of_ranks: dict[int, list[Event]] = {}
     for event in events:
-        found.setdefault(event.rank, []).append(event)
-    return found
+        events_of_ranks.setdefault(event.rank, []).append(event)
+    return events_of_ranks

@@ -67,12 +67,12 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     for fault in file.faults:
         key = fault.severity, fault.what, fault.remedy
         equal.setdefault(key, []).append(fault.where)
-    for (severity, what, remedy), places in equal.items():
+    for (severity, sentence, remedy), places in equal.items():
         yield _problem(
             file,
-            what
+            sentence
             if len(places) == 1
-            else f"{what.removesuffix('.')} ({counted(len(places), 'time')}).",
+            else f"{sentence.removesuffix('.')} ({counted(len(places), 'time')}).",
             severity=severity,
             where=_places(places),
             remedy=remedy,
@@ -149,16 +149,16 @@ def _places(places: list[str]) -> str:
     return f"{named} and {counted(more, 'more place')}" if more > 0 else named
 
 
-def worst_first(found: list[Problem], folder: str) -> tuple[Problem, ...]:
+def worst_first(problems: list[Problem], folder: str) -> tuple[Problem, ...]:
     """All problems of the run in `folder`, or as many as a page lists."""
-    found.sort(key=lambda problem: _WORST_FIRST.index(problem.severity))
-    if len(found) > _MAX_PROBLEMS:
-        more = counted(len(found) - _MAX_PROBLEMS + 1, "more problem")
-        what = f"Not listed: {more}."
+    problems.sort(key=lambda problem: _WORST_FIRST.index(problem.severity))
+    if len(problems) > _MAX_PROBLEMS:
+        more = counted(len(problems) - _MAX_PROBLEMS + 1, "more problem")
+        sentence = f"Not listed: {more}."
         remedy = "Choose one rank to see its own."
-        last = Problem("warning", folder, what, remedy=remedy)
-        found = [*found[: _MAX_PROBLEMS - 1], last]
-    return tuple(found)
+        last = Problem("warning", folder, sentence, remedy=remedy)
+        problems = [*problems[: _MAX_PROBLEMS - 1], last]
+    return tuple(problems)
 
 
 def settled_at(file: RankFile) -> float:
@@ -209,7 +209,7 @@ def _writer_of(file: RankFile) -> str:
 
 def _problem(
     file: RankFile,
-    what: str,
+    sentence: str,
     *,
     severity: Severity = "warning",
     where: str = "",
@@ -219,7 +219,7 @@ def _problem(
     return Problem(
         severity,
         file.shown_path,
-        what,
+        sentence,
         remedy=remedy,
         where=where,
         salvaged=_salvaged(file),
@@ -313,7 +313,9 @@ class FileProblems:
         if [*map(id, listings)] == [*map(id, self._listings)]:
             return
         self._listings = listings
-        self._listed = {file.path: file.key for one in listings for file in one.files}
+        self._listed = {
+            file.path: file.key for listing in listings for file in listing.files
+        }
         self._noted = {
             name: noted
             for name, noted in self._noted.items()
@@ -334,10 +336,10 @@ class FileProblems:
         self._problems = None
         return True
 
-    def check(self, found: FoundSnapshots, budget: Budget) -> bool:
+    def check(self, snapshots: FoundSnapshots, budget: Budget) -> bool:
         """Look at the ends of snapshots; True when all are done."""
         done = True
-        for file in found.files:
+        for file in snapshots.files:
             if file.path in self._noted:
                 continue
             if not budget.allows():
@@ -357,11 +359,11 @@ class FileProblems:
 def _faults(file: FoundSnapshot) -> Iterator[Problem]:
     fault = fault_of(file.path)
     if fault is not None:
-        what, remedy = fault
+        sentence, remedy = fault
         yield Problem(
             "error",
             file.path_text,
-            what,
+            sentence,
             salvaged="nothing",
             remedy=remedy,
             rank=file.rank,

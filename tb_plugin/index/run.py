@@ -70,8 +70,10 @@ class AttemptFiles:
 class Run:
     """What is known of a run. Whoever reads or updates it holds its `lock`."""
 
-    def __init__(self, found: FoundRun, clock: Callable[[], float] = time.time) -> None:
-        self.found = found
+    def __init__(
+        self, found_run: FoundRun, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.found = found_run
         self.lock = threading.RLock()
         self.files: dict[FileKey, RankFile] = {}
         self.version = 0
@@ -88,7 +90,7 @@ class Run:
         self._problems: tuple[Problem, ...] | None = None
         self.imported: Imports | None = None
         """What another tool's files hold, where the run is made of them."""
-        if found.imports is not None:
+        if found_run.imports is not None:
             from memboard.tb_plugin.formats.memprofiler.imports import Imports
 
             self.imported = Imports()
@@ -124,9 +126,9 @@ class Run:
             del self.files[key]
         if version != self._listing or self.unfinished:
             behind = self._behind(listing, only)
-            at = bisect_left(behind, self._go_on_at)
-            self._fetch_ahead(behind[at : at + _FETCHED_AHEAD], listing)
-            for index, key in enumerate(behind[at:] + behind[:at]):
+            start = bisect_left(behind, self._go_on_at)
+            self._fetch_ahead(behind[start : start + _FETCHED_AHEAD], listing)
+            for index, key in enumerate(behind[start:] + behind[:start]):
                 if index and not budget.allows():
                     self._go_on_at = key
                     break
@@ -241,8 +243,8 @@ class Run:
         """Files of traces in the run's directory."""
         if self.found.traces is None:
             return NO_TRACES
-        found = self.found.traces.found
-        return found.of_ranks if self.made_of == "recording" else found
+        traces = self.found.traces.found
+        return traces.of_ranks if self.made_of == "recording" else traces
 
     @property
     def notes(self) -> RunNotes:
@@ -257,7 +259,7 @@ class Run:
         if self.made_of == "recording":
             return sorted({rank for rank, _ in self.found.files})
         return sorted(
-            {rank for found in self.found.other_files for rank in found.ranks}
+            {rank for other_file in self.found.other_files for rank in other_file.ranks}
         )
 
     @property
@@ -281,12 +283,12 @@ class Run:
         only: Iterable[FileKey] | None,
     ) -> list[FileKey]:
         """Files that hold something new, ascending."""
-        found = []
+        keys = []
         for key in listing if only is None else sorted(listing.keys() & set(only)):
             file = self.files.get(key)
             if file is None or file.unfinished or file.parts != listing[key]:
-                found.append(key)
-        return found
+                keys.append(key)
+        return keys
 
     def _fetch_ahead(
         self, keys: Iterable[FileKey], listing: Mapping[FileKey, tuple[Part, ...]]
@@ -377,16 +379,16 @@ class Run:
         return "closed" if all(close is not None for close in closes) else "lost"
 
     def _find_problems(self) -> tuple[Problem, ...]:
-        found = list(self.found.problems)
+        problems = list(self.found.problems)
         if self.imported is not None:
-            found += self.imported.problems
-        found += self._file_problems.problems
+            problems += self.imported.problems
+        problems += self._file_problems.problems
         for file in self.files.values():
-            found += problems_of(file, live=self._may_grow(file), now=self._clock())
+            problems += problems_of(file, live=self._may_grow(file), now=self._clock())
             if not file.has_records and self._clock() < settled_at(file):
                 self._settled_at = min(self._settled_at, settled_at(file))
-        found = list(dict.fromkeys(found))  # a share of a file has the file's
+        problems = list(dict.fromkeys(problems))  # a share of a file has the file's
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
             if pair := overlapping(before.files, after.files):
-                found.append(overlap_problem(*pair))
-        return worst_first(found, self.found.shown_folder)
+                problems.append(overlap_problem(*pair))
+        return worst_first(problems, self.found.shown_folder)

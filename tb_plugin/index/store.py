@@ -62,9 +62,9 @@ class Store:
     def runs(self) -> list[Run]:
         """All runs by name, none of them brought up to date."""
         self.look()
-        found = [run for run in list(self._runs.values()) if not run.found.is_empty]
-        found = _without_copies(found)
-        return sorted(found, key=lambda run: (run.found.name, run.found.id))
+        runs = [run for run in list(self._runs.values()) if not run.found.is_empty]
+        runs = _without_copies(runs)
+        return sorted(runs, key=lambda run: (run.found.name, run.found.id))
 
     def run(self, run_id: str) -> Run:
         """One run.
@@ -90,16 +90,16 @@ class Store:
     def hand_over(self, add: Callable[[], FoundRun]) -> FoundRun:
         """Let `add` change the runs that were handed over, and know them at once."""
         with self._lock:
-            found = add()
+            run = add()
             self._look()
-            return found
+            return run
 
     def _look(self) -> None:
         self.index.refresh()
-        found = self.index.runs
-        for run_id in self._runs.keys() - found.keys():
+        runs = self.index.runs
+        for run_id in self._runs.keys() - runs.keys():
             del self._runs[run_id]
-        for run_id, run in found.items():
+        for run_id, run in runs.items():
             if run_id not in self._runs:
                 self._runs[run_id] = Run(run)
 
@@ -120,9 +120,9 @@ def _without_copies(runs: list[Run]) -> list[Run]:
     """Without traces that were merged from what other runs hold."""
     if not any(run.found.merged_of for run in runs):
         return runs
-    known = {mark for run in runs for mark in run.found.marks()}
+    marks = {mark for run in runs for mark in run.found.marks()}
     return [
-        run for run in runs if not run.found.merged_of or run.found.merged_of - known
+        run for run in runs if not run.found.merged_of or run.found.merged_of - marks
     ]
 
 

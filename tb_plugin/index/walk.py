@@ -146,9 +146,11 @@ class Index:
         counts: dict[ForeignKind, tuple[int, str]] = {}
         for path in sorted(self._folders):
             for kind, count, example in self._folders[path].foreign:
-                known = counts.get(kind)
+                count_and_path = counts.get(kind)
                 counts[kind] = (
-                    (count, example) if known is None else (known[0] + count, known[1])
+                    (count, example)
+                    if count_and_path is None
+                    else (count_and_path[0] + count, count_and_path[1])
                 )
         return tuple(
             ForeignFiles(kind=kind, num_files=count, example=example)
@@ -157,15 +159,17 @@ class Index:
 
     def problems(self) -> tuple[Problem, ...]:
         """Problems that belong to no run."""
-        found = [at for logdir in self.logdirs for at in problems_at(logdir)]
+        problems = [
+            problem for logdir in self.logdirs for problem in problems_at(logdir)
+        ]
         if self._looks.num_allowed is not None:
-            found.append(_too_many_unknown(self._looks.num_allowed))
+            problems.append(_too_many_unknown(self._looks.num_allowed))
         for folder in self._folders.values():
-            found += folder.problems
+            problems += folder.problems
             # Among other programs' files they surprise nobody.
             if folder.files or not self.runs:
-                found += folder.unread
-        return tuple(found[:MAX_PROBLEMS])
+                problems += folder.unread
+        return tuple(problems[:MAX_PROBLEMS])
 
     def _continue_walk(self, now: float) -> None:
         if self._walk is None:
@@ -259,20 +263,20 @@ class Index:
         self, path: str, root: str, above: tuple[Place, ...]
     ) -> Folder | None:
         """`above`: the directories on the way to it; it is none of them again."""
-        known = self._folders.get(path)
+        folder = self._folders.get(path)
         try:
             status = storage.at(path).stat(path)
             mtime_ns, place = status.st_mtime_ns, (status.st_dev, status.st_ino)
             if status.st_ino and place in above:
                 return None  # links lead around; all there is was met on the way
             if (
-                known is not None
-                and known.is_known
-                and known.place == place
-                and known.mtime_ns == mtime_ns
-                and known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
+                folder is not None
+                and folder.is_known
+                and folder.place == place
+                and folder.mtime_ns == mtime_ns
+                and folder.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
             ):
-                return known
+                return folder
             return list_folder(path, root, len(above), status, self._looks)
         except (FileNotFoundError, storage.PendingError):
             return None
@@ -290,9 +294,9 @@ class Index:
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
         _, name, run_id = run_name(path, prefix, root)
-        known = self.runs.get(run_id)
-        if known is not None:
-            return known if storage.at(folder).isdir(folder) else None
+        run = self.runs.get(run_id)
+        if run is not None:
+            return run if storage.at(folder).isdir(folder) else None
         if not _holds_rank_files(folder):
             return None
         shown = relative(folder, root)

@@ -52,7 +52,7 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
         self._making = threading.Lock()
 
     def open(
-        self, run: Run, found: FoundHistory, again: int | None = None
+        self, run: Run, history: FoundHistory, again: int | None = None
     ) -> HistoryJob:
         """A history, or how far it is; does not wait. `again`: see `Jobs.begin`.
 
@@ -60,13 +60,13 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
             NotReadyError: too many are being opened.
         """
         return self.begin(
-            found.key,
-            (found.run_id, found.reference.id),
-            found,
+            history.key,
+            (history.run_id, history.reference.id),
+            history,
             partial(self._opened, run),
             again=again,
             after=self._prepare,
-            note=partial(_note, run, found),
+            note=partial(_note, run, history),
         )
 
     def opened(self, run_id: str, history_id: str) -> OpenHistory | None:
@@ -78,33 +78,33 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
         return None if job is None else job.result
 
     def _opened(self, run: Run, job: HistoryJob) -> OpenHistory:
-        found, capacity = job.found, None
-        if isinstance(found.source, OwnCapture):
+        history, capacity = job.found, None
+        if isinstance(history.source, OwnCapture):
             with self.turn:
                 job.note(0.05, "reading the capture")
-                tables = _tables_of_capture(run, found.source)
-            capacity = _capacity(found.source)
+                tables = _tables_of_capture(run, history.source)
+            capacity = _capacity(history.source)
         else:
-            tables = self._imported(job, found.source)
+            tables = self._imported(job, history.source)
         with self.turn:
             job.note(_READ_SHARE, "pairing allocations and their frees")
-            return self._history(found, tables, capacity)
+            return self._history(history, tables, capacity)
 
-    def problems_of(self, found: FoundHistory, result: OpenHistory) -> list[Problem]:
+    def problems_of(self, history: FoundHistory, result: OpenHistory) -> list[Problem]:
         """What of the file was left out, or contradicts itself."""
         with self.turn:
             warnings = result.warnings
         return [
             Problem(
                 "warning",
-                found.path_text,
-                what[:_MAX_TEXT],
+                history.path_text,
+                warning[:_MAX_TEXT],
                 remedy="Figures that rest on these events and blocks may be wrong: take"
                 " the snapshot again, and do not edit it.",
                 salvaged="All else of the file.",
-                rank=found.rank,
+                rank=history.rank,
             )
-            for what in warnings
+            for warning in warnings
         ]
 
     def _imported(self, job: HistoryJob, file: FoundSnapshot) -> Mapping[str, Any]:
@@ -117,22 +117,22 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
 
     def _history(
         self,
-        found: FoundHistory,
+        history: FoundHistory,
         tables: Mapping[str, Any],
         capacity: Capacity | None,
     ) -> OpenHistory:
         try:
             snapshot = snapshot_of(tables)
         except SnapshotError as error:
-            what = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            sentence = f"{str(error)[:1].upper()}{str(error)[1:]}."
             remedy = "Take the snapshot again: no allocator can have written this."
-            raise RefusedError(what, 0, "", remedy) from error
-        made = partial(OpenHistory, snapshot, key=found.key, capacity=capacity)
+            raise RefusedError(sentence, 0, "", remedy) from error
+        made = partial(OpenHistory, snapshot, key=history.key, capacity=capacity)
         if not is_worth_caching(snapshot):
             return made()
-        key = _content_of(found, tables)
-        known = read_replays(self._importer().cache, key, snapshot)
-        return made(known=known, cached_as=key)
+        key = _content_of(history, tables)
+        replays = read_replays(self._importer().cache, key, snapshot)
+        return made(replays=replays, cached_as=key)
 
     def _prepare(self, history: OpenHistory) -> None:
         """Make what the first picture is coloured by, and spare others the replay."""
@@ -148,10 +148,10 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
             return self._made
 
 
-def _content_of(found: FoundHistory, tables: Mapping[str, Any]) -> FileKey:
-    if isinstance(found.source, OwnCapture):
+def _content_of(history: FoundHistory, tables: Mapping[str, Any]) -> FileKey:
+    if isinstance(history.source, OwnCapture):
         return key_of_content(tables)
-    return found.source.key
+    return history.source.key
 
 
 def _capacity(source: OwnCapture) -> Capacity | None:
@@ -174,17 +174,20 @@ def _tables_of_capture(run: Run, source: OwnCapture) -> Mapping[str, Any]:
         raise
 
 
-def _note(run: Run, found: FoundHistory, problems: Sequence[Problem]) -> None:
+def _note(run: Run, history: FoundHistory, problems: Sequence[Problem]) -> None:
     """Have the run show what is wrong with a file or capture, whoever asked for it."""
-    source = found.source
+    source = history.source
     with run.lock:
         if isinstance(source, OwnCapture):
-            known = [fault.what.lower() for fault in source.file.faults]
+            recorded = [fault.what.lower() for fault in source.file.faults]
             new = [
-                one
-                for one in problems
-                if not any(one.what.rstrip(".").lower() in what for what in known)
+                problem
+                for problem in problems
+                if not any(
+                    problem.what.rstrip(".").lower() in recorded_sentence
+                    for recorded_sentence in recorded
+                )
             ]
-            run.note_read(found.reference.id, new, listed=None)
+            run.note_read(history.reference.id, new, listed=None)
         else:
             run.note_read(source.path, problems, listed=source.key)

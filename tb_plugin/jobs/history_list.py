@@ -94,20 +94,20 @@ class HistoryList:
 
     def all(self, run: Run, budget: Budget) -> tuple[FoundHistory, ...]:
         """Every history by time, as far as the budget reaches."""
-        known, self._of_file = self._of_file, {}
+        earlier, self._of_file = self._of_file, {}
         parts = []
         for attempt in run.attempts:
             for file in attempt.files.values():
                 key = _likeness(attempt, file)
-                found = known.get(key)
-                if found is None:
-                    found, is_whole = _of_captures(run, attempt, file, budget)
+                histories = earlier.get(key)
+                if histories is None:
+                    histories, is_whole = _of_captures(run, attempt, file, budget)
                 else:
                     is_whole = True
                 if is_whole:
-                    self._of_file[key] = found
-                if found:
-                    parts.append(found)
+                    self._of_file[key] = histories
+                if histories:
+                    parts.append(histories)
         parts.append(self._of_snapshot_files(run))
         # The same tuples as before hold the same histories.
         if [*map(id, parts)] != [*map(id, self._parts)]:
@@ -118,14 +118,14 @@ class HistoryList:
 
     def of_rank(self, run: Run, budget: Budget, rank: int) -> list[FoundHistory]:
         """Those of one rank by time: no other rank's file is looked at."""
-        found = [
+        histories = [
             history
             for attempt, file in run.rank_files(rank)
             for history in self._of_file.get(_likeness(attempt, file))
             or _of_captures(run, attempt, file, budget)[0]
         ]
-        found += [_of_file(run, file) for file in run.snapshots.of_rank(rank)]
-        return sorted(found, key=_time)
+        histories += [_of_file(run, file) for file in run.snapshots.of_rank(rank)]
+        return sorted(histories, key=_time)
 
     def _of_snapshot_files(self, run: Run) -> tuple[FoundHistory, ...]:
         if self._snapshots is not run.snapshots:
@@ -213,14 +213,14 @@ def _of_captures(
 ) -> tuple[tuple[FoundHistory, ...], bool]:
     """The histories that a rank's file holds; whether the budget reached all of them."""
     was_exhausted, budget.exhausted = budget.exhausted, False
-    found = tuple(
+    histories = tuple(
         _of_capture(run, attempt.index, file, entry)
         for entry in captures_of(file, budget)
         if entry.kind == "history"
     )
     is_whole = not budget.exhausted
     budget.exhausted |= was_exhausted
-    return found, is_whole
+    return histories, is_whole
 
 
 def _likeness(attempt: AttemptFiles, file: RankFile) -> tuple[object, ...]:
@@ -269,12 +269,16 @@ def _side(text: str) -> Context:
     return "end" if text == "end" else ""
 
 
-def of_rank(found: Sequence[FoundHistory], rank: int | None) -> list[FoundHistory]:
+def of_rank(histories: Sequence[FoundHistory], rank: int | None) -> list[FoundHistory]:
     """Those of one rank; all, where none is named."""
-    return [one for one in found if rank is None or one.reference.rank == rank]
+    return [
+        history
+        for history in histories
+        if rank is None or history.reference.rank == rank
+    ]
 
 
-def default_of(found: Sequence[FoundHistory]) -> FoundHistory | None:
+def default_of(histories: Sequence[FoundHistory]) -> FoundHistory | None:
     """What is opened first: the first out-of-memory error's, else the newest."""
-    errors = (one for one in found if one.origin == "oom")
-    return next(errors, found[-1] if found else None)
+    errors = (history for history in histories if history.origin == "oom")
+    return next(errors, histories[-1] if histories else None)

@@ -60,12 +60,12 @@ class Job(Generic[Found, Result]):
 
     def __init__(
         self,
-        found: Found,
+        openable: Found,
         wishes: frozenset[int] = frozenset(),
         failed_before: Problem | None = None,
         note: Note | None = None,
     ) -> None:
-        self.found = found
+        self.found = openable
         self._note = note
         self.wishes = wishes
         """Every time that a person asked for another try, so far."""
@@ -165,7 +165,7 @@ class Jobs(Generic[Found, Result]):
         self,
         key: Hashable,
         name: Hashable,
-        found: Found,
+        openable: Found,
         work: Callable[[Job[Found, Result]], Result],
         *,
         again: int | None = None,
@@ -180,7 +180,7 @@ class Jobs(Generic[Found, Result]):
         Args:
             key: the content.
             name: of what has this content now.
-            found: what is opened.
+            openable: what is opened.
             work: makes the result.
             again: one wish of a person for another try: it counts once, however often it
                 is repeated.
@@ -191,25 +191,25 @@ class Jobs(Generic[Found, Result]):
             NotReadyError: too many are under way.
         """
         with self._lock:
-            known = self._job(key)
-            wishes = frozenset() if known is None else known.wishes
+            job = self._job(key)
+            wishes = frozenset() if job is None else job.wishes
             is_wished = again is not None and again not in wishes
-            if known is None or known.may_be_tried_again(is_wished=is_wished):
-                self._ensure_room(found)
+            if job is None or job.may_be_tried_again(is_wished=is_wished):
+                self._ensure_room(openable)
                 wishes |= set() if again is None else {again}
-                before = None if known is None else known.problem
-                known = self._pending[key] = Job(found, wishes, before, note)
+                before = None if job is None else job.problem
+                job = self._pending[key] = Job(openable, wishes, before, note)
                 threading.Thread(
                     target=self._work,
-                    args=(key, name, known, work, after),
+                    args=(key, name, job, work, after),
                     name="memboard-job",
                     daemon=True,
                 ).start()
             self._asked[name] = key
-            if known.state == "ready":
+            if job.state == "ready":
                 self._ready[name] = key
             self._use(key)
-            return known
+            return job
 
     def known(self, key: Hashable) -> Job[Found, Result] | None:
         """The job of some content, which is no use of it; None: there is none."""
@@ -249,7 +249,7 @@ class Jobs(Generic[Found, Result]):
                 del self._pending[key]
             for names in (self._asked, self._ready):
                 for name in [
-                    one for one, key in names.items() if self._job(key) is None
+                    name for name, key in names.items() if self._job(key) is None
                 ]:
                     del names[name]
 
@@ -270,12 +270,12 @@ class Jobs(Generic[Found, Result]):
             self._used[key] = None
         return job
 
-    def _ensure_room(self, found: Found) -> None:
+    def _ensure_room(self, openable: Found) -> None:
         under_way = sum(job.state == "opening" for job in self._pending.values())
         if under_way >= MAX_UNDER_WAY:
             raise NotReadyError(
                 f"{under_way} other files are being opened.",
-                found.path_text,
+                openable.path_text,
                 "Try again in a moment.",
             )
 
@@ -331,40 +331,43 @@ class Jobs(Generic[Found, Result]):
         except Exception as error:  # noqa: BLE001  # the result can be shown
             return (problem_of(job.found, error),)
 
-    def problems_of(self, found: Found, result: Result) -> Sequence[Problem]:
+    def problems_of(self, openable: Found, result: Result) -> Sequence[Problem]:
         """What is wrong with what was opened, and is shown all the same."""
-        del found, result
+        del openable, result
         return ()
 
 
-def problem_of(found: Openable, error: Exception) -> Problem:
+def problem_of(openable: Openable, error: Exception) -> Problem:
     """Why something could not be opened, for a person."""
     where = ""
     if isinstance(error, ImportFailedError | RequestError):
-        what, where, remedy = error.what, error.where, error.remedy
+        sentence, where, remedy = error.what, error.where, error.remedy
     elif isinstance(error, CorruptError):
-        what, remedy = _sentence(error), "Open another one: others are not affected."
+        sentence, remedy = (
+            _sentence(error),
+            "Open another one: others are not affected.",
+        )
     elif isinstance(error, FormatError):
-        what, remedy = (
+        sentence, remedy = (
             _sentence(error),
             "Open it with the MemBoard version that wrote it.",
         )
     elif isinstance(error, OSError):
-        what = f"The file cannot be read: {error.strerror or error}."
+        sentence = f"The file cannot be read: {error.strerror or error}."
         remedy = "Check that the file is still there and may be read."
     elif isinstance(error, MemoryError):
-        what = "There is not enough memory to open it."
+        sentence = "There is not enough memory to open it."
         remedy = "Close other programs, or open MemBoard on a machine with more memory."
     else:
-        return failed_problem(found.path_text, error, found.rank)
+        return failed_problem(openable.path_text, error, openable.rank)
     return Problem(
         "error",
-        found.path_text,
-        what[:1000],
+        openable.path_text,
+        sentence[:1000],
         remedy=remedy[:1000],
         where=where[:500],
         salvaged="Everything else of the run.",
-        rank=found.rank,
+        rank=openable.rank,
     )
 
 

@@ -35,11 +35,11 @@ class LazyCache:
             with self._lock:
                 if name in self._values:
                     return cast("_T", self._values[name])
-            found = make()
+            value = make()
             with self._lock:
-                self._values[name] = found
+                self._values[name] = value
                 self._making.pop(name, None)
-            return found
+            return value
 
 
 class lazy(Generic[_T]):  # noqa: N801  # used as a decorator

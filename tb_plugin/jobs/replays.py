@@ -81,9 +81,9 @@ class _UnfitError(Exception):
     """It is not what replaying this snapshot comes to."""
 
 
-def _ensure(is_fit: bool, what: str) -> None:
+def _ensure(is_fit: bool, mismatch: str) -> None:
     if not is_fit:
-        raise _UnfitError(what)
+        raise _UnfitError(mismatch)
 
 
 def is_worth_caching(snapshot: Snapshot) -> bool:
@@ -103,8 +103,8 @@ def key_of_content(tables: Mapping[str, CaptureTable]) -> FileKey:
             else:
                 digest.update(np.array([len(text) for text in column], np.int64).data)
                 digest.update("".join(column).encode("utf-8", "surrogatepass"))
-    found = digest.digest()
-    first, second = found[:_KEY_BYTES], found[_KEY_BYTES:]
+    hashed = digest.digest()
+    first, second = hashed[:_KEY_BYTES], hashed[_KEY_BYTES:]
     return FileKey(0, int.from_bytes(first, "little"), 0, int.from_bytes(second, "big"))
 
 
@@ -117,11 +117,13 @@ def read_replays(
         return {}
     try:
         meta = msgspec.convert(tables.meta, _Meta)
-        about = {one.device: one for one in meta.devices}
+        about = {device.device: device for device in meta.devices}
         numbers = sorted(device.device for device in snapshot.devices)
         is_fit = (meta.key, meta.version) == (tuple(key), CACHED_AS)
         _ensure(is_fit, "it is of another file")
-        _ensure(sorted(one.device for one in meta.devices) == numbers, "other devices")
+        _ensure(
+            sorted(device.device for device in meta.devices) == numbers, "other devices"
+        )
         return {
             device.device: _replayed(tables, about[device.device], snapshot, device)
             for device in snapshot.devices
@@ -161,7 +163,7 @@ def write_replays(cache: ColumnCache, key: FileKey, history: OpenHistory) -> Non
 def _tables(device: OpenDevice) -> dict[str, Table]:
     number, lives, marks = device.number, device.lives, device.marks
     afters = (device.active.after, device.allocated.after, device.reserved.after)
-    found: dict[str, Table] = {
+    tables: dict[str, Table] = {
         f"lives {number}": {name: getattr(lives, name) for name in _LIVES},
         f"levels {number}": dict(zip(_LEVELS, afters, strict=True)),
         f"marks {number}": {
@@ -169,13 +171,13 @@ def _tables(device: OpenDevice) -> dict[str, Table]:
         },
         f"labels {number}": {"text": marks.labels},
     }
-    known = device.attribution_so_far
-    if known is not None:
-        table = {"category": known.category, "evidence": known.evidence}
-        if (known.tensor != NOTHING).any():
-            table["tensor"] = known.tensor
-        found[f"attribution {number}"] = table
-    return found
+    attribution = device.attribution_so_far
+    if attribution is not None:
+        table = {"category": attribution.category, "evidence": attribution.evidence}
+        if (attribution.tensor != NOTHING).any():
+            table["tensor"] = attribution.tensor
+        tables[f"attribution {number}"] = table
+    return tables
 
 
 def _replayed(

@@ -41,49 +41,53 @@ _MAX_PATH: Final = 1024
 _MAX_CYCLE: Final = 2**31 - 1
 
 
-def artifact(file: RankFile, said: object) -> PlainFile | None:
+def artifact(file: RankFile, path_text: object) -> PlainFile | None:
     """A trace that a recording names, as it lies there now.
 
     None where it was deleted, or lies elsewhere: no link leads out of the folder beside
     the recording, nor does the folder, or whoever wrote the recording could have any file
     of this machine shown.
     """
-    if not isinstance(said, str) or not 0 < len(said) <= _MAX_PATH or "\0" in said:
+    if (
+        not isinstance(path_text, str)
+        or not 0 < len(path_text) <= _MAX_PATH
+        or "\0" in path_text
+    ):
         return None
     beside = file.parts[0].path
     files = storage.at(beside)
     folder = files.realpath(os.path.dirname(beside))
     root = os.path.join(folder, rank_file_stem(file.rank, file.attempt))
-    path = files.realpath(os.path.join(root, said))
+    path = files.realpath(os.path.join(root, path_text))
     if not storage.is_inside(path, root):
         return None
     try:
-        found = plain_file(path, None, is_trace)
+        file_or_refusal = plain_file(path, None, is_trace)
     except OSError:
         return None
-    return found if isinstance(found, PlainFile) else None
+    return file_or_refusal if isinstance(file_or_refusal, PlainFile) else None
 
 
 def recorded_trace(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None:
     """The trace that a capture's meta names, if it lies there; see `artifact`."""
-    found = artifact(file, meta.get("path"))
-    if found is None:
+    trace_file = artifact(file, meta.get("path"))
+    if trace_file is None:
         return None
     name = rank_file_stem(file.rank, file.attempt)
     beside = file.parts[0]
     shown = f"{beside.shown_path.rpartition('/')[0]}/{name}/{meta['path']}".lstrip("/")
     cycle = meta.get("cycle")
-    known = isinstance(cycle, int) and 0 < cycle <= _MAX_CYCLE
+    is_number = isinstance(cycle, int) and 0 < cycle <= _MAX_CYCLE
     return FoundTrace(
         id=file_id("t", shown),
-        path=found.path,
+        path=trace_file.path,
         shown_path=shown,
-        key=FileKey.of(found.status),
+        key=FileKey.of(trace_file.status),
         worker=f"rank{file.rank}",
         rank=file.rank,
-        cycle=cycle if known else None,
+        cycle=cycle if is_number else None,
         origin="recording",
-        target=found.path if beside.target else "",
+        target=trace_file.path if beside.target else "",
     )
 
 
@@ -97,7 +101,7 @@ class TraceFiles:
 
     def __call__(self, run: Run, budget: Budget) -> list[FoundSource]:
         """The sources of a run, whose lock is held."""
-        return [self._source(run, found) for found in self.of(run, budget)]
+        return [self._source(run, trace) for trace in self.of(run, budget)]
 
     def of(self, run: Run, budget: Budget) -> Iterator[FoundTrace]:
         """The files of a run, whose lock is held: each once.
@@ -106,57 +110,57 @@ class TraceFiles:
         that no recording knows are numbered behind the recordings' own: another tool's
         first cycle is not ours.
         """
-        known: set[str] = set()
+        paths: set[str] = set()
         last_cycle = 0
         for key in sorted(run.files):
-            for found in self._captured(run.files[key], budget):
-                if found.path not in known:
-                    known.add(found.path)
-                    last_cycle = max(last_cycle, found.cycle or 0)
-                    yield found
-        for found in run.traces.files:
-            if found.is_share or found.path not in known:
-                known.add(found.path)
-                cycle = None if found.cycle is None else found.cycle + last_cycle
-                yield found if cycle == found.cycle else replace(found, cycle=cycle)
+            for trace in self._captured(run.files[key], budget):
+                if trace.path not in paths:
+                    paths.add(trace.path)
+                    last_cycle = max(last_cycle, trace.cycle or 0)
+                    yield trace
+        for trace in run.traces.files:
+            if trace.is_share or trace.path not in paths:
+                paths.add(trace.path)
+                cycle = None if trace.cycle is None else trace.cycle + last_cycle
+                yield trace if cycle == trace.cycle else replace(trace, cycle=cycle)
 
     def _captured(self, file: RankFile, budget: Budget) -> Iterator[FoundTrace]:
         """The traces that a rank's recording names, oldest first."""
         for _, entry in traces_of(file, budget):
             meta = self._metas.of(file, entry, budget)
-            found = None if meta is None else recorded_trace(file, meta)
-            if found is not None:
-                yield found
+            trace = None if meta is None else recorded_trace(file, meta)
+            if trace is not None:
+                yield trace
 
-    def _source(self, run: Run, found: FoundTrace) -> FoundSource:
+    def _source(self, run: Run, trace: FoundTrace) -> FoundSource:
         def load(job: TraceJob) -> Callable[[], Trace]:
             made = read_trace(
-                found.path,
+                trace.path,
                 self._importer(),
-                listed=found.key,
+                listed=trace.key,
                 note=lambda share: job.note(share, "reading the file"),
             )
-            return lambda: share_of(made(), found.rank) if found.is_share else made()
+            return lambda: share_of(made(), trace.rank) if trace.is_share else made()
 
         return FoundSource(
-            id=found.id,
+            id=trace.id,
             kind="trace",
-            name=found.name,
-            rank=found.rank,
-            cycle=found.cycle,
-            num_bytes=found.num_bytes,
-            key=tuple(found.key),
+            name=trace.name,
+            rank=trace.rank,
+            cycle=trace.cycle,
+            num_bytes=trace.num_bytes,
+            key=tuple(trace.key),
             load=load,
-            path=found.path,
-            path_text=found.path_text,
-            time_ns=found.key.mtime_ns,
-            is_recorded=found.origin == "recording",
-            note_problems=partial(note_trace, run, found),
+            path=trace.path,
+            path_text=trace.path_text,
+            time_ns=trace.key.mtime_ns,
+            is_recorded=trace.origin == "recording",
+            note_problems=partial(note_trace, run, trace),
         )
 
 
-def note_trace(run: Run, found: FoundTrace, problems: Sequence[Problem]) -> None:
+def note_trace(run: Run, trace: FoundTrace, problems: Sequence[Problem]) -> None:
     """Have the run show what is wrong with a trace."""
     with run.lock:
-        is_listed = found.origin == "file"
-        run.note_read(found.path, problems, listed=found.key if is_listed else None)
+        is_listed = trace.origin == "file"
+        run.note_read(trace.path, problems, listed=trace.key if is_listed else None)

@@ -81,8 +81,8 @@ class FoundSource:
 class OpenSource:
     """A source that is open, with what is derived from it when it is first needed."""
 
-    def __init__(self, found: FoundSource, trace: Trace) -> None:
-        self.found = found
+    def __init__(self, source: FoundSource, trace: Trace) -> None:
+        self.found = source
         self.trace = trace
         self.tiles = TraceTiles(trace)
         self.lazy = LazyCache()
@@ -114,10 +114,10 @@ class OpenSource:
         """By string: whether it holds a text; the last text is remembered."""
         from memboard.tb_plugin.analysis.trace.timeline.totals import matching
 
-        known = self._searched
-        if known is None or known[0] != text:
-            known = self._searched = (text, matching(self.trace.strings, text))
-        return known[1]
+        searched = self._searched
+        if searched is None or searched[0] != text:
+            searched = self._searched = (text, matching(self.trace.strings, text))
+        return searched[1]
 
 
 TraceJob: TypeAlias = Job[FoundSource, OpenSource]
@@ -131,22 +131,22 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
     def __init__(self) -> None:
         super().__init__(held_bytes)
 
-    def open(self, run_id: str, found: FoundSource) -> TraceJob:
+    def open(self, run_id: str, source: FoundSource) -> TraceJob:
         """A source, or how far it is; does not wait.
 
         Raises:
             NotReadyError: too many are being opened.
         """
-        key = (run_id, found.id, *found.key)
+        key = (run_id, source.id, *source.key)
         return self.begin(
-            key, (run_id, found.id), found, self._opened, note=found.note_problems
+            key, (run_id, source.id), source, self._opened, note=source.note_problems
         )
 
-    def problems_of(self, found: FoundSource, result: OpenSource) -> list[Problem]:
+    def problems_of(self, source: FoundSource, result: OpenSource) -> list[Problem]:
         """What of the file is not shown, or not whole."""
-        if found.kind != "trace":
+        if source.kind != "trace":
             return []
-        return problems_of_trace(result.trace, found.path_text, found.rank)
+        return problems_of_trace(result.trace, source.path_text, source.rank)
 
     def ready(self, run_id: str, source_id: str) -> OpenSource | None:
         """The newest of that id that is open."""
@@ -165,17 +165,17 @@ def problems_of_trace(trace: Trace, path_text: str, rank: int | None) -> list[Pr
         Problem(
             severity="warning",
             path=path_text,
-            what=f"{one.what[:1].upper()}{one.what[1:].rstrip('.')}"
-            + (f" ({one.count:,})." if one.count > 1 else "."),
-            where=one.where,
+            what=f"{problem.what[:1].upper()}{problem.what[1:].rstrip('.')}"
+            + (f" ({problem.count:,})." if problem.count > 1 else "."),
+            where=problem.where,
             salvaged=""
             if trace.is_empty
             else counted(sum(trace.num_events.values()), "event"),
             remedy=_TRACE_REMEDY,
             rank=rank,
         )
-        for one in trace.problems[:_MAX_PROBLEMS]
-        if not one.is_usual
+        for problem in trace.problems[:_MAX_PROBLEMS]
+        if not problem.is_usual
     ]
 
 
@@ -193,7 +193,7 @@ def span_sources(run: Run, budget: Budget) -> Iterator[FoundSource]:
             continue
         captures = captures[-(MAX_SPANS // _SPANS_PER_CAPTURE) :]
         file, last = captures[-1]
-        events = tuple(event for one in files for event in events_of(one.notes()))
+        events = tuple(event for file in files for event in events_of(file.notes()))
         yield FoundSource(
             id=f"spans-{rank}",
             kind="spans",
@@ -216,10 +216,10 @@ def _span_load(
     """Decodes captures of spans and puts them together."""
 
     def decoded(job: TraceJob) -> Iterator[Capture]:
-        for index, (one, entry) in enumerate(captures):
+        for index, (own_file, entry) in enumerate(captures):
             job.note(index / len(captures), "reading spans")
             try:
-                yield capture_of(one, entry)
+                yield capture_of(own_file, entry)
             except (OSError, ValueError):
                 _logger.info("spans at byte %d cannot be read", entry.offset)
 

@@ -68,17 +68,17 @@ def inputs_of_run(
     for rank, file in attempt.files.items():
         if ranks is not None and rank not in ranks:
             continue
-        one = RankInput(rank=rank, label=f"Rank {rank}", clock=clocks[rank])
-        one.recording, one.cycle = file, cycle
-        by_rank[rank] = one
-        inputs.ranks.append(one)
+        rank_input = RankInput(rank=rank, label=f"Rank {rank}", clock=clocks[rank])
+        rank_input.recording, rank_input.cycle = file, cycle
+        by_rank[rank] = rank_input
+        inputs.ranks.append(rank_input)
         try:
-            one.window = _window(file, cycle)
+            rank_input.window = _window(file, cycle)
             for path, steps in _captured(file, cycle, inputs):
                 taken.add(_real(path))
                 if (trace := _trace(path, folder, inputs)) is not None:
-                    one.traces.append(trace)
-                    one.traced_steps += steps
+                    rank_input.traces.append(trace)
+                    rank_input.traced_steps += steps
         except (FormatError, OSError) as error:
             inputs.tell(rank, file.shown_path, str(error))
     if cycle is None:
@@ -105,31 +105,36 @@ def inputs_of_files(
         root: files are named relative to it.
     """
     inputs = Inputs(ranks=[], reference="the wall clocks, taken for equal")
-    found: dict[int | None, list[TraceFile]] = {}
+    traces_by_rank: dict[int | None, list[TraceFile]] = {}
     folder = None if root is None else os.fspath(root)
     for path in paths:
         trace = _trace(os.fspath(path), folder, inputs)
         rank = None if trace is None else trace.start.rank
         is_wanted = ranks is None or (rank is not None and rank in ranks)
         if trace is not None and is_wanted:
-            found.setdefault(rank, []).append(trace)
-    for traces in found.values():
+            traces_by_rank.setdefault(rank, []).append(trace)
+    for traces in traces_by_rank.values():
         traces.sort(key=lambda trace: (trace.start.first_ns or 0, trace.shown))
-    unranked = found.pop(None, [])
-    known = {rank: found[rank] for rank in sorted(r for r in found if r is not None)}
-    clocks = _composer_clocks(known)
+    unranked = traces_by_rank.pop(None, [])
+    of_ranks = {
+        rank: traces_by_rank[rank]
+        for rank in sorted(r for r in traces_by_rank if r is not None)
+    }
+    clocks = _composer_clocks(of_ranks)
     if clocks:
         inputs.reference = f"rank {min(clocks)}'s clock"
-    for rank, traces in known.items():
-        one = RankInput(rank=rank, label=f"Rank {rank}")
-        one.clock = clocks.get(rank, UNCOMPARED)
-        one.traces = traces if cycle is None else traces[cycle - 1 :][:1]
-        inputs.ranks.append(one)
+    for rank, traces in of_ranks.items():
+        rank_input = RankInput(rank=rank, label=f"Rank {rank}")
+        rank_input.clock = clocks.get(rank, UNCOMPARED)
+        rank_input.traces = traces if cycle is None else traces[cycle - 1 :][:1]
+        inputs.ranks.append(rank_input)
     for trace in unranked:
         label = PurePath(trace.path).name.removesuffix(".gz").removesuffix(".json")
         inputs.ranks.append(RankInput(rank=None, label=label, traces=[trace]))
-    if known and ranks is None:
-        _tell_missing(inputs, range(min(known), max(known) + 1), known, "has no trace")
+    if of_ranks and ranks is None:
+        _tell_missing(
+            inputs, range(min(of_ranks), max(of_ranks) + 1), of_ranks, "has no trace"
+        )
     return inputs
 
 
@@ -147,11 +152,11 @@ def traces_below(folder: AnyPath) -> Iterator[str]:
         refusal = storage.remote_at(root).refusal()
         if refusal is not None:
             raise refusal[1].anew()
-    found: dict[str, str] = {}
+    shown_by_path: dict[str, str] = {}
     for run in index.runs.values():
         for file in () if run.traces is None else run.traces.found.files:
-            found.setdefault(file.path, f"{shown}/{file.shown_path}")
-    return _with_times(sorted(found.values()))
+            shown_by_path.setdefault(file.path, f"{shown}/{file.shown_path}")
+    return _with_times(sorted(shown_by_path.values()))
 
 
 def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClock]:
@@ -172,7 +177,7 @@ def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClo
         for cycle, sync in of_rank.items():
             base = syncs[min(syncs)].get(cycle)
             if base is not None:
-                bounds = [one.bound_us for one in (sync, base) if one.bound_us]
+                bounds = [bound.bound_us for bound in (sync, base) if bound.bound_us]
                 error = (min(bounds) + _LEAST_ERROR_US) * 1000 if bounds else None
                 offset = (base.time_us - sync.time_us) * 1000
                 readings.append(Reading(sync.time_us * 1000, offset, error))
@@ -198,13 +203,15 @@ def _add_found(
 ) -> None:
     """Traces that another profiler left in the run's directory."""
     other = [path for path in traces_below(folder) if _real(path) not in taken]
-    for one in inputs_of_files(other, ranks=ranks, root=folder).ranks:
-        mine = None if one.rank is None else by_rank.get(one.rank)
-        traces = [trace for trace in one.traces if _is_during(trace, mine, attempt)]
-        if mine is not None and one.clock.method == "none":
+    for rank_input in inputs_of_files(other, ranks=ranks, root=folder).ranks:
+        mine = None if rank_input.rank is None else by_rank.get(rank_input.rank)
+        traces = [
+            trace for trace in rank_input.traces if _is_during(trace, mine, attempt)
+        ]
+        if mine is not None and rank_input.clock.method == "none":
             mine.traces += traces
         elif traces:
-            inputs.ranks.append(one)
+            inputs.ranks.append(rank_input)
 
 
 def _with_times(paths: Iterable[str]) -> Iterator[str]:
@@ -224,9 +231,11 @@ def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) 
     """Whether a trace is of this attempt, as far as clocks tell."""
     if trace.start.first_ns is None or mine is None or mine.recording is None:
         return True
-    at = trace.start.first_ns + (trace.start.base_ns or 0)
-    at -= mine.clock.ahead_ns(at)
-    return attempt.started_ns - _WINDOW_NS <= at <= attempt.last_ns + 60 * _WINDOW_NS
+    time_ns = trace.start.first_ns + (trace.start.base_ns or 0)
+    time_ns -= mine.clock.ahead_ns(time_ns)
+    return (
+        attempt.started_ns - _WINDOW_NS <= time_ns <= attempt.last_ns + 60 * _WINDOW_NS
+    )
 
 
 def _captured(
@@ -236,15 +245,15 @@ def _captured(
     for _, meta in entries_of(file, TRACE, cycle):
         if meta.get("kept") is False or not meta.get("path"):
             continue
-        found = artifact(file, meta.get("path"))
-        if found is None:
+        trace_file = artifact(file, meta.get("path"))
+        if trace_file is None:
             inputs.tell(file.rank, str(meta.get("path", "")), "The trace is not there.")
         else:
             first, last = meta.get("first_step"), meta.get("last_step")
             if isinstance(first, int) and isinstance(last, int):
-                yield found.path, [(first, last)]
+                yield trace_file.path, [(first, last)]
             else:
-                yield found.path, []
+                yield trace_file.path, []
 
 
 def _window(file: RankFile, cycle: int | None) -> Window:
@@ -279,11 +288,11 @@ def _trace(path: str, root: str | None, inputs: Inputs) -> TraceFile | None:
 
 
 def _tell_missing(
-    inputs: Inputs, wanted: Iterable[int], there: Container[int], what: str
+    inputs: Inputs, wanted: Iterable[int], there: Container[int], lack: str
 ) -> None:
     missing = [rank for rank in wanted if rank not in there]
     for rank in missing[:_MAX_MISSING]:
-        inputs.tell(rank, "", f"Rank {rank} {what}.")
+        inputs.tell(rank, "", f"Rank {rank} {lack}.")
     if len(missing) > _MAX_MISSING:
         more = counted(len(missing) - _MAX_MISSING, "more rank")
-        inputs.tell(None, "", f"The same of {more}: {what}.")
+        inputs.tell(None, "", f"The same of {more}: {lack}.")

@@ -62,16 +62,16 @@ class RankInput:
 
     def extent(self) -> tuple[int, int]:
         """First and last time by the rank's own clock, as far as known beforehand."""
-        found = [
+        first_times = [
             trace.start.started_ns
             for trace in self.traces
             if trace.start.first_ns is not None
         ]
-        lasts = list(found)
+        lasts = list(first_times)
         if self.recording is not None:
-            found.append(self.recording.header.started.wall_ns)
+            first_times.append(self.recording.header.started.wall_ns)
             lasts.append(self.recording.newest_ns)
-        return min(found, default=0), max(lasts, default=0)
+        return min(first_times, default=0), max(lasts, default=0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,9 +85,9 @@ class Inputs:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to merge."""
-        return not any(one.recording or one.traces for one in self.ranks)
+        return not any(rank.recording or rank.traces for rank in self.ranks)
 
-    def tell(self, rank: int | None, path: str, what: str) -> None:
+    def tell(self, rank: int | None, path: str, sentence: str) -> None:
         """Keep a problem, as far as there is room."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(rank, path, what))
+            self.problems.append(Problem(rank, path, sentence))

@@ -47,12 +47,12 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
     metadata does.
     """
     zero_ns = _zero_ns(inputs)
-    known = [one.rank for one in inputs.ranks if one.rank is not None]
+    rank_numbers = [rank.rank for rank in inputs.ranks if rank.rank is not None]
     head = {
         "schemaVersion": 1,
         MERGED_KEY: {
-            "ranks": str(RankSet.of(known)),
-            "others": len(known) < len(inputs.ranks),
+            "ranks": str(RankSet.of(rank_numbers)),
+            "others": len(rank_numbers) < len(inputs.ranks),
             "of": "".join(sorted(_marks(inputs))[:MAX_MARKS]),
         },
         "displayTimeUnit": "ms",
@@ -60,17 +60,19 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
     }
     yield encoded(head)[:-1] + b',"traceEvents":[\n'
     numbers, files = Numbers(), count(1)
-    said, comma = [], b""
-    for order, one in enumerate(inputs.ranks):
-        rank = _Rank(one, inputs, Places(one.label, order, numbers), files, zero_ns)
+    summaries, comma = [], b""
+    for order, rank_input in enumerate(inputs.ranks):
+        rank = _Rank(
+            rank_input, inputs, Places(rank_input.label, order, numbers), files, zero_ns
+        )
         for piece in rank.pieces():
             yield comma + piece
             comma = b",\n"
-        said.append(rank.said())
+        summaries.append(rank.said())
     metadata = {
         "tool": "memboard merge",
         "clock": inputs.reference,
-        "ranks": said,
+        "ranks": summaries,
         "problems": [problem._asdict() for problem in inputs.problems],
     }
     yield b'\n],"metadata":' + encoded(metadata) + b"}\n"
@@ -78,29 +80,29 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
 
 def _marks(inputs: Inputs) -> set[str]:
     """Of what it is merged from: with a recording come the traces that it saved."""
-    found = set()
-    for one in inputs.ranks:
-        if one.recording is not None:
-            found.add(mark_of(os.path.basename(one.recording.parts[0].path)))
+    marks = set()
+    for rank in inputs.ranks:
+        if rank.recording is not None:
+            marks.add(mark_of(os.path.basename(rank.recording.parts[0].path)))
             continue
-        for trace in one.traces:
+        for trace in rank.traces:
             name = os.path.basename(storage.at(trace.path).realpath(trace.path))
             # One that cannot be opened is told where it is merged.
             with suppress(OSError), open_trace(trace.path) as file:
-                found.add(mark_of(name, size_of(file)))
-    return found
+                marks.add(mark_of(name, size_of(file)))
+    return marks
 
 
 class _Rank:
     def __init__(
         self,
-        one: RankInput,
+        rank_input: RankInput,
         inputs: Inputs,
         places: Places,
         files: Iterator[int],
         zero_ns: int,
     ) -> None:
-        self._one = one
+        self._one = rank_input
         self._inputs = inputs
         self._places = places
         self._files = files
@@ -108,7 +110,7 @@ class _Rank:
         self._merged: list[str] = []
         self._rows_per_value = 1
         num_traces = sum(len(other.traces) for other in inputs.ranks)
-        self._is_alone = num_traces == 1 and one.recording is None
+        self._is_alone = num_traces == 1 and rank_input.recording is None
 
     def pieces(self) -> Iterator[bytes]:
         if self._one.recording is not None:
@@ -120,12 +122,14 @@ class _Rank:
 
     def said(self) -> dict[str, Any]:
         """What the metadata says of the rank."""
-        one, line = self._one, self._one.clock.line
-        first, last = one.extent()
+        rank_input, line = self._one, self._one.clock.line
+        first, last = rank_input.extent()
         return {
-            "rank": one.rank,
-            "host": "" if one.recording is None else one.recording.header.host,
-            "clock_method": one.clock.method,
+            "rank": rank_input.rank,
+            "host": ""
+            if rank_input.recording is None
+            else rank_input.recording.header.host,
+            "clock_method": rank_input.clock.method,
             "offset_ns": line.at(first).offset_ns,
             "end_offset_ns": line.at(last).offset_ns,
             "error_ns": line.worst_error_ns(first, last),
@@ -135,8 +139,10 @@ class _Rank:
 
     def _recorded(self, file: RankFile) -> Iterator[bytes]:
         shift = Shift(self._one.clock.line, self._zero_ns)
-        one = self._one
-        recorded = RankEvents(file, shift, self._places, one.window, one.traced_steps)
+        rank_input = self._one
+        recorded = RankEvents(
+            file, shift, self._places, rank_input.window, rank_input.traced_steps
+        )
         self._merged.append(file.shown_path)
         try:
             entries = [e for e, _ in entries_of(file, SPANS, self._one.cycle)]
@@ -171,8 +177,8 @@ class _Rank:
             with open_trace(trace.path) as file:
                 moved = MovedTrace(file, shift, self._places, next(self._files))
                 yield from moved
-                for what in moved.problems():
-                    self._tell(trace.shown, what)
+                for problem in moved.problems():
+                    self._tell(trace.shown, problem)
         except _FAULTS as error:
             self._tell(trace.shown, _cut_short(error))
         if start.base_ns is None and start.is_relative and not self._is_alone:
@@ -182,8 +188,8 @@ class _Rank:
                 " the common clock.",
             )
 
-    def _tell(self, path: str, what: str) -> None:
-        self._inputs.tell(self._one.rank, path, what)
+    def _tell(self, path: str, sentence: str) -> None:
+        self._inputs.tell(self._one.rank, path, sentence)
 
 
 def _cut_short(error: BaseException) -> str:
@@ -193,10 +199,10 @@ def _cut_short(error: BaseException) -> str:
 def _zero_ns(inputs: Inputs) -> int:
     """A whole minute before everything: times stay small, and exact as floats."""
     firsts = []
-    for one in inputs.ranks:
-        first, _ = one.extent()
+    for rank_input in inputs.ranks:
+        first, _ = rank_input.extent()
         if first:
-            firsts.append(first + one.clock.line.at(first).offset_ns)
+            firsts.append(first + rank_input.clock.line.at(first).offset_ns)
     # Times that say nothing of their moment must not pull the others far away.
     placed = [first for first in firsts if first >= RELATIVE_BELOW_NS]
     earliest = min(placed or firsts, default=0)

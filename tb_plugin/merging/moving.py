@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 _NAMES: Final = frozenset(
-    f"{what}_{fact}"
-    for what in ("process", "thread")
+    f"{kind}_{fact}"
+    for kind in ("process", "thread")
     for fact in ("name", "labels", "sort_index")
 )
 _MAX_US: Final = 2.0**50
@@ -70,8 +70,8 @@ class Shift:
 
     def us(self, times_ns: Ints) -> npt.NDArray[np.float64]:
         """Microseconds of the merged trace; NaN where an event says no time."""
-        at = self._moved(self._based(times_ns))
-        return np.where(times_ns == NO_TIME, np.nan, at / 1000)
+        moved_ns = self._moved(self._based(times_ns))
+        return np.where(times_ns == NO_TIME, np.nan, moved_ns / 1000)
 
     def lasting_us(self, times_ns: Ints, durations_ns: Ints) -> npt.NDArray[np.float64]:
         """How long what begins at these times lasts there.
@@ -83,19 +83,23 @@ class Shift:
         return (self._moved(begins + durations_ns) - self._moved(begins)) / 1000
 
     def _based(self, times_ns: Ints) -> Ints:
-        at = times_ns + self._base_ns
+        based_ns = times_ns + self._base_ns
         if self._relative_base_ns:
-            at += np.where(times_ns < RELATIVE_BELOW_NS, self._relative_base_ns, 0)
-        return at
+            based_ns += np.where(
+                times_ns < RELATIVE_BELOW_NS, self._relative_base_ns, 0
+            )
+        return based_ns
 
-    def _moved(self, at: Ints) -> Ints:
+    def _moved(self, time_ns: Ints) -> Ints:
         """By the line, to nanoseconds of the merged trace; in order as before."""
         part = np.clip(
-            np.searchsorted(self._starts, at, "right") - 1, 0, len(self._starts) - 1
+            np.searchsorted(self._starts, time_ns, "right") - 1,
+            0,
+            len(self._starts) - 1,
         )
         with np.errstate(invalid="ignore"):  # a note may claim anything
-            drifted = np.floor((at - self._starts[part]) * self._slopes[part])
-            moved: Ints = at + self._offsets[part] + drifted.astype(np.int64)
+            drifted = np.floor((time_ns - self._starts[part]) * self._slopes[part])
+            moved: Ints = time_ns + self._offsets[part] + drifted.astype(np.int64)
         return moved - self._zero_ns
 
 
@@ -129,29 +133,29 @@ class MovedTrace:
 
     def problems(self) -> list[str]:
         """What could not be read of it, in words."""
-        around, found = self._chunks.around, []
+        around, sentences = self._chunks.around, []
         if self._stream.problem:
-            found.append(self._stream.problem)
+            sentences.append(self._stream.problem)
         elif around.cut_off or not around.ended:
-            found.append("The file ends before its events do: it is truncated.")
+            sentences.append("The file ends before its events do: it is truncated.")
         if around.bad:
-            first = min(one.offset for one in around.bad.values())
-            found.append(
+            first = min(bad_events.offset for bad_events in around.bad.values())
+            sentences.append(
                 f"{counted(around.num_bad, 'event')} could not be read, the first at byte"
                 f" {first}."
             )
-        return found
+        return sentences
 
     def _stretch(self, events: Any, times_ns: Ints) -> None:
         """Have each slice last as long as it does by the reference's clock."""
-        found = [
+        movable = [
             (index, ns)
             for index, event in enumerate(events)
             if event is not None and (ns := _duration_ns(event)) > 0
         ]
-        if not found:
+        if not movable:
             return
-        places, durations = np.array(found, np.int64).T
+        places, durations = np.array(movable, np.int64).T
         lasting = self._shift.lasting_us(times_ns[places], durations)
         for index, us in zip(places.tolist(), lasting.tolist(), strict=True):
             event = events[index]
@@ -163,7 +167,7 @@ class MovedTrace:
                 event["dur"] = us
 
     def _moved(self, events: Any, times: list[float]) -> list[WholeEvent | EventByKey]:
-        known, moved = self._places.known, []
+        known_places, moved = self._places.known, []
         for event, us in zip(events, times, strict=True):
             if event.__class__ is not WholeEvent:
                 if event is not None and self._move_any(event, us):
@@ -173,7 +177,7 @@ class MovedTrace:
                 plain(event.name), event.pid, event.tid, event.args
             ):
                 continue
-            place = known.get((event.pid, event.tid))
+            place = known_places.get((event.pid, event.tid))
             if place is None:
                 place = self._places.of(event.pid, event.tid)
             event.pid, event.tid = place
@@ -218,11 +222,11 @@ class MovedTrace:
         """Keep what a metadata event says; False where it says something else."""
         if name not in _NAMES:
             return False
-        said = plain(args)
-        if isinstance(said, dict):
-            text = said.get("name", said.get("labels", ""))
+        fields = plain(args)
+        if isinstance(fields, dict):
+            text = fields.get("name", fields.get("labels", ""))
             text = text if isinstance(text, str) else ""
-            sort = said.get("sort_index")
+            sort = fields.get("sort_index")
             sort = sort if isinstance(sort, int) else None
             if name == "process_labels":
                 self._places.tell_process(pid, label=text)

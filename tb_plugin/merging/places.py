@@ -70,9 +70,9 @@ class Places:
         self, pid: Any, *, name: str = "", label: str = "", sort: int | None = None
     ) -> None:
         """Keep what a source says of a process."""
-        said = self._tell((_text(pid),), name, sort)
-        if label and label not in said.labels:
-            said.labels.append(label)
+        metadata = self._tell((_text(pid),), name, sort)
+        if label and label not in metadata.labels:
+            metadata.labels.append(label)
 
     def tell_thread(
         self, pid: Any, tid: Any, *, name: str = "", sort: int | None = None
@@ -88,43 +88,46 @@ class Places:
             for key, pid in self._processes.items()
         ]
         processes.sort(
-            key=lambda one: (_LAST if one[0].sort is None else one[0].sort, one[1])
+            key=lambda process: (
+                _LAST if process[0].sort is None else process[0].sort,
+                process[1],
+            )
         )
-        for index, (said, key, pid) in enumerate(processes):
-            name = said.name
+        for index, (metadata, key, pid) in enumerate(processes):
+            name = metadata.name
             if not f"{name} ".startswith(f"{self.label} "):
                 name = f"{self.label} {name or 'process'} {key}".rstrip()
             sort = self._order * _SORT_STEP + min(index, _SORT_STEP - 1)
             yield _meta("process_name", pid, 0, name=name)
             yield _meta("process_sort_index", pid, 0, sort_index=sort)
-            if said.labels:
-                yield _meta("process_labels", pid, 0, labels=",".join(said.labels))
+            if metadata.labels:
+                yield _meta("process_labels", pid, 0, labels=",".join(metadata.labels))
         for (process, key), tid in self._threads.items():
-            said = self._said.get((process, key), nothing)
+            metadata = self._said.get((process, key), nothing)
             pid = self._processes[process]
-            yield _meta("thread_name", pid, tid, name=said.name or f"thread {key}")
-            if said.sort is not None:
-                yield _meta("thread_sort_index", pid, tid, sort_index=said.sort)
+            yield _meta("thread_name", pid, tid, name=metadata.name or f"thread {key}")
+            if metadata.sort is not None:
+                yield _meta("thread_sort_index", pid, tid, sort_index=metadata.sort)
 
     def _numbered(
-        self, known: dict[Any, int], key: Any, rest: Any, kind: str
+        self, numbers: dict[Any, int], key: Any, rest: Any, kind: str
     ) -> tuple[Any, int]:
         """A process or thread and its number; beyond the most, what stands for the rest."""
-        if key not in known and len(known) >= MAX_THREADS:
+        if key not in numbers and len(numbers) >= MAX_THREADS:
             key = rest
-        if key not in known:
-            known[key] = next(getattr(self._numbers, kind))
-        return key, known[key]
+        if key not in numbers:
+            numbers[key] = next(getattr(self._numbers, kind))
+        return key, numbers[key]
 
     def _tell(
         self, key: tuple[str, ...], name: str, sort: int | None
     ) -> _TrackMetadata:
         if key not in self._said and len(self._said) >= 2 * MAX_THREADS:
             return _TrackMetadata()
-        said = self._said.setdefault(key, _TrackMetadata())
-        said.name = name or said.name
-        said.sort = said.sort if sort is None else sort
-        return said
+        metadata = self._said.setdefault(key, _TrackMetadata())
+        metadata.name = name or metadata.name
+        metadata.sort = metadata.sort if sort is None else sort
+        return metadata
 
 
 def _meta(kind: str, pid: int, tid: int, **args: Any) -> EventByKey:

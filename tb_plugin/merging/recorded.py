@@ -164,9 +164,9 @@ class RankEvents:
         """The wanted columns inside the window, some chunks at a time."""
         refs = self._refs(schema)
         low, high = self._window
-        for at in range(0, len(refs), _CHUNKS_AT_ONCE):
+        for first in range(0, len(refs), _CHUNKS_AT_ONCE):
             read = read_chunks(
-                self._file, schema, refs[at : at + _CHUNKS_AT_ONCE], wanted
+                self._file, schema, refs[first : first + _CHUNKS_AT_ONCE], wanted
             )
             columns = {name: np.concatenate(pieces) for name, pieces in read.items()}
             times = columns["time_ns"]
@@ -341,28 +341,28 @@ class _Tables:
 
     def args(self, index: int) -> dict[str, Any]:
         text = self._json[index] if 0 <= index < len(self._json) else "{}"
-        found = plain(text.encode(errors="replace"))
-        return found if isinstance(found, dict) else {}
+        fields = plain(text.encode(errors="replace"))
+        return fields if isinstance(fields, dict) else {}
 
 
 def _highest(times: Values, values: Values, width: int) -> tuple[Values, Values]:
     """Of each `width` rows the highest value, and when it was."""
     if width == 1 or len(values) == 0:
         return times, values
-    known = np.asarray(values, np.float64)
-    known = np.where((values == ABSENT) | ~np.isfinite(known), -np.inf, known)
+    finite = np.asarray(values, np.float64)
+    finite = np.where((values == ABSENT) | ~np.isfinite(finite), -np.inf, finite)
     missing = -len(values) % width
-    padded = np.pad(known, (0, missing), constant_values=-np.inf).reshape(-1, width)
+    padded = np.pad(finite, (0, missing), constant_values=-np.inf).reshape(-1, width)
     starts = np.arange(0, len(values), width)
-    at = starts + np.argmax(padded, axis=1)
-    return times[at], values[at]
+    rows = starts + np.argmax(padded, axis=1)
+    return times[rows], values[rows]
 
 
 def _moment(row: Row) -> dict[str, Any]:
     """What a span says of the schedule."""
-    said: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     if row.get("step", -1) >= 0:
-        said["step"] = row["step"]
+        state["step"] = row["step"]
     if 0 <= row.get("state", -1) < len(_STATES):
-        said["state"] = _STATES[row["state"]]
-    return said
+        state["state"] = _STATES[row["state"]]
+    return state

@@ -82,14 +82,14 @@ class Hosts:
         if not (takes_files or self._is_private):
             return
         header = request.headers.get("Host", "")
-        found = _HOST.fullmatch(header.lower())
-        name = _plain(found[1]) if found else ""
-        if found and self._is_own(name):
+        match = _HOST.fullmatch(header.lower())
+        name = _plain(match[1]) if match else ""
+        if match and self._is_own(name):
             return
         shown = header[:_MAX_SHOWN]
         raise HostError(
             f"MemBoard does not answer to the host name {name[:_MAX_SHOWN]}."
-            if found
+            if match
             else "MemBoard does not answer to a request without a valid host name.",
             f"Host: {shown or 'missing'}",
             "Open the page as localhost or by this machine's own name. If this is the"
@@ -106,10 +106,10 @@ class Hosts:
         if address is not None:
             return address.is_loopback
         try:
-            found = socket.getaddrinfo(self._bound, None, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(self._bound, None, type=socket.SOCK_STREAM)
         except OSError:
             return False
-        return all(ip_address(str(one[4][0])).is_loopback for one in found)
+        return all(ip_address(str(address[4][0])).is_loopback for address in addresses)
 
     @cached_property
     def _machine(self) -> frozenset[str]:
@@ -168,12 +168,12 @@ class Access:
             TokenError: it may not.
         """
         cookie = _cookie_of(request)
-        known = any(map(self._is_token, request.cookies.getlist(cookie)))
-        given = request.args.get(WORD)
-        if given is None and known:
+        has_cookie = any(map(self._is_token, request.cookies.getlist(cookie)))
+        token = request.args.get(WORD)
+        if token is None and has_cookie:
             return None
         # A token for once is spent even where it was not needed.
-        if (given is not None and self._lets_in(given, request.method)) or known:
+        if (token is not None and self._lets_in(token, request.method)) or has_cookie:
             response = Response(_PAGE, headers=_HEADERS, mimetype="text/html")
             response.set_cookie(cookie, self.token, httponly=True, samesite="Strict")
             return response
@@ -200,9 +200,9 @@ class Access:
         return False
 
 
-def _are_equal(one: str, other: str) -> bool:
+def _are_equal(sent: str, other: str) -> bool:
     """Takes as long for any text, so that nobody finds a token letter by letter."""
-    return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode())
+    return secrets.compare_digest(sent.encode("utf-8", "replace"), other.encode())
 
 
 def _cookie_of(request: Request) -> str:

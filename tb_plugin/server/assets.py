@@ -136,11 +136,11 @@ class Assets:
     def _read(self, path: Path) -> _File:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
-        known = self._files.get(str(path))
-        if known is None or known[0] != stamp:
-            known = (stamp, _file(path.read_bytes(), path.suffix))
-            self._files[str(path)] = known
-        return known[1]
+        stamped = self._files.get(str(path))
+        if stamped is None or stamped[0] != stamp:
+            stamped = (stamp, _file(path.read_bytes(), path.suffix))
+            self._files[str(path)] = stamped
+        return stamped[1]
 
 
 def _file(body: bytes, suffix: str) -> _File:
@@ -216,23 +216,25 @@ class LocalPerfetto:
             return self._files
 
     def _walk(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        path_by_name: dict[str, str] = {}
         for folder, _, names in os.walk(self._folder):
             for name in names:
                 path = os.path.join(folder, name)
                 if os.path.islink(path) or not os.path.isfile(path):  # noqa: PTH114, PTH113
                     continue
                 below = os.path.relpath(path, self._folder).replace(os.sep, "/")
-                found[below] = path
-                if len(found) >= MAX_FILES:
-                    return found
-        return found
+                path_by_name[below] = path
+                if len(path_by_name) >= MAX_FILES:
+                    return path_by_name
+        return path_by_name
 
 
 def policy_of(page: bytes) -> str:
     """The policy of a file; of a page with the hashes of the scripts inside it."""
     # Browsers hash a script after they have made its line ends equal.
     plain = page.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    found = [one.group(1) for one in _INLINE.finditer(plain)][:MAX_SCRIPTS]
-    hashes = [b64encode(hashlib.sha256(one).digest()).decode() for one in found]
-    return PERFETTO_POLICY.format(hashes="".join(f" 'sha256-{one}'" for one in hashes))
+    scripts = [match.group(1) for match in _INLINE.finditer(plain)][:MAX_SCRIPTS]
+    hashes = [b64encode(hashlib.sha256(script).digest()).decode() for script in scripts]
+    return PERFETTO_POLICY.format(
+        hashes="".join(f" 'sha256-{digest}'" for digest in hashes)
+    )

@@ -134,7 +134,11 @@ class Drops:
             run = FoundRun(identity, RUN_NAME, folder, RUN_NAME, folder)
             self.run = run
         self._files.append(dropped)
-        of_kind = [one.file for one in self._files if one.kind == dropped.kind]
+        of_kind = [
+            dropped_file.file
+            for dropped_file in self._files
+            if dropped_file.kind == dropped.kind
+        ]
         run.put(dropped.kind, folder, of_kind, None)
         run.list_files()
         return run

@@ -123,9 +123,9 @@ class ReadAhead:
         for _ in _bites(state, run):
             if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
                 return
-        for one in standings[: 0 if self._named else _MOST_JUDGED]:
-            made_of = state.store.run(one.run).made_of
-            while made_of == "snapshots" and state.judge_ahead(one.run):
+        for standing in standings[: 0 if self._named else _MOST_JUDGED]:
+            made_of = state.store.run(standing.run).made_of
+            while made_of == "snapshots" and state.judge_ahead(standing.run):
                 if self._stop.wait(_JUDGING_SECONDS) or time.monotonic() > deadline:
                     return
 

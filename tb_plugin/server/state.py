@@ -42,16 +42,16 @@ class State(RunReaders):
     def __init__(
         self,
         logdirs: tuple[Logdir, ...],
-        given: Sequence[FoundRun] = (),
+        opened_runs: Sequence[FoundRun] = (),
         drops: Drops | None = None,
         has_perfetto: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`given`: runs of files that were named one by one.
+        """`opened_runs`: runs of files that were named one by one.
 
         `has_perfetto`: whether a build of Perfetto's page is served beside ours.
         """
         self.drops: Final = Drops(allowed=False) if drops is None else drops
-        super().__init__(Store(logdirs, lambda: (*given, *self.drops.runs())))
+        super().__init__(Store(logdirs, lambda: (*opened_runs, *self.drops.runs())))
         self.has_perfetto: Final = has_perfetto
         self._first_series = prefetcher(self.store.series, DrawnQuery())
         self._asked: list[str] = []
@@ -92,12 +92,12 @@ class State(RunReaders):
 
     def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
         """Every run as the run picker shows it, and how it stands, the worst first."""
-        found = self.store.runs()
+        runs = self.store.runs()
         budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
         summaries, standings = [], []
-        for run in found:
+        for run in runs:
             with run.lock:
-                glance(run, budget, Budget(CHECK_SECONDS / len(found)))
+                glance(run, budget, Budget(CHECK_SECONDS / len(runs)))
                 summary = self.summary(run)
                 version, before = self.standings.get(summary.id, (None, None))
                 standing = before

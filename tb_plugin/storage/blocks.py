@@ -101,9 +101,9 @@ class Blocks:
         end = min(start + length, content.size_bytes)
         if start >= end:
             return b""
-        found = self._at_hand(content, start, end)
-        if found is not None:
-            return found
+        data = self._at_hand(content, start, end)
+        if data is not None:
+            return data
         first, last = start, end
         if end - start <= _LARGE:
             first, last = _blocks_of(content, start, end)
@@ -132,11 +132,11 @@ class Blocks:
             StorageError: they were refused a moment ago.
         """
         end = min(start + length, content.size_bytes)
-        found = b"" if start >= end else self._at_hand(content, start, end)
-        if found is None:
+        data = b"" if start >= end else self._at_hand(content, start, end)
+        if data is None:
             self.ahead(content, start, end)
             raise PendingError
-        return found
+        return data
 
     def ahead(self, content: Content, start: int, end: int) -> None:
         """Have bytes fetched that somebody will want; as far as there is room for it.
@@ -166,7 +166,7 @@ class Blocks:
             refused = sorted(
                 self._refused.items(), key=lambda item: item[0] is not None
             )
-        return [one for _, one in refused if since < one.until]
+        return [refusal for _, refusal in refused if since < refusal.until]
 
     def _at_hand(self, content: Content, start: int, end: int) -> bytes | None:
         first = start // BLOCK
@@ -218,11 +218,11 @@ class Blocks:
         is_whole = len(data) == end - start
         if not is_whole or len(data) > _LARGE or start % BLOCK:
             return  # it shrank, or is too much to be kept
-        for at in range(0, len(data), BLOCK):
-            piece = data[at : at + BLOCK]
-            is_end = start + at + len(piece) == content.size_bytes
+        for offset in range(0, len(data), BLOCK):
+            piece = data[offset : offset + BLOCK]
+            is_end = start + offset + len(piece) == content.size_bytes
             if len(piece) == BLOCK or is_end:
-                key = (content, (start + at) // BLOCK)
+                key = (content, (start + offset) // BLOCK)
                 self._kept.put(key, piece, len(piece))
 
     def _note(self, content: Content, error: StorageError) -> None:

@@ -71,13 +71,13 @@ class Connection:
 
     def _listed(self, files: Any, inner: str, path: str) -> list[Mapping[str, Any]]:
         files.invalidate_cache(inner)
-        found = files.ls(inner, detail=True)
-        if path == self._url.root and _is_file(found, inner):
+        infos = files.ls(inner, detail=True)
+        if path == self._url.root and _is_file(infos, inner):
             raise StorageError(
                 "This is a file; a folder was expected",
                 "Name the folder it lies in, or run: memboard open URL",
             )
-        return list(_named(found, inner))
+        return list(_named(infos, inner))
 
 
 def _open(url: Url) -> tuple[Any, str]:
@@ -103,19 +103,19 @@ def _range_of(files: Any, inner: str, start: int, end: int) -> bytes:
     return b"".join(pieces)
 
 
-def _is_file(found: Sequence[Mapping[str, Any]], inner: str) -> bool:
+def _is_file(infos: Sequence[Mapping[str, Any]], inner: str) -> bool:
     """Whether what was listed is a file itself."""
-    if len(found) != 1 or found[0].get("type") != "file":
+    if len(infos) != 1 or infos[0].get("type") != "file":
         return False
-    return str(found[0].get("name", "")).lstrip("/") == inner.lstrip("/")
+    return str(infos[0].get("name", "")).lstrip("/") == inner.lstrip("/")
 
 
 def _named(
-    found: Sequence[Mapping[str, Any]], inner: str
+    infos: Sequence[Mapping[str, Any]], inner: str
 ) -> Iterator[Mapping[str, Any]]:
     """What a folder holds, each by its name in it alone."""
     folder = inner.strip("/")
-    for info in found:
+    for info in infos:
         whole = str(info.get("name", "")).lstrip("/")
         name = whole.removeprefix(folder + "/") if folder else whole
         if whole.rstrip("/") == folder:

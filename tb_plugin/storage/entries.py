@@ -54,11 +54,11 @@ class RemoteEntry(NamedTuple):
 
 
 def entry_of(
-    folder: str, known: Mapping[str, RemoteEntry], info: Mapping[str, Any]
+    folder: str, earlier: Mapping[str, RemoteEntry], info: Mapping[str, Any]
 ) -> RemoteEntry | None:
     """An entry out of what fsspec says of it; None where no file has such a name.
 
-    `known`: what the folder held before.
+    `earlier`: what the folder held before.
     """
     name = str(info.get("name", ""))
     is_name = 0 < len(name) <= _MAX_NAME and name not in (".", "..")
@@ -71,7 +71,7 @@ def entry_of(
         return RemoteEntry(name, path, FixedStatus(mode, 0, 0, 1, 0))
     size = info.get("size")
     size = size if isinstance(size, int) and size >= 0 else 0
-    etag, before = tag_of(info), known.get(name)
+    etag, before = tag_of(info), earlier.get(name)
     mtime_ns = _mtime_ns(info)
     if mtime_ns is None:  # nobody says: it was when it was first seen like this
         if before is not None and (before.status.st_size, before.etag) == (size, etag):

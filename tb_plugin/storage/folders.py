@@ -88,25 +88,25 @@ class Folders:
         """What is known of a folder now; it is listed again where that is due."""
         now = self._clock()
         with self._changed:
-            known = self._known.get(path)
-            if known is None:
-                known = FolderListing(path)
+            listing = self._known.get(path)
+            if listing is None:
+                listing = FolderListing(path)
                 if len(self._known) >= MAX_FOLDERS:
-                    known.is_gone = True
-                    return known
-                self._known[path] = known
-            if known.asked_at is not None or now < known.due_at:
-                return known
-            known.asked_at = now
-        self._start(lambda: self._list(known))
-        return known
+                    listing.is_gone = True
+                    return listing
+                self._known[path] = listing
+            if listing.asked_at is not None or now < listing.due_at:
+                return listing
+            listing.asked_at = now
+        self._start(lambda: self._list(listing))
+        return listing
 
     def wait(self, path: str, seconds: float) -> FolderListing:
         """Like `look`, once it was listed or refused; or what is known after a while."""
-        known = self.look(path)
+        listing = self.look(path)
         with self._changed:
-            self._changed.wait_for(lambda: not known.is_coming, seconds)
-        return known
+            self._changed.wait_for(lambda: not listing.is_coming, seconds)
+        return listing
 
     def refresh(self, path: str) -> None:
         """Have a folder listed at the next look: what it held is not so any more."""
@@ -121,9 +121,9 @@ class Folders:
 
     def coming(self) -> tuple[int, float | None]:
         """Folders that are being listed for the first time; since when (monotonic)."""
-        since = [known.asked_at for known in self.every() if known.is_coming]
-        at = [one for one in since if one is not None]
-        return len(at), min(at, default=None)
+        since = [listing.asked_at for listing in self.every() if listing.is_coming]
+        since_known = [asked_at for asked_at in since if asked_at is not None]
+        return len(since_known), min(since_known, default=None)
 
     def refusals(self) -> list[FolderListing]:
         """Folders that could not be listed when that was last tried, by path.
@@ -131,59 +131,59 @@ class Folders:
         What nobody asks for any more is not among them.
         """
         since = self._clock() - 2 * _LAST_PAUSE_S
-        refused = [known for known in self.every() if known.refusal is not None]
-        wanted = [known for known in refused if since < known.due_at]
-        return sorted(wanted, key=lambda known: known.path)
+        refused = [listing for listing in self.every() if listing.refusal is not None]
+        wanted = [listing for listing in refused if since < listing.due_at]
+        return sorted(wanted, key=lambda listing: listing.path)
 
-    def _list(self, known: FolderListing) -> None:
+    def _list(self, listing: FolderListing) -> None:
         """On a thread: list one folder."""
         began = self._clock()
-        found, refusal = None, None
+        infos, refusal = None, None
         try:
-            found = self._ask(known.path)
+            infos = self._ask(listing.path)
         except StorageError as error:
             refusal = error
         cost = self._clock() - began
         with self._changed:
             if refusal is None:
-                is_news = self._take(known, found)
+                is_news = self._take(listing, infos)
                 last = max(_LAST_PAUSE_S, _PAUSE_PER_FOLDER_S * len(self._known))
-                last = _ROOT_PAUSE_S if known.path == self._root else last
+                last = _ROOT_PAUSE_S if listing.path == self._root else last
                 cost *= _PAUSE_RATIO
             else:
-                is_news, last = known.refusal is None, _LAST_PAUSE_S
-                known.refusal = refusal
+                is_news, last = listing.refusal is None, _LAST_PAUSE_S
+                listing.refusal = refusal
             self.version += is_news
-            known.pause = _FIRST_PAUSE_S if is_news else min(2 * known.pause, last)
-            known.due_at = self._clock() + max(known.pause, cost)
-            known.asked_at = None
+            listing.pause = _FIRST_PAUSE_S if is_news else min(2 * listing.pause, last)
+            listing.due_at = self._clock() + max(listing.pause, cost)
+            listing.asked_at = None
             self._changed.notify_all()
 
     def _take(
-        self, known: FolderListing, found: Sequence[Mapping[str, Any]] | None
+        self, listing: FolderListing, infos: Sequence[Mapping[str, Any]] | None
     ) -> bool:
         """Keep a listing; whether it says anything new."""
         entries: dict[str, RemoteEntry] = {}
-        room = MAX_ENTRIES - self._num_entries + len(known.entries)
-        known.num_refused = 0
-        for info in found or ():
+        room = MAX_ENTRIES - self._num_entries + len(listing.entries)
+        listing.num_refused = 0
+        for info in infos or ():
             if len(entries) >= room:
                 break
-            entry = entry_of(known.path, known.entries, info)
+            entry = entry_of(listing.path, listing.entries, info)
             if entry is None:
-                known.num_refused += 1
+                listing.num_refused += 1
             elif entry.name not in entries or entry.is_dir():
                 # At a store a file and a folder may have one name: the folder counts.
                 entries[entry.name] = entry
-        is_news = not known.is_listed or known.refusal is not None
-        is_news |= known.is_gone != (found is None) or entries != known.entries
-        self._num_entries += len(entries) - len(known.entries)
-        known.is_listed, known.is_gone = found is not None, found is None
-        known.refusal = None
+        is_news = not listing.is_listed or listing.refusal is not None
+        is_news |= listing.is_gone != (infos is None) or entries != listing.entries
+        self._num_entries += len(entries) - len(listing.entries)
+        listing.is_listed, listing.is_gone = infos is not None, infos is None
+        listing.refusal = None
         if is_news:
-            for name in entries.keys() - known.entries.keys():
+            for name in entries.keys() - listing.entries.keys():
                 again = self._known.get(entries[name].path)
                 if again is not None:  # a folder that had gone
                     again.due_at = 0.0
-            known.entries, known.changed_ns = entries, time.time_ns()
+            listing.entries, listing.changed_ns = entries, time.time_ns()
         return is_news

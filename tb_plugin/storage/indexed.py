@@ -91,11 +91,11 @@ class FolderIndexes:
             return None
         content = Content.of(entry.path, entry.status)
         with self._lock:
-            known = self._coming.get(folder)
-            if known is None or known[0] != content:
+            index_of_content = self._coming.get(folder)
+            if index_of_content is None or index_of_content[0] != content:
                 future = self._workers.do(lambda: self._opened(content))
-                known = self._coming[folder] = (content, future)
-        return known[1]
+                index_of_content = self._coming[folder] = (content, future)
+        return index_of_content[1]
 
     def _opened(self, content: Content) -> _Index | None:
         """On a thread of ours; None where it cannot be used, which costs time alone."""
@@ -104,7 +104,7 @@ class FolderIndexes:
             _logger.warning("%s is not used: it has %d bytes", path, size)
             return None
         try:
-            copy = nameless_copy(size, lambda at, end: self._fetch(path, at, end))
+            copy = nameless_copy(size, lambda start, end: self._fetch(path, start, end))
             return _Index(copy, size)
         except (FormatError, OSError) as error:
             _logger.warning(
@@ -127,8 +127,8 @@ class _Index:
 
     def has(self, name: str, size_bytes: int) -> bool:
         """Whether it knows the file as it was listed."""
-        known = self._files.get(name)
-        return known is not None and known.size_bytes == size_bytes
+        file = self._files.get(name)
+        return file is not None and file.size_bytes == size_bytes
 
     def read(self, name: str, size_bytes: int, start: int, end: int) -> bytes | None:
         """Bytes of a file; None where it does not hold all of them, intact."""

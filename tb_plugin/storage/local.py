@@ -58,8 +58,8 @@ class Local:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return b""
-            at = start if start >= 0 else max(0, status.st_size + start)
-            return os.pread(descriptor, length, at)
+            offset = start if start >= 0 else max(0, status.st_size + start)
+            return os.pread(descriptor, length, offset)
         finally:
             os.close(descriptor)
 

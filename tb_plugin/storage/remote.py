@@ -107,8 +107,8 @@ class Remote:
 
     def scandir(self, path: str) -> AbstractContextManager[Iterator[RemoteEntry]]:
         """What a folder holds, as far as that is known."""
-        known = self._there(path)
-        return contextlib.nullcontext(iter(list(known.entries.values())))
+        listing = self._there(path)
+        return contextlib.nullcontext(iter(list(listing.entries.values())))
 
     def stat(self, path: str) -> Status:
         """Of what a path leads to."""
@@ -179,8 +179,8 @@ class Remote:
                 file = unless_same.enter_context(
                     nameless_copy(
                         content.size_bytes,
-                        lambda at, end: self._blocks.read(
-                            content, at, end - at, is_patient=True
+                        lambda start, end: self._blocks.read(
+                            content, start, end - start, is_patient=True
                         ),
                     )
                 )
@@ -227,9 +227,9 @@ class Remote:
 
     def refusal(self) -> tuple[str, StorageError] | None:
         """What the store would not give when it was last asked: where, and why."""
-        for known in self._folders.refusals():
-            if known.refusal is not None:
-                return known.path, known.refusal
+        for listing in self._folders.refusals():
+            if listing.refusal is not None:
+                return listing.path, listing.refusal
         for refused in self._blocks.refusals():
             return refused.path, refused.error
         return None
@@ -241,16 +241,20 @@ class Remote:
         if since is None or (self.has_settled and seconds < _SETTLING_S):
             return ""
         num = self._num_listed
-        words = f"Listing… {counted(num, 'folder')} {agreeing(num, 'is', 'are')} known"
-        words += f", {num_coming:,} {agreeing(num_coming, 'is', 'are')} being listed."
+        sentence = (
+            f"Listing… {counted(num, 'folder')} {agreeing(num, 'is', 'are')} known"
+        )
+        sentence += (
+            f", {num_coming:,} {agreeing(num_coming, 'is', 'are')} being listed."
+        )
         if seconds > _SLOW_S:
-            words += f" The store has not answered for {seconds:.0f} s."
-        return words
+            sentence += f" The store has not answered for {seconds:.0f} s."
+        return sentence
 
     @property
     def num_refused_names(self) -> int:
         """Keys that no file could have as its name."""
-        return sum(known.num_refused for known in self._folders.every())
+        return sum(listing.num_refused for listing in self._folders.every())
 
     def kind(self) -> str:
         """Whether the URL is a `file` or a `folder`. Waits.
@@ -265,10 +269,10 @@ class Remote:
         if self.watch is not None:
             self.watch(content, start, length)
         patient = self.is_patient
-        found = self._indexed.read(content, start, length, is_patient=patient)
-        if found is None:
-            found = self._blocks.read(content, start, length, is_patient=patient)
-        return found
+        data = self._indexed.read(content, start, length, is_patient=patient)
+        if data is None:
+            data = self._blocks.read(content, start, length, is_patient=patient)
+        return data
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there; commands do, TensorBoard never. Waits.
@@ -283,24 +287,24 @@ class Remote:
 
     @property
     def _num_listed(self) -> int:
-        return sum(known.is_listed for known in self._folders.every())
+        return sum(listing.is_listed for listing in self._folders.every())
 
     def _known(self, path: str) -> FolderListing:
         if not self.is_patient:
             return self._folders.look(path)
-        known = self._folders.wait(path, PATIENCE_SECONDS)
-        if known.is_coming:
+        listing = self._folders.wait(path, PATIENCE_SECONDS)
+        if listing.is_coming:
             raise away(f"no answer within {PATIENCE_SECONDS:.0f} s")
-        return known
+        return listing
 
     def _there(self, path: str) -> FolderListing:
         """A folder that was listed."""
-        known = self._known(path)
-        if known.is_gone:
+        listing = self._known(path)
+        if listing.is_gone:
             raise FileNotFoundError(path)
-        if not known.is_listed:
-            raise PendingError if known.refusal is None else known.refusal.anew()
-        return known
+        if not listing.is_listed:
+            raise PendingError if listing.refusal is None else listing.refusal.anew()
+        return listing
 
     def _listed(self, path: str) -> RemoteEntry | None:
         """What a listing of its folder says, if there was one; never waits."""

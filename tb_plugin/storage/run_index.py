@@ -54,7 +54,7 @@ def encode_index(
     files: Iterable[tuple[str, int, list[tuple[int, bytes]]]],
 ) -> Iterator[bytes]:
     """The bytes of an index; `files`: names, sizes, and pieces as (start, bytes)."""
-    known = list(files)
+    listed = list(files)
     head = json.dumps(
         [
             [
@@ -65,13 +65,13 @@ def encode_index(
                     for start, data in pieces
                 ],
             ]
-            for name, size, pieces in known
+            for name, size, pieces in listed
         ],
         separators=(",", ":"),
     ).encode()
     yield _HEAD.pack(MAGIC, len(head), google_crc32c.value(head))
     yield head
-    for _, _, pieces in known:
+    for _, _, pieces in listed:
         for _, data in pieces:
             yield data
 
@@ -100,17 +100,17 @@ def decode_head(start: bytes, size_bytes: int) -> dict[str, IndexedFile]:
     head = start[HEAD_BYTES : HEAD_BYTES + length]
     if google_crc32c.value(head) != _HEAD.unpack(start[:HEAD_BYTES])[2]:
         raise CorruptError("the head of the run's index fails its checksum")
-    at = HEAD_BYTES + length
-    found: dict[str, IndexedFile] = {}
+    offset = HEAD_BYTES + length
+    files: dict[str, IndexedFile] = {}
     try:
         for name, size, listed in json.loads(head):
             pieces = []
             for begin, num, crc in listed:
-                if min(begin, num) < 0 or at + num > size_bytes:
+                if min(begin, num) < 0 or offset + num > size_bytes:
                     raise CorruptError("the run's index names pieces it does not hold")
-                pieces.append(Piece(begin, num, crc, at))
-                at += num
-            found[str(name)] = IndexedFile(int(size), tuple(pieces))
+                pieces.append(Piece(begin, num, crc, offset))
+                offset += num
+            files[str(name)] = IndexedFile(int(size), tuple(pieces))
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptError("the head of the run's index does not decode") from error
-    return found
+    return files

@@ -156,8 +156,8 @@ class ColumnCache:
         """Remove the files that were not used for longest, but for one."""
         with suppress(OSError):
             with os.scandir(self.directory()) as entries:
-                found = filter(None, map(_cached_file, entries))
-                newest_first = sorted(found, reverse=True)
+                files = filter(None, map(_cached_file, entries))
+                newest_first = sorted(files, reverse=True)
             total = 0
             for _, size, path in newest_first:
                 total += size

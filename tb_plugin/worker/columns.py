@@ -120,25 +120,25 @@ def write_columns(
         OSError: it cannot be written.
         ValueError: a column is neither numbers nor texts.
     """
-    at = 0
+    offset = 0
     placed: dict[str, dict[str, _Column]] = {}
     for name, table in tables.items():
         placed[name] = {}
         for key, column in table.items():
-            file.write(bytes(-at % _ALIGNMENT))
-            at += -at % _ALIGNMENT
+            file.write(bytes(-offset % _ALIGNMENT))
+            offset += -offset % _ALIGNMENT
             kind, num_rows, chunks = _encoded(column, as_they_are)
-            start, crc = at, 0
+            start, crc = offset, 0
             for chunk in chunks:
                 crc = zlib.crc32(chunk, crc)
                 file.write(chunk)
-                at += len(chunk)
-            placed[name][key] = _Column(kind, num_rows, start, at - start, crc)
+                offset += len(chunk)
+            placed[name][key] = _Column(kind, num_rows, start, offset - start, crc)
     header = msgspec.json.encode(_Header(_VERSION, dict(meta), placed))
     if len(header) > _MAX_HEADER:
         raise ValueError(f"the header would have {counted(len(header), 'byte')}")
     file.write(header)
-    file.write(_FOOTER.pack(at, len(header), zlib.crc32(header), _END))
+    file.write(_FOOTER.pack(offset, len(header), zlib.crc32(header), _END))
     file.flush()
 
 

@@ -93,10 +93,10 @@ class Importer:
         if cached is not None:
             return cached
         with self._lock:
-            one = self._reading.setdefault((key, kind.name), threading.Lock())
+            lock = self._reading.setdefault((key, kind.name), threading.Lock())
         is_long, num_bytes = False, _expected(path, key, kind)
         # Whoever asks for the same file meanwhile finds it in the cache then.
-        with one:
+        with lock:
             while True:
                 with self._turns.turn(num_bytes, is_long=is_long) as turn:
                     try:
@@ -153,8 +153,8 @@ class Importer:
             try:
                 return self.cache.put(key, kind.cached_as, write)
             except NotColumnsError as error:
-                what = f"The reader left no whole column file: {error}."
-                raise ReaderError(what, path, REPORT) from error
+                sentence = f"The reader left no whole column file: {error}."
+                raise ReaderError(sentence, path, REPORT) from error
             except OSError as error:
                 raise FileError(
                     f"Its tables cannot be cached: {error.strerror or error}.",
@@ -266,16 +266,16 @@ class _Turns:
             return turn.is_long
 
     def _num_long(self) -> int:
-        return sum(one.is_long for one in self._reading)
+        return sum(turn.is_long for turn in self._reading)
 
     def _begin(self) -> None:
         """Begin what may be read now; hold the lock."""
         while len(self._reading) < MAX_WORKERS:
             has_room = self._num_long() < _MAX_LONG
-            able = [one for one in self._waiting if has_room or not one.is_long]
+            able = [turn for turn in self._waiting if has_room or not turn.is_long]
             if not able:
                 return
-            first = min(able, key=lambda one: one.order)
+            first = min(able, key=lambda turn: turn.order)
             self._waiting.remove(first)
             self._reading.append(first)
             first.has_come.set()

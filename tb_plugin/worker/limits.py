@@ -154,8 +154,8 @@ def content_bytes(num_bytes: int, head: bytes, end: bytes, kind: Kind) -> int:
     """
     if head[: len(GZIP)] != GZIP:
         return num_bytes
-    said = int.from_bytes(end[-4:], "little")
-    return max(kind.gzip_ratio * num_bytes, min(said, _MAX_RATIO * num_bytes))
+    stated = int.from_bytes(end[-4:], "little")
+    return max(kind.gzip_ratio * num_bytes, min(stated, _MAX_RATIO * num_bytes))
 
 
 def cpu_seconds_of(pid: int) -> float | None:

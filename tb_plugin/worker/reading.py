@@ -70,15 +70,15 @@ class Task:
             ending = Message(None, error.kind, error.what, error.where, error.remedy)
         except MemoryError:
             # What was held is gone with the traceback: there is room for a message.
-            what = "Reading it needs more memory than a file of its size may take."
-            ending = Message(None, "limit", what, "", memory_remedy(kind))
+            sentence = "Reading it needs more memory than a file of its size may take."
+            ending = Message(None, "limit", sentence, "", memory_remedy(kind))
         except OSError as error:
-            what = f"Reading or caching it failed: {error.strerror or error}."
+            sentence = f"Reading or caching it failed: {error.strerror or error}."
             remedy = "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one."
-            ending = Message(None, "file", what, "", remedy)
+            ending = Message(None, "file", sentence, "", remedy)
         except BaseException as error:  # noqa: BLE001  # the one guard of the process
-            what = f"Reading it failed: {type(error).__name__}: {error}"
-            ending = Message(None, "reader", what[:2000], "", REPORT)
+            sentence = f"Reading it failed: {type(error).__name__}: {error}"
+            ending = Message(None, "reader", sentence[:2000], "", REPORT)
         else:
             ending = Message()
         reporter.send(ending)

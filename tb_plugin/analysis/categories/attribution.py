@@ -64,7 +64,7 @@ EVIDENCE: Final = (
     AS_OTHERS,
     UNDER_WAY,
     BESIDE,
-    *(words for words, _, _ in RULES),
+    *(rule_text for rule_text, _, _ in RULES),
 )
 """Evidence for a category, in words."""
 
@@ -88,13 +88,13 @@ def attribution(replay: Replay) -> Attribution:
     tensors = replay.snapshot.tensors
     if tensors is not None:
         tensor = _recorded(replay, tensors)
-        known = tensor != NOTHING
-        category[known] = tensors.category[tensor[known]]
-        evidence[known] = EVIDENCE.index(RECORDED)
+        has_category = tensor != NOTHING
+        category[has_category] = tensors.category[tensor[has_category]]
+        evidence[has_category] = EVIDENCE.index(RECORDED)
     annotated = _annotated(replay)
-    known = (evidence == 0) & (annotated != NOTHING)
-    category[known] = annotated[known]
-    evidence[known] = EVIDENCE.index(ANNOTATED)
+    has_category = (evidence == 0) & (annotated != NOTHING)
+    category[has_category] = annotated[has_category]
+    evidence[has_category] = EVIDENCE.index(ANNOTATED)
     if tensors is not None:
         speaks = lives.gone == replay.num_events
         speaks &= _has_line(replay)
@@ -122,17 +122,17 @@ def _recorded(replay: Replay, tensors: Tensors) -> Ints:
     lives = replay.lives
     rows = np.flatnonzero(lives.gone == replay.num_events)
     rows = rows[np.argsort(lives.addr[rows], kind="stable")]
-    found = np.full(len(lives), NOTHING, np.int64)
+    row_of_life = np.full(len(lives), NOTHING, np.int64)
     if not len(rows):
-        return found
+        return row_of_life
     own = np.flatnonzero(np.isin(tensors.device, (replay.device.device, NOTHING)))
     own = own[np.argsort(tensors.num_bytes[own], kind="stable")]
     place = np.searchsorted(lives.addr[rows], tensors.address[own], "right") - 1
     row = rows[np.maximum(place, 0)]
     inside = tensors.address[own] < lives.addr[row] + np.maximum(lives.size[row], 1)
     inside &= place >= 0
-    found[row[inside]] = own[inside]  # the last one written is the largest
-    return found
+    row_of_life[row[inside]] = own[inside]  # the last one written is the largest
+    return row_of_life
 
 
 def _annotated(replay: Replay) -> Ints:
@@ -142,8 +142,10 @@ def _annotated(replay: Replay) -> Ints:
     rows, place = np.unique(of_life, return_inverse=True)
     data = [None if row < 0 else annotation_data(texts[row]) for row in rows.tolist()]
     codes = [
-        NOTHING if one is None or one[0] not in CATEGORIES else CATEGORIES.index(one[0])
-        for one in data
+        NOTHING
+        if fields is None or fields[0] not in CATEGORIES
+        else CATEGORIES.index(fields[0])
+        for fields in data
     ]
     return np.array(codes, np.int64)[place.reshape(-1)]
 
@@ -172,27 +174,27 @@ def _beside_inputs(
     parameter is no part of one.
     """
     lives, tensors = replay.lives, replay.snapshot.tensors
-    found: Flags = category == _INPUT
-    if tensors is None or not found.any():
+    is_input: Flags = category == _INPUT
+    if tensors is None or not is_input.any():
         return np.zeros(len(lives), np.bool_)
     sizes = tensors.num_bytes[np.isin(tensors.category, _PARAMETERS)]
     may_be = undecided & ~facts.has(OUTSIDE) & ~np.isin(lives.size, sizes)
     order = np.argsort(lives.born, kind="stable")
     order = order[lives.born[order] != BEFORE]
-    function = _functions_of(replay, order[(found | may_be)[order]])
-    one, other = order[:-1], order[1:]
-    alike = (function[one] == function[other]) & (function[one] != NOTHING)
-    alike &= facts.born_in[one] == facts.born_in[other]
-    alike &= facts.gone_in[one] == facts.gone_in[other]
-    one, other = one[alike], other[alike]
+    function = _functions_of(replay, order[(is_input | may_be)[order]])
+    earlier, other = order[:-1], order[1:]
+    alike = (function[earlier] == function[other]) & (function[earlier] != NOTHING)
+    alike &= facts.born_in[earlier] == facts.born_in[other]
+    alike &= facts.gone_in[earlier] == facts.gone_in[other]
+    earlier, other = earlier[alike], other[alike]
     for _ in range(_MAX_BESIDE):
-        before = found.copy()
-        found[other] |= before[one] & may_be[other]
-        found[one] |= before[other] & may_be[one]
-        if np.array_equal(found, before):
+        before = is_input.copy()
+        is_input[other] |= before[earlier] & may_be[other]
+        is_input[earlier] |= before[other] & may_be[earlier]
+        if np.array_equal(is_input, before):
             break
-    found &= may_be
-    return found
+    is_input &= may_be
+    return is_input
 
 
 def _functions_of(replay: Replay, rows: Ints) -> Ints:
@@ -215,7 +217,7 @@ def _functions_of(replay: Replay, rows: Ints) -> Ints:
 
 
 def _follow_stack(
-    replay: Replay, category: Ints, evidence: Ints, speaks: Flags, words: int
+    replay: Replay, category: Ints, evidence: Ints, speaks: Flags, reason: int
 ) -> None:
     """Give undecided lives what nearly all of their stack, that may speak, have."""
     lives = replay.lives
@@ -235,4 +237,4 @@ def _follow_stack(
     undecided = np.flatnonzero((evidence == 0) & with_stack)
     chosen = undecided[is_clear[lives.stack[undecided]]]
     category[chosen] = best[lives.stack[chosen]]
-    evidence[chosen] = words
+    evidence[chosen] = reason

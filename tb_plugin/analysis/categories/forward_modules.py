@@ -53,18 +53,18 @@ def forward_modules(stacks: Stacks) -> ForwardModules:
     kinds = stacks.kinds
     is_forward = np.array([name == _FORWARD for name in stacks.name], np.bool_)
     families = [_TORCH_MODULE.search(name) for name in stacks.filename]
-    is_family = np.array([found is not None for found in families], np.bool_)
+    is_family = np.array([family is not None for family in families], np.bool_)
     own_forward = (is_forward & (kinds <= LIBRARY))[stacks.frame]
     own = picked(stacks.frame, stacks.first(own_forward))
     in_family = (is_forward & (kinds == TORCH) & is_family)[stacks.frame]
     of_torch = picked(stacks.frame, stacks.first(in_family))
     caller = _callers(stacks, (kinds <= LIBRARY)[stacks.frame], own)
-    known: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     of_stack = np.full(len(stacks), NOTHING)
     families_of = {
-        frame: f"torch.nn {found.group(1)}"
-        for frame, found in enumerate(families)
-        if found is not None
+        frame: f"torch.nn {family.group(1)}"
+        for frame, family in enumerate(families)
+        if family is not None
     }
     together = _together(stacks, own, caller)
     for stack in np.flatnonzero((own != NOTHING) | (of_torch != NOTHING)).tolist():
@@ -72,15 +72,15 @@ def forward_modules(stacks: Stacks) -> ForwardModules:
             label = together[int(own[stack])]
         else:
             label = families_of[int(of_torch[stack])]
-        of_stack[stack] = known.setdefault(label, len(known))
-    return ForwardModules(of_stack, tuple(known))
+        of_stack[stack] = numbers.setdefault(label, len(numbers))
+    return ForwardModules(of_stack, tuple(numbers))
 
 
 def _callers(stacks: Stacks, is_code: Flags, own: Ints) -> Ints:
     """By stack: the frame that called its module, past torch's; NOTHING: none."""
-    at = stacks.first(stacks.frame == own[stacks.owner])
-    outer = stacks.first(is_code, at + 1)
-    return np.where(at < 0, NOTHING, picked(stacks.frame, outer))
+    rows = stacks.first(stacks.frame == own[stacks.owner])
+    outer = stacks.first(is_code, rows + 1)
+    return np.where(rows < 0, NOTHING, picked(stacks.frame, outer))
 
 
 def _together(stacks: Stacks, own: Ints, caller: Ints) -> dict[int, str]:
@@ -89,10 +89,10 @@ def _together(stacks: Stacks, own: Ints, caller: Ints) -> dict[int, str]:
     frames: dict[int, tuple[str, int]] = {}
     for frame, site in {*zip(own.tolist(), caller.tolist(), strict=True)}:
         if frame != NOTHING:
-            at = frames[frame] = (stacks.filename[frame], int(stacks.line[frame]))
-            callers.setdefault(at, set()).add(site)
+            place = frames[frame] = (stacks.filename[frame], int(stacks.line[frame]))
+            callers.setdefault(place, set()).add(site)
     files = {name for name, _ in callers}
-    known = sorted(
+    places = sorted(
         {
             (name, line)
             for name, line in zip(stacks.filename, stacks.line.tolist(), strict=True)
@@ -101,19 +101,19 @@ def _together(stacks: Stacks, own: Ints, caller: Ints) -> dict[int, str]:
     )
     labels: dict[tuple[str, int], str] = {}
     lines: list[tuple[str, int]] = []
-    for at in known:
-        of = callers.get(at)
+    for place in places:
+        of = callers.get(place)
         if lines and (
             of != callers[lines[-1]]
-            or at[0] != lines[-1][0]
-            or at[1] - lines[-1][1] > MAX_GAP
+            or place[0] != lines[-1][0]
+            or place[1] - lines[-1][1] > MAX_GAP
         ):
             labels.update(dict.fromkeys(lines, _label(lines)))
             lines = []
         if of is not None:
-            lines.append(at)
+            lines.append(place)
     labels.update(dict.fromkeys(lines, _label(lines)))
-    return {frame: labels[at] for frame, at in frames.items()}
+    return {frame: labels[place] for frame, place in frames.items()}
 
 
 def _label(lines: Sequence[tuple[str, int]]) -> str:

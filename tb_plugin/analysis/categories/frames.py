@@ -69,12 +69,12 @@ _ENGINE: Final = re.compile(r"^(torch::autograd::Engine)::")
 
 def frame_kinds(stacks: Stacks) -> npt.NDArray[np.int8]:
     """By frame: whose it is, an index in `KINDS`."""
-    known: dict[str, int] = {}
+    kind_by_filename: dict[str, int] = {}
     kinds = np.empty(len(stacks.filename), np.int8)
     for row, filename in enumerate(stacks.filename):
-        if filename not in known:
-            known[filename] = kind_of(filename)
-        kinds[row] = known[filename]
+        if filename not in kind_by_filename:
+            kind_by_filename[filename] = kind_of(filename)
+        kinds[row] = kind_by_filename[filename]
     return kinds
 
 
@@ -142,24 +142,24 @@ def _around_dispatch(stacks: Stacks, role: npt.NDArray[np.int8]) -> Ints:
         [bool(_CALLS_MODE.search(f"{file} {name}")) for name, file in names]
     )
     is_mode = np.array([name == _MODE for name in stacks.name], np.bool_)
-    at = np.flatnonzero((role == _PASSES) & is_mode[stacks.frame])
-    found = []
+    rows = np.flatnonzero((role == _PASSES) & is_mode[stacks.frame])
+    places = []
     for step in (-1, 1, 2):
-        place = at + step
+        place = rows + step
         is_there = (place >= 0) & (place < len(stacks.frame))
-        place, own = place[is_there], stacks.owner[at[is_there]]
+        place, own = place[is_there], stacks.owner[rows[is_there]]
         is_called = calls[stacks.frame[place]] & (stacks.owner[place] == own)
-        found.append(place[is_called])
-    return np.concatenate(found)
+        places.append(place[is_called])
+    return np.concatenate(places)
 
 
 def user_frames(stacks: Stacks) -> Ints:
     """By stack: its user frame; NOTHING where it has no frame of Python's."""
-    found = np.full(len(stacks), NOTHING)
+    frames = np.full(len(stacks), NOTHING)
     for kind in (TORCH, LIBRARY, USER):
         place = stacks.first(stacks.kinds[stacks.frame] == kind)
-        found = np.where(place < 0, found, picked(stacks.frame, place))
-    return found
+        frames = np.where(place < 0, frames, picked(stacks.frame, place))
+    return frames
 
 
 def stacks_by_line(stacks: Stacks) -> Ints:
@@ -205,7 +205,7 @@ def stack_label(stacks: Stacks, stack: int) -> str:
     names = [stacks.name[frame] for frame in frames]
     for pattern in (_NODE, _OPERATOR, _ENGINE):
         for name in names:
-            found = pattern.search(name)
-            if found is not None:
-                return found.group(1)
+            match = pattern.search(name)
+            if match is not None:
+                return match.group(1)
     return native_label(names[0]) if names else NO_STACK

@@ -118,10 +118,10 @@ def _of_parameters(replay: Replay, born_in: Ints) -> Flags:
     in_backward = replay.stacks.has(BACKWARD | NO_PYTHON)
     last = _last_allocations(replay, in_backward)
     ours = in_backward[lives.stack] & (lives.born != BEFORE)
-    found: Flags = ours & (phases.kind[born_in] == BACKWARD_PHASE)
-    found &= np.append(phases.kind[1:], NONE)[born_in] != OPTIMIZER_PHASE
-    found &= lives.gone > last[born_in]
-    return found & np.isin(lives.size, tensors.num_bytes[is_parameter])
+    is_gradient: Flags = ours & (phases.kind[born_in] == BACKWARD_PHASE)
+    is_gradient &= np.append(phases.kind[1:], NONE)[born_in] != OPTIMIZER_PHASE
+    is_gradient &= lives.gone > last[born_in]
+    return is_gradient & np.isin(lives.size, tensors.num_bytes[is_parameter])
 
 
 def _last_allocations(replay: Replay, of_stack: Flags) -> Ints:
@@ -141,24 +141,24 @@ def _engine_frees(replay: Replay, engine: Flags) -> Flags:
     another in this backward.
     """
     events, lives, phases = replay.device.events, replay.lives, replay.phases
-    found = engine[events.stack]
+    by_stack = engine[events.stack]
     rows = np.flatnonzero((lives.freed >= 0) & (lives.freed < replay.num_events))
     rows = rows[(lives.born[rows] != BEFORE) & ~engine[lives.stack[rows]]]
     rows = rows[np.argsort(lives.freed[rows])]
     if not len(rows):
-        return found
-    at = lives.freed[rows]
-    bears_others = _in_long_runs(events.stack[at] == lives.stack[rows])
+        return by_stack
+    freeing = lives.freed[rows]
+    bears_others = _in_long_runs(events.stack[freeing] == lives.stack[rows])
     if not bears_others.any():
-        return found
-    nearest = np.searchsorted(at, np.arange(replay.num_events), "right") - 1
+        return by_stack
+    nearest = np.searchsorted(freeing, np.arange(replay.num_events), "right") - 1
     bears_others = bears_others[np.maximum(nearest, 0)]
     made = np.flatnonzero(events.action == ALLOC)
     latest = np.searchsorted(made, np.arange(replay.num_events), "right") - 1
     by_engine = engine[events.stack[made]][np.maximum(latest, 0)] & (latest >= 0)
     last = _last_allocations(replay, engine)[phases.of_event]
     by_engine &= np.arange(replay.num_events) < last
-    return np.where(bears_others, by_engine, found)
+    return np.where(bears_others, by_engine, by_stack)
 
 
 def _in_long_runs(flags: Flags) -> Flags:
@@ -183,9 +183,9 @@ def _mixed(replay: Replay, engine: Flags, for_engine: Flags) -> Flags:
     last = _last_allocations(replay, engine)
     between = (made > first[of_event]) & (made < last[of_event])
     between &= ~for_engine[events.stack[made]]
-    found = np.zeros(len(phases), np.bool_)
-    found[of_event[between]] = True
-    return found
+    is_mixed = np.zeros(len(phases), np.bool_)
+    is_mixed[of_event[between]] = True
+    return is_mixed
 
 
 class _Engine:
@@ -225,33 +225,35 @@ class _Engine:
         replay = self._replay
         if replay.stacks.calls(_FLAT_PARAMETER).any():
             return np.zeros(len(replay.lives), np.bool_)
-        found = self._outlives_its_node() & (self._goes_there | is_cut)
-        like = np.flatnonzero(found & np.isin(self._unit, self._parameter_units()))
+        is_gradient = self._outlives_its_node() & (self._goes_there | is_cut)
+        like = np.flatnonzero(
+            is_gradient & np.isin(self._unit, self._parameter_units())
+        )
         is_activations = np.isin(self._unit[like], self._activation_units())
         is_activations &= ~is_cut[like] & self._parameters_stay(like)
         is_activations &= ~self._is_summand()[like]
-        found[like[~is_activations]] = False
-        return found
+        is_gradient[like[~is_activations]] = False
+        return is_gradient
 
     def _outlives_its_node(self) -> Flags:
         lives, num_events = self._replay.lives, self._replay.num_events
         saved = ~self._is_candidate & self._freed_by_engine
         saved &= ~self._replay.stacks.has(_NAMED)[lives.stack]
-        found = np.zeros(len(lives), np.bool_)
+        outlives = np.zeros(len(lives), np.bool_)
         left = np.flatnonzero(self._is_candidate)
         releases = lives.freed[saved]
         for _ in range(MAX_ROUNDS):
             releases = np.sort(releases)
-            at = np.searchsorted(releases, lives.born[left], "right")
-            release = np.append(releases, num_events)[at]
+            next_release = np.searchsorted(releases, lives.born[left], "right")
+            release = np.append(releases, num_events)[next_release]
             inside = np.append(self._replay.phases.of_event, NOTHING)[release]
             is_there = (release < lives.freed[left]) & (inside == self._born_in[left])
             proved, left = left[is_there], left[~is_there]
-            found[proved] = True
+            outlives[proved] = True
             releases = lives.freed[proved[self._goes_there[proved]]]
             if not len(releases):
                 break
-        return found
+        return outlives
 
     def _parameter_units(self) -> Ints:
         """Sizes of what is, or may be, a parameter, its gradient or a state of it."""
@@ -296,9 +298,9 @@ class _Engine:
             rows[stays[latest] == self._unit[going]] for rows in (going, latest)
         )
         _, place, counts = np.unique(latest, return_inverse=True, return_counts=True)
-        found = np.zeros(len(lives), np.bool_)
-        found[going[counts[place.reshape(-1)] > 1]] = True
-        return found
+        is_summand = np.zeros(len(lives), np.bool_)
+        is_summand[going[counts[place.reshape(-1)] > 1]] = True
+        return is_summand
 
     def _parameters_stay(self, rows: Ints) -> Flags:
         """By row: whether gradients of its size stay in its backward, and none was there."""

@@ -123,16 +123,16 @@ def stack_marks(stacks: Stacks) -> Ints:
         return np.empty(0, np.int64)
     kinds = stacks.kinds
     marks = _frame_marks(stacks, kinds)
-    found = np.zeros(num, np.int64)
-    np.bitwise_or.at(found, stacks.owner, marks[stacks.frame])
+    marks_of_stack = np.zeros(num, np.int64)
+    np.bitwise_or.at(marks_of_stack, stacks.owner, marks[stacks.frame])
     has_frames = np.flatnonzero(np.diff(stacks.start))
     innermost = stacks.frame[stacks.start[has_frames]]
-    found[has_frames] |= _innermost_marks(stacks)[innermost]
+    marks_of_stack[has_frames] |= _innermost_marks(stacks)[innermost]
     if not np.any(kinds == NATIVE):
-        found[np.diff(stacks.start) == 0] |= NO_PYTHON
+        marks_of_stack[np.diff(stacks.start) == 0] |= NO_PYTHON
     is_init = np.array([name == _MADE_HERE for name in stacks.name], np.bool_)
-    found[picked((kinds == USER) & is_init, stacks.user_frame, False)] |= MAKE
-    return found
+    marks_of_stack[picked((kinds == USER) & is_init, stacks.user_frame, False)] |= MAKE
+    return marks_of_stack
 
 
 def _frame_marks(stacks: Stacks, kinds: Ints) -> Ints:
@@ -172,14 +172,16 @@ def engine_stacks(stacks: Stacks) -> Flags:
     Not a function of Python that it called: on a thread of its own it has no frame of
     Python, and below the function that runs it no further one.
     """
-    found = np.zeros(len(stacks) + 1, np.bool_)
+    is_engine = np.zeros(len(stacks) + 1, np.bool_)
     if len(stacks):
         is_python = (stacks.kinds != NATIVE)[stacks.frame]
         innermost = picked(stacks.frame, stacks.first(is_python))
         alone = innermost == NOTHING
-        found[:-1] = alone & ((stacks.marks & (BACKWARD | NO_PYTHON)) != 0)
-        found[:-1] |= picked(runs_autograd(stacks), innermost, False).astype(np.bool_)
-    return found
+        is_engine[:-1] = alone & ((stacks.marks & (BACKWARD | NO_PYTHON)) != 0)
+        is_engine[:-1] |= picked(runs_autograd(stacks), innermost, False).astype(
+            np.bool_
+        )
+    return is_engine
 
 
 def called_by_engine(stacks: Stacks) -> Flags:
@@ -187,13 +189,13 @@ def called_by_engine(stacks: Stacks) -> Flags:
 
     There the outermost frame of Python is torch's: a program begins elsewhere.
     """
-    found = np.zeros(len(stacks) + 1, np.bool_)
+    is_called = np.zeros(len(stacks) + 1, np.bool_)
     python = np.flatnonzero((stacks.kinds != NATIVE)[stacks.frame])
     owner = stacks.owner[python]
     is_last = np.append(np.diff(owner) != 0, True)[: len(owner)]
     outermost = python[is_last]
-    found[owner[is_last]] = stacks.kinds[stacks.frame[outermost]] == TORCH
-    return found
+    is_called[owner[is_last]] = stacks.kinds[stacks.frame[outermost]] == TORCH
+    return is_called
 
 
 def python_marks(name: str, filename: str) -> int:

@@ -80,11 +80,13 @@ def collected(replay: Replay, event: int) -> Ints:
     if not len(chosen):
         return none
     lives = replay.lives
-    size = [int(lives.size[lives.stack == stack[at]].sum()) for at in chosen]
+    size = [int(lives.size[lives.stack == stack[row]].sum()) for row in chosen]
     most = stack[chosen[int(np.argmax(size))]]
     events = replay.device.events
-    at = (events.action[: event + 1] == ALLOC) & (events.stack[: event + 1] == most)
-    return np.flatnonzero(at)
+    is_made = (events.action[: event + 1] == ALLOC) & (
+        events.stack[: event + 1] == most
+    )
+    return np.flatnonzero(is_made)
 
 
 def by_other_ways(replay: Replay, last: int, event: int) -> bool:
@@ -117,19 +119,19 @@ def _ways(stacks: Stacks) -> Ints:
             kinds.tolist(), stacks.name, stacks.filename, strict=True
         )
     ]
-    found = np.full(len(stacks), -1, np.int64)
+    way_of_stack = np.full(len(stacks), -1, np.int64)
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
     for stack in np.flatnonzero(stacks.has(MODULE)[:-1]).tolist():
         frames = stacks.of(stack).tolist()
-        outermost = max(at for at, row in enumerate(frames) if in_model[row])
+        outermost = max(index for index, row in enumerate(frames) if in_model[row])
         way = tuple(
             (stacks.filename[row], stacks.name[row])
             for row in frames[outermost + 1 :]
             if kinds[row] in (USER, LIBRARY)
         )
         if way:
-            found[stack] = numbers.setdefault(way, len(numbers))
-    return found
+            way_of_stack[stack] = numbers.setdefault(way, len(numbers))
+    return way_of_stack
 
 
 def _kept(replay: Replay, event: int, left_out: Flags) -> tuple[Ints, Ints, Ints]:

@@ -78,8 +78,8 @@ def phases_of(replay: Replay) -> Phases:
     # A segment that goes bears the stack that it came with, which may be any phase's.
     kind = np.where(np.isin(events.action, (SEGMENT_FREE, SEGMENT_UNMAP)), NONE, kind)
     kind = np.where(_lent(replay), NONE, kind)
-    said = np.flatnonzero(kind)
-    begins = said[np.flatnonzero(np.diff(kind[said], prepend=NONE))]
+    marked = np.flatnonzero(kind)
+    begins = marked[np.flatnonzero(np.diff(kind[marked], prepend=NONE))]
     lengths = np.diff(begins, prepend=0, append=len(kind))
     of_event = np.repeat(np.arange(len(begins) + 1, dtype=np.int32), lengths)
     return Phases(of_event, np.concatenate([[NONE], kind[begins]]))
@@ -92,8 +92,8 @@ def _lent(replay: Replay) -> npt.NDArray[np.bool_]:
     and every end of a wait for another stream.
     """
     lives, stack = replay.lives, replay.device.events.stack
-    found = np.zeros(len(stack), np.bool_)
+    is_lent = np.zeros(len(stack), np.bool_)
     for end in (lives.freed, lives.gone):
-        known = (end >= 0) & (end < len(stack))  # it may have been before the first
-        found[end[known]] |= stack[end[known]] == lives.stack[known]
-    return found
+        is_inside = (end >= 0) & (end < len(stack))  # it may have been before the first
+        is_lent[end[is_inside]] |= stack[end[is_inside]] == lives.stack[is_inside]
+    return is_lent

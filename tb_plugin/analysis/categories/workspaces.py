@@ -51,10 +51,10 @@ def workspaces(replay: Replay) -> Flags:
     lives, marks = replay.lives, replay.stacks.marks
     of_life = np.append(marks, 0)[lives.stack]
     kept = lives.freed >= replay.num_events
-    found: Flags = (of_life & WORKSPACE) != 0
-    if found.any():
-        return found
-    found = kept & (lives.size == DEFAULT_BYTES)
+    is_workspace: Flags = (of_life & WORKSPACE) != 0
+    if is_workspace.any():
+        return is_workspace
+    is_workspace = kept & (lives.size == DEFAULT_BYTES)
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
         multiplies, is_told = _multiplies(replay.stacks)
@@ -67,15 +67,15 @@ def workspaces(replay: Replay) -> Flags:
         has_stack = has_frames[lives.stack[single]]
         keys = np.stack([replay.stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
-        found[single[first]] = True
+        is_workspace[single[first]] = True
         of_many = [
             stack
             for stack in np.unique(lives.stack[newer]).tolist()
             if len(np.unique(replay.stream[newer[lives.stack[newer] == stack]]))
             >= _MANY
         ]
-        found[newer[np.isin(lives.stack[newer], of_many)]] = True
-    return found
+        is_workspace[newer[np.isin(lives.stack[newer], of_many)]] = True
+    return is_workspace
 
 
 def _goes_on(replay: Replay, rows: Ints) -> Flags:
@@ -85,7 +85,7 @@ def _goes_on(replay: Replay, rows: Ints) -> Flags:
     when it is first run (a mask, a cache) has no later blocks of its line.
     """
     lives = replay.lives
-    found = np.zeros(len(rows), np.bool_)
+    goes_on = np.zeros(len(rows), np.bool_)
     stacks, first, counts = np.unique(
         lives.stack[rows], return_index=True, return_counts=True
     )
@@ -100,14 +100,14 @@ def _goes_on(replay: Replay, rows: Ints) -> Flags:
         line, born = of_lines[begin:end], lives.born[rows[place]]
         before = lives.size[line[lives.born[line] < born]]
         after = lives.size[line[lives.born[line] > born]]
-        found[place] = bool(np.isin(after, before).any())
-    return found
+        goes_on[place] = bool(np.isin(after, before).any())
+    return goes_on
 
 
 def _multiplies(stacks: Stacks) -> tuple[Flags, Flags]:
     """By stack: whether its innermost Python multiplies, or may; and whether C++ is told."""
     kinds = stacks.kinds
-    found: Flags = (stacks.marks & (NO_PYTHON | BACKWARD)) != 0
+    multiplies: Flags = (stacks.marks & (NO_PYTHON | BACKWARD)) != 0
     is_told = np.zeros(len(stacks), np.bool_)
     for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
         frames = stacks.of(stack)
@@ -117,5 +117,5 @@ def _multiplies(stacks: Stacks) -> tuple[Flags, Flags]:
             continue
         name, filename = stacks.name[python[0]], stacks.filename[python[0]]
         if _MULTIPLIES.match(name) or _OF_TORCH.search(filename):
-            found[stack] = True
-    return found, is_told
+            multiplies[stack] = True
+    return multiplies, is_told

@@ -108,12 +108,12 @@ class _Columns:
         tables: Mapping[str, Mapping[str, Any]],
         most: int = MAX_EVENTS,
     ) -> None:
-        found = tables.get(table)
-        if found is None:
+        columns = tables.get(table)
+        if columns is None:
             raise LogError(f"the table {table} is missing")
         self._table = table
-        self._columns = found
-        self._num = max((len(column) for column in found.values()), default=0)
+        self._columns = columns
+        self._num = max((len(column) for column in columns.values()), default=0)
         if self._num > most:
             raise LogError(
                 f"the table {table} has {counted(self._num, 'row')}, more than {most}"

@@ -133,9 +133,11 @@ def _add_groups(
     until = np.where(module >= 0, moment[module], -1)
     length = np.diff(events.start, append=len(events.event))
     early = events.event < np.repeat(until.astype(np.int32), length)
-    held = np.add.reduceat(np.where(early, events.delta, 0), events.start)
+    group_bytes = np.add.reduceat(np.where(early, events.delta, 0), events.start)
     # Groups above the root hold nothing, whichever module they are added to.
-    sums += _by_key(events.category * num + np.maximum(module, 0), held, len(sums))
+    sums += _by_key(
+        events.category * num + np.maximum(module, 0), group_bytes, len(sums)
+    )
 
 
 def highest_between(total: Ints, first: Ints, last: Ints) -> Ints:
@@ -156,9 +158,9 @@ def highest_between(total: Ints, first: Ints, last: Ints) -> Ints:
     # `best[i]` is that of the 2**k pieces from i on; two of them cover any stretch.
     k, width = 0, 1
     while True:
-        at = np.flatnonzero(some & (level == k))
-        left, right = best[low[at]], best[low[at] + num[at] - width]
-        result[at] = _higher(total, _higher(total, left, right), last[at])
+        rows = np.flatnonzero(some & (level == k))
+        left, right = best[low[rows]], best[low[rows] + num[rows] - width]
+        result[rows] = _higher(total, _higher(total, left, right), last[rows])
         if not (level > k).any():
             return result
         best = _higher(total, best[:-width], best[width:])

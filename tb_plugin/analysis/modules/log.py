@@ -103,11 +103,11 @@ class ModuleLog:
 
     def total(self, device: int) -> Ints:
         """Bytes on a device at every moment."""
-        known = self._totals.get(device)
-        if known is None:
+        running = self._totals.get(device)
+        if running is None:
             self._totals.clear()
-            known = self._totals[device] = running_total(self._on(device))
-        return known
+            running = self._totals[device] = running_total(self._on(device))
+        return running
 
     def peak(self, device: int) -> tuple[float, float]:
         """The highest total of the window and when it was."""
@@ -148,8 +148,8 @@ class ModuleLog:
         if call is not None:
             shown = np.flatnonzero(calls == call)
         elif (num_calls > 1).any():
-            held = self.total(device)[moments]
-            shown = np.lexsort((-calls, held))  # the last write is the highest call
+            totals = self.total(device)[moments]
+            shown = np.lexsort((-calls, totals))  # the last write is the highest call
         row_of = np.full(num, -1, np.int64)
         row_of[modules[shown]] = shown
         return self._table(row_of, num_calls, calls, moments, times, device)
@@ -169,13 +169,15 @@ class ModuleLog:
         """By (category, module): what each module and those below it held."""
         rows = np.flatnonzero(table.event >= 0)
         if len(rows) == 1:
-            one = np.full((len(self.categories), len(self.tree)), np.nan)
-            one[:, rows] = self._held_at(int(rows[0]), table.event[rows], device)
-            return one
+            module_bytes = np.full((len(self.categories), len(self.tree)), np.nan)
+            module_bytes[:, rows] = self._held_at(
+                int(rows[0]), table.event[rows], device
+            )
+            return module_bytes
         groups, num = self._groups(device), len(self.categories)
-        held = held_at(table.event, self.tree.parent, groups, num)
-        held[:, table.event < 0] = np.nan
-        return held
+        module_bytes = held_at(table.event, self.tree.parent, groups, num)
+        module_bytes[:, table.event < 0] = np.nan
+        return module_bytes
 
     def moments(self, module: int, device: int) -> MomentTable:
         """Every state and call of one module, in order of time."""
@@ -237,9 +239,9 @@ class ModuleLog:
         keys = (bounds.module << 32) + bounds.call
         ordered = end[np.argsort(keys[end], kind="stable")]
         place = np.searchsorted(keys[ordered], keys[begin])
-        found = np.append(ordered, len(keys))[place]
-        same = np.append(keys, -(2**62))[found] == keys[begin]
-        return begin, np.where(same & (found >= begin), found, len(keys))
+        matching_end = np.append(ordered, len(keys))[place]
+        same = np.append(keys, -(2**62))[matching_end] == keys[begin]
+        return begin, np.where(same & (matching_end >= begin), matching_end, len(keys))
 
     def _on(self, device: int) -> Ints:
         """Deltas on a device, 0 where an event is another's."""
@@ -265,14 +267,14 @@ class ModuleLog:
         return sums_at(moments, event, category, delta, len(self.categories))
 
     def _groups(self, device: int) -> OwnedEvents:
-        known = self._grouped.get(device)
-        if known is None:
+        groups = self._grouped.get(device)
+        if groups is None:
             event = self._owned(device)
             self._grouped.clear()
-            known = self._grouped[device] = owned_events(
+            groups = self._grouped[device] = owned_events(
                 event, self.owner[event], self.category[event], self.delta_bytes[event]
             )
-        return known
+        return groups
 
     def _rows(self, state: str) -> Ints:
         return np.flatnonzero(self.boundaries.state == STATES.index(state))
@@ -330,14 +332,14 @@ class ModuleLog:
             moments = np.array([moment])
             times = self.time_at(moments)
         calls = np.arange(len(moments))
-        at = -1
+        best_call = -1
         if call is None and len(moments):
-            at = int(np.argmax(total[moments]))
+            best_call = int(np.argmax(total[moments]))
         elif call is not None and call < len(moments):
-            at = call
-        row_of = np.full(num, at if module is None else -1, np.int64)
+            best_call = call
+        row_of = np.full(num, best_call if module is None else -1, np.int64)
         if module is not None:
-            row_of[module] = at
+            row_of[module] = best_call
         num_calls = np.full(num, len(moments), np.int64)
         return self._table(row_of, num_calls, calls, moments, times, device)
 
@@ -352,14 +354,14 @@ class ModuleLog:
     ) -> StateTable:
         """Columns over the modules; `row_of` says which of the moments is each one's."""
         event = picked(moments, row_of)
-        found = event >= 0
+        has_event = event >= 0
         totals = np.full((len(self.categories), len(row_of)), np.nan)
-        totals[:, found] = self.totals_at(event[found], device)
+        totals[:, has_event] = self.totals_at(event[has_event], device)
         return StateTable(
             num_calls=num_calls,
             call=picked(calls, row_of),
             time_us=picked(times, row_of, np.nan),
-            total_bytes=np.where(found, self.total(device)[event], np.nan),
+            total_bytes=np.where(has_event, self.total(device)[event], np.nan),
             totals=totals,
             event=event,
         )

@@ -116,8 +116,8 @@ class ModuleStates:
     def peak(self, device: int) -> tuple[float, float]:
         """The highest total listed for a device; a report does not say when."""
         totals = self.total_bytes[self.device == device]
-        known = totals[~np.isnan(totals)]
-        return (float(known.max()) if len(known) else np.nan), np.nan
+        present = totals[~np.isnan(totals)]
+        return (float(present.max()) if len(present) else np.nan), np.nan
 
     def states(self, device: int) -> tuple[str, ...]:
         """Of `ALL_STATES`, those that the report lists for a device."""
@@ -165,8 +165,8 @@ class ModuleStates:
         least = totals.max(initial=-np.inf) - 2 * self.rounding_bytes
         highest = set(self.state[here][totals >= least].tolist())
         order = (*_SHOWN_FIRST, *ALL_STATES)
-        found = (state for state in order if ALL_STATES.index(state) in highest)
-        return next(found, "window_peak")
+        states = (state for state in order if ALL_STATES.index(state) in highest)
+        return next(states, "window_peak")
 
     def own(self, table: StateTable, device: int) -> None:
         """Reports hold the rank's totals alone."""
@@ -192,9 +192,9 @@ class ModuleStates:
         )
 
     def _table(self, row_of: Ints, num_calls: Ints) -> StateTable:
-        found = row_of >= 0
+        has_row = row_of >= 0
         totals = np.full((len(self.categories), len(row_of)), np.nan)
-        totals[:, found] = self.bytes[row_of[found]].T
+        totals[:, has_row] = self.bytes[row_of[has_row]].T
         return StateTable(
             num_calls=num_calls,
             call=picked(self.call, row_of),

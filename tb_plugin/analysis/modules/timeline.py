@@ -81,13 +81,13 @@ def columns(
     first, last = _moments(log, axis, edges)
     moments = highest_within(total, first, last)
     low, high = edges[:-1], edges[1:]
-    at = moments.astype(np.float64) if axis == "event" else log.time_at(moments)
+    positions = moments.astype(np.float64) if axis == "event" else log.time_at(moments)
     return Columns(
         x0=x0,
         width=width,
         total_bytes=total[moments].astype(np.float64),
         totals=log.totals_at(moments, device),
-        peak_x=np.clip(at, low, high),
+        peak_x=np.clip(positions, low, high),
     )
 
 
@@ -142,8 +142,8 @@ def _spans_of_kind(
     bounds = log.boundaries
     begin, end = log.intervals(*_SPANS[kind])
     x = bounds.event if axis == "event" else bounds.time_us
-    at = np.append(x, int(extent(log, axis)[1])).astype(np.float64)
-    return begin, np.full(len(begin), kind, np.int64), at[begin], at[end]
+    positions = np.append(x, int(extent(log, axis)[1])).astype(np.float64)
+    return begin, np.full(len(begin), kind, np.int64), positions[begin], positions[end]
 
 
 def _rows_without_overlap(begin: Floats, end: Floats) -> Ints:

@@ -73,11 +73,11 @@ def module_tree(
         order = np.argsort(depth, kind="stable")
     row_of = place_of(order, num)
     rows = parents[order]
-    at = order.tolist()
+    row_order = order.tolist()
     return ModuleTree(
-        fqn=tuple([fqn[i] for i in at]),
-        path=_texts(path, at),
-        type=_texts(type_, at),
+        fqn=tuple([fqn[i] for i in row_order]),
+        path=_texts(path, row_order),
+        type=_texts(type_, row_order),
         parent=np.where(rows >= 0, row_of[rows], -1),
         is_fsdp=np.zeros(num, bool) if is_fsdp is None else is_fsdp[order] != 0,
         param_bytes=_sizes(param_bytes, order),
@@ -114,12 +114,12 @@ def num_equal(tree: ModuleTree) -> Ints:
     ):
         numbered = fqn.rpartition(".")[2].isdecimal()
         types.setdefault(above, set()).add(type_ if numbered else "")
-    found = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree))
+    num_children = np.bincount(tree.parent[tree.parent >= 0], minlength=len(tree))
     equal = [
         len(types.get(row, ())) == 1 and "" not in types[row]
         for row in range(len(tree))
     ]
-    return np.where((found > 1) & np.array(equal, bool), found, 0)
+    return np.where((num_children > 1) & np.array(equal, bool), num_children, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,20 +156,23 @@ MOST_BY_LAYERS: Final = 0.5
 """The same of equal layers: no module below them has more than a part of it."""
 
 
-def lowest_with_most(parent: Ints, held: Floats, equal: Ints) -> int:
+def lowest_with_most(parent: Ints, live_bytes: Floats, equal: Ints) -> int:
     """The lowest row with most of what the largest root holds.
 
-    `held`: bytes of each with those below it. Equal layers, the children of a row or
+    `live_bytes`: of each with those below it. Equal layers, the children of a row or
     what it stands for, are as one.
     """
     roots = np.flatnonzero(parent < 0)
-    row = int(roots[np.argmax(held[roots])])
+    row = int(roots[np.argmax(live_bytes[roots])])
     while not equal[row]:
         below = np.flatnonzero(parent == row)
         if not len(below):
             break
-        child = int(below[np.argmax(held[below])])
-        if held[child] <= (MOST_BY_LAYERS if equal[child] else MOST_OF_IT) * held[row]:
+        child = int(below[np.argmax(live_bytes[below])])
+        if (
+            live_bytes[child]
+            <= (MOST_BY_LAYERS if equal[child] else MOST_OF_IT) * live_bytes[row]
+        ):
             break
         row = child
     return row

@@ -111,24 +111,24 @@ def _free(
     """Free blocks where the request belongs, and the largest that was kept from it."""
     events = replay.device.events
     pool, stream = max(0, int(events.pool[event])), int(events.stream[event])
-    found = fit(state, replay.segments.rounding, asked, pool=pool, stream=stream)
+    fitting = fit(state, replay.segments.rounding, asked, pool=pool, stream=stream)
     by_place = arenas(state)
     here = (np.maximum(by_place.pool, 0) == pool) & (by_place.stream == stream)
-    here &= by_place.is_large == found.is_large
+    here &= by_place.is_large == fitting.is_large
     free = FreeBlocks(
-        num_bytes=found.free,
-        largest_bytes=found.largest,
+        num_bytes=fitting.free,
+        largest_bytes=fitting.largest,
         num_blocks=int(by_place.num_free[here].sum()),
     )
     kept: list[tuple[int, Place]] = [
-        (found.other_stream_largest, "stream"),
-        (found.other_pool_largest, "pool"),
+        (fitting.other_stream_largest, "stream"),
+        (fitting.other_pool_largest, "pool"),
     ]
-    if found.largest >= found.size and not found.fits:
-        kept.append((found.largest, "split"))
-    largest, place = max(kept, key=lambda one: one[0])
-    if found.fits and _knows_pool(replay, event):
-        largest, place = int(state.blocks.size[found.block]), "here"
+    if fitting.largest >= fitting.size and not fitting.fits:
+        kept.append((fitting.largest, "split"))
+    largest, place = max(kept, key=lambda size_and_place: size_and_place[0])
+    if fitting.fits and _knows_pool(replay, event):
+        largest, place = int(state.blocks.size[fitting.block]), "here"
     return free, Elsewhere(largest, place) if largest else None
 
 
@@ -158,7 +158,9 @@ def _pending(replay: Replay, event: int) -> PendingFrees:
     return PendingFrees(
         num_bytes=int(size.sum()),
         num_blocks=len(rows),
-        streams=tuple((_stream(replay, one), held) for one, held in streams),
+        streams=tuple(
+            (_stream(replay, stream), num_bytes) for stream, num_bytes in streams
+        ),
         lines=replay.stacks.largest(lives.stack[rows], size, MAX_NAMED),
     )
 
@@ -246,8 +248,8 @@ def _expandable(replay: Replay) -> bool | None:
     segments, settings = replay.device.segments, replay.snapshot.settings
     if segments.is_expandable.any() or replay.device.events.of_action(SEGMENT_MAP).size:
         return True
-    named = [str(one) for one in settings.values() if isinstance(one, str)]
-    if any(_ON.search(one) for one in named):
+    named = [str(setting) for setting in settings.values() if isinstance(setting, str)]
+    if any(_ON.search(setting) for setting in named):
         return True
     setting = settings.get("expandable_segments")
     if isinstance(setting, bool):

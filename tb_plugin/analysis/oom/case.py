@@ -179,8 +179,11 @@ class OomFacts:
         """What torch could have at most: reserved, and free for it on the device."""
         free = self.device_free_bytes
         if self.reserved_bytes is None or free is None:
-            known = (self.limit_bytes, self.capacity_bytes)
-            return min((one for one in known if one is not None), default=None)
+            recorded = (self.limit_bytes, self.capacity_bytes)
+            return min(
+                (num_bytes for num_bytes in recorded if num_bytes is not None),
+                default=None,
+            )
         if self.limit_bytes is not None:
             return min(self.limit_bytes, self.reserved_bytes + free)
         return self.reserved_bytes + free
@@ -298,8 +301,12 @@ class Case:
     @property
     def shares_are_of(self) -> str:
         """What the holders are shares of: `live`, where that is the number of the verdict."""
-        held, base = self.facts.held_bytes, self.live_bytes
-        if held is None or base is None or size_text(held) == size_text(base):
+        live_bytes, base = self.facts.held_bytes, self.live_bytes
+        if (
+            live_bytes is None
+            or base is None
+            or size_text(live_bytes) == size_text(base)
+        ):
             return "live"
         if self.facts.pending_bytes:
             return "live or waiting for another stream"

@@ -76,17 +76,17 @@ class HistoryErrors:
 
 def errors_of(devices: Iterable[Device]) -> HistoryErrors:
     """Every error of a snapshot's devices, judged by the state at its own event."""
-    found: list[OomError] = []
+    errors: list[OomError] = []
     num_errors, peaks = 0, {}
     for device in devices:
         replay = device.replay
         peaks[replay.device.device] = replay.active.peak[0]
         events = replay.device.events.of_action(OOM)
         num_errors += len(events)
-        found += [state_at(device, event) for event in _ends(events).tolist()]
-    found.sort(key=lambda one: (one.time_us or 0, one.device, one.event))
+        errors += [state_at(device, event) for event in _ends(events).tolist()]
+    errors.sort(key=lambda error: (error.time_us or 0, error.device, error.event))
     return HistoryErrors(
-        errors=tuple(found),
+        errors=tuple(errors),
         num_errors=num_errors,
         peak_active_bytes=peaks,
     )
@@ -148,13 +148,13 @@ def state_at(device: Device, event: int) -> OomError:
 
 
 def _by_category(category: Ints, size: Ints) -> dict[str, int]:
-    held = sums(category, size, len(CATEGORIES))
-    found: dict[str, int] = {}
-    for name, num_bytes in zip(CATEGORIES, held.tolist(), strict=True):
+    sums_by_category = sums(category, size, len(CATEGORIES))
+    num_bytes_by_name: dict[str, int] = {}
+    for name, num_bytes in zip(CATEGORIES, sums_by_category.tolist(), strict=True):
         if num_bytes:
             folded = FOLDS_INTO[name]
-            found[folded] = found.get(folded, 0) + num_bytes
-    return found
+            num_bytes_by_name[folded] = num_bytes_by_name.get(folded, 0) + num_bytes
+    return num_bytes_by_name
 
 
 def _frames(stacks: Stacks, stack: int) -> tuple[str, ...]:

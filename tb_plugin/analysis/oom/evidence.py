@@ -43,7 +43,7 @@ def evidence_of(case: Case, decisive: Collection[str]) -> tuple[Evidence, ...]:
         for part in (_levels, _free, _growth, _cycles, _others)
         for row in part(case)
     ]
-    found = [
+    evidence = [
         Evidence(
             key=key,
             label=label,
@@ -56,7 +56,7 @@ def evidence_of(case: Case, decisive: Collection[str]) -> tuple[Evidence, ...]:
         for key, label, value, caveat, scope in rows
         if value is not None
     ]
-    return tuple(sorted(found, key=lambda one: not one.decisive))
+    return tuple(sorted(evidence, key=lambda row: not row.decisive))
 
 
 def _levels(case: Case) -> Iterator[Row]:
@@ -70,8 +70,8 @@ def _levels(case: Case) -> Iterator[Row]:
         refused += ": a limit on this process refused it"
     caveat = refused if facts.has_room else rounded
     yield "device_free", "free on the device", facts.device_free_bytes, caveat, ""
-    given = "given with --capacity" if case.capacity_is_given else rounded
-    yield "capacity", "device memory", facts.capacity_bytes, given, ""
+    remark = "given with --capacity" if case.capacity_is_given else rounded
+    yield "capacity", "device memory", facts.capacity_bytes, remark, ""
     limit = "set for this process, e.g. by set_per_process_memory_fraction"
     yield "limit", "limit on this process", facts.limit_bytes, limit, ""
     lost = "earlier events were not recorded, or overwritten"
@@ -155,8 +155,8 @@ def _cycles(case: Case) -> Iterator[Row]:
     bound = (
         "at most at the pace that collections returned; what lists gained counts too"
     )
-    held = "risen since the last collection that freed memory"
-    yield "cycles", held, teeth.held_bytes, bound, scope
+    label = "risen since the last collection that freed memory"
+    yield "cycles", label, teeth.held_bytes, bound, scope
     yield "fall", FALL_LABEL, teeth.fall, "", scope
     yield (
         "largest_fall",

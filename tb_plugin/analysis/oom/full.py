@@ -42,8 +42,8 @@ def knows_total(facts: OomFacts) -> bool:
 
 def full_share(facts: OomFacts) -> float | None:
     """Live memory as a share of what torch could have."""
-    room, held = facts.room_bytes, facts.held_bytes
-    return None if not room or held is None else held / room
+    room, live_bytes = facts.room_bytes, facts.held_bytes
+    return None if not room or live_bytes is None else live_bytes / room
 
 
 def wanted_share(facts: OomFacts) -> float | None:
@@ -69,8 +69,8 @@ def really_full(case: Case) -> Suspect:
 
 
 def _full_text(facts: OomFacts) -> str:
-    held, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
-    if held is None or share is None or room is None:
+    live_bytes, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
+    if live_bytes is None or share is None or room is None:
         return "live memory filled the device."
     wanted, asked = wanted_share(facts), facts.requested_bytes
     is_known = facts.capacity_bytes is not None or facts.limit_bytes is not None
@@ -79,19 +79,19 @@ def _full_text(facts: OomFacts) -> str:
     if share < FULL and wanted is not None and asked is not None:
         # Live memory alone does not fill it: the request is part of what does.
         return (
-            f"{if_all}{size_text(held)} was live, and with this request it would be"
-            f" {size_text(held + asked)}, {share_text(wanted)} of the {size_text(room)}"
+            f"{if_all}{size_text(live_bytes)} was live, and with this request it would be"
+            f" {size_text(live_bytes + asked)}, {share_text(wanted)} of the {size_text(room)}"
             f" available to torch{card}; the step needs more memory than is available"
             f" in blocks of that size."
         )
     of = share_text(min(share, 1.0))
     if is_known:
         return (
-            f"the device was full, {size_text(held)} was live, {of} of the memory"
+            f"the device was full, {size_text(live_bytes)} was live, {of} of the memory"
             f" available to torch."
         )
     return (
-        f"{if_all}{size_text(held)} was live, {of} of the {size_text(room)} that torch"
+        f"{if_all}{size_text(live_bytes)} was live, {of} of the {size_text(room)} that torch"
         f" had or could get{card}."
     )
 
@@ -146,16 +146,16 @@ def _longer(case: Case) -> Iterator[Advice]:
 def process_limit(case: Case) -> Suspect:
     """The device had enough free: the recorded limit on this process refused it."""
     facts, limited_by = case.facts, case.setup.limited_by
-    held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
+    live_bytes, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
     why = f"it would have exceeded the limit on this process ({limited_by})."
     fraction = case.setup.memory_fraction
     if facts.limit_bytes is None and fraction is not None:
         # Of a device whose size is not known.
         why = f"this process may take {share_text(fraction)} of the device ({limited_by})."
-        if held is not None:
-            why = f"{why[:-1]}; {size_text(held)} was live."
-    elif held is not None and room is not None:
-        why = f"{size_text(held)} was live of the {size_text(room)} it may allocate."
+        if live_bytes is not None:
+            why = f"{why[:-1]}; {size_text(live_bytes)} was live."
+    elif live_bytes is not None and room is not None:
+        why = f"{size_text(live_bytes)} was live of the {size_text(room)} it may allocate."
     had = "The device had free memory: raise" if facts.has_room else "Raise"
     raised = advice_of(
         f"{had} the limit on this process ({limited_by}), or remove it.",
@@ -178,12 +178,14 @@ def process_limit(case: Case) -> Suspect:
 
 def refused(case: Case) -> Suspect:
     """The device had enough free, and nothing that was recorded refused the request."""
-    held, reserved = case.facts.held_bytes, case.facts.reserved_bytes
+    live_bytes, reserved = case.facts.held_bytes, case.facts.reserved_bytes
     if _exceeds_fraction(case):
         return process_limit(case)
     why = "why it was refused was not recorded"
-    if held is not None and reserved is not None:
-        why += f"; {size_text(held)} was live of the {size_text(reserved)} reserved"
+    if live_bytes is not None and reserved is not None:
+        why += (
+            f"; {size_text(live_bytes)} was live of the {size_text(reserved)} reserved"
+        )
     return Suspect(
         "unsure",
         0,
@@ -221,12 +223,12 @@ def _exceeds_fraction(case: Case) -> bool:
 
 def unknown_total(case: Case) -> Suspect:
     """Live memory takes all that could be had, and that is the size of no known card."""
-    held, share = case.facts.held_bytes, full_share(case.facts)
+    live_bytes, share = case.facts.held_bytes, full_share(case.facts)
     room = case.facts.room_bytes
     why = "the cause is not known."
-    if held is not None and share is not None and room is not None:
+    if live_bytes is not None and share is not None and room is not None:
         why = (
-            f"the cause is not known: {size_text(held)} was live,"
+            f"the cause is not known: {size_text(live_bytes)} was live,"
             f" {share_text(min(share, 1.0))} of the {size_text(room)} that torch had or"
             " could get, and no common card has that size."
         )
@@ -301,7 +303,7 @@ def held_text(case: Case) -> str:
     who = _who(case)
     if not who:
         return ""
-    lines = lines_text([one.label for one in _named(case.holders)])
+    lines = lines_text([holder.label for holder in _named(case.holders)])
     return f"{who[0].upper()}{who[1:]}: {lines}."
 
 
@@ -323,7 +325,7 @@ def _who(case: Case) -> str:
     lines = (
         f"{_NUMBERS[len(named)]} {agreeing(len(named), 'source line', 'source lines')}"
     )
-    share = share_text(sum(one.share for one in named))
+    share = share_text(sum(holder.share for holder in named))
     base = f"{size_text(case.live_bytes)} that was {case.shares_are_of}"
     return f"{share} of the {base} came from {lines}"
 

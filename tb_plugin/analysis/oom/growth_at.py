@@ -73,13 +73,13 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
     stack = np.where(group < 0, NOTHING, lives.stack)
     grown: SiteGrowth | None = None
     by: Rounds | None = None
-    for found in rounds_at(replay, event, step):
-        of_rounds = growth_of_sites(lives, group, found, event)
-        released = released_together(replay, lives, stack, found, event)
+    for rounds in rounds_at(replay, event, step):
+        of_rounds = growth_of_sites(lives, group, rounds, event)
+        released = released_together(replay, lives, stack, rounds, event)
         if released.total_bytes > of_rounds.total_bytes / 2:
             of_rounds = released
         if grown is None or of_rounds.total_bytes > grown.total_bytes:
-            grown, by = of_rounds, found
+            grown, by = of_rounds, rounds
     if grown is None or by is None or not grown.total_bytes:
         return None
     group = stack if grown.num_releases else group
@@ -89,8 +89,8 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
         of_line = np.flatnonzero(group == grown.group[place])
         labels.append(replay.stacks.label(int(lives.stack[of_line[-1]])))
     labels = list(dict.fromkeys(labels))
-    held = np.isin(group, grown.group) & (lives.born <= event) & (lives.gone > event)
-    in_pools = int(lives.size[held & (replay.pool > 0)].sum())
+    is_live = np.isin(group, grown.group) & (lives.born <= event) & (lives.gone > event)
+    in_pools = int(lives.size[is_live & (replay.pool > 0)].sum())
     return Growth(
         num_bytes=grown.total_bytes,
         bytes_per_round=grown.bytes_per_round,
@@ -98,7 +98,7 @@ def growth_at(replay: Replay, event: int, step: Ints | None = None) -> Growth | 
         by=by.by,  # type: ignore[arg-type]
         before_bytes=int(grown.before_bytes.sum()),
         lines=tuple(label for label in labels[:_MAX_LINES] if label),
-        in_pools=2 * in_pools > int(lives.size[held].sum()),
+        in_pools=2 * in_pools > int(lives.size[is_live].sum()),
         num_releases=grown.num_releases,
     )
 
@@ -122,19 +122,19 @@ def captured_pools(replay: Replay) -> Ints:
 
 def rounds_at(replay: Replay, event: int, step: Ints | None) -> list[Rounds]:
     """The rounds that can be told until an event, the surest first."""
-    found, since = [], 0
+    all_rounds, since = [], 0
     if step is not None:
         steps = rounds_by_steps(step[: event + 1])
         if len(steps) >= MIN_ROUNDS:
-            found, since = [steps], int(steps.start[-1])
+            all_rounds, since = [steps], int(steps.start[-1])
             if event - since <= _LONG * int(np.diff(steps.start).max()):
-                return found
+                return all_rounds
     told = _allocations(replay, event).since(since)
     may_begin = ~replay.stacks.has(~_MAY_BEGIN) & ~replay.stacks.calls("__init__")
     may_begin[-1] = False
-    found += [Rounds(start, "stacks") for start in loops(told, may_begin)]
-    if found:
-        return found
+    all_rounds += [Rounds(start, "stacks") for start in loops(told, may_begin)]
+    if all_rounds:
+        return all_rounds
     phases = _by_phases(replay, event)
     if len(phases) >= MIN_ROUNDS:
         return [Rounds(phases, "stacks")]
@@ -147,10 +147,10 @@ def rounds_at(replay: Replay, event: int, step: Ints | None) -> list[Rounds]:
 
 def _allocations(replay: Replay, event: int) -> Allocations:
     events = replay.device.events
-    at = np.flatnonzero(events.action[: event + 1] == ALLOC)
+    rows = np.flatnonzero(events.action[: event + 1] == ALLOC)
     num = len(replay.stacks)
-    stack = events.stack[at].astype(np.int64)
-    return Allocations(at, np.where(stack < 0, num, stack), replay.active.after[at])
+    stack = events.stack[rows].astype(np.int64)
+    return Allocations(rows, np.where(stack < 0, num, stack), replay.active.after[rows])
 
 
 def _by_phases(replay: Replay, event: int) -> Ints:
@@ -237,35 +237,35 @@ def growth_of_sites(
         looks = looks[np.linspace(0, len(looks) - 1, MAX_LOOKS).astype(np.int64)]
     # Only what is live now can have grown.
     live = np.flatnonzero((lives.born <= moment) & (lives.gone > moment) & (group >= 0))
-    found = np.unique(group[live])
-    if len(looks) < MIN_RISES or not len(found):
+    sites = np.unique(group[live])
+    if len(looks) < MIN_RISES or not len(sites):
         none = np.empty(0, np.int64)
         return SiteGrowth(*(none,) * 4, num_rounds=len(looks), num_between=0)
-    held = _held(lives, group, found, looks)
+    site_bytes = _held(lives, group, sites, looks)
     first = 1 if len(looks) > MIN_RISES else 0
-    steps = np.diff(held[:, first:], axis=1)
+    steps = np.diff(site_bytes[:, first:], axis=1)
     rises = np.where(steps > 0, steps, 0).sum(axis=1)
     falls = np.where(steps < 0, -steps, 0).sum(axis=1)
     num_rises = np.count_nonzero(steps > 0, axis=1)
     often = num_rises >= RISING_SHARE * steps.shape[1]
     late = np.maximum(steps[:, steps.shape[1] // 2 :], 0).sum(axis=1)
     often |= late >= LATE_SHARE * np.maximum(rises, 1)
-    keeps = _keeps(lives, group, found, looks, moment)
+    keeps = _keeps(lives, group, sites, looks, moment)
     keeps &= num_rises >= min(MIN_RISES, steps.shape[1])
     larger = num_rises >= max(MIN_LARGER, RISING_SHARE * steps.shape[1])
-    larger &= ~_follows(lives, group, found, looks, steps)
+    larger &= ~_follows(lives, group, sites, looks, steps)
     keeps |= larger
     grows = np.flatnonzero(keeps & often & (falls <= MAX_FALLS * rises))
     # What rose and was freed since the last look fills nothing.
-    still = _sums(lives, group, found, live)[grows]
-    rise = np.minimum(held[grows, -1] - held[grows, first], still)
+    still = _sums(lives, group, sites, live)[grows]
+    rise = np.minimum(site_bytes[grows, -1] - site_bytes[grows, first], still)
     earlier = live[lives.born[live] < looks[-1]]
-    kept = _sums(lives, group, found, earlier)[grows]
-    before = _sums(lives, group, found, live[lives.born[live] == BEFORE])[grows]
+    kept = _sums(lives, group, sites, earlier)[grows]
+    before = _sums(lives, group, sites, live[lives.born[live] == BEFORE])[grows]
     kept = np.maximum(kept, rise)
     order = np.argsort(-kept, kind="stable")
     return SiteGrowth(
-        group=found[grows[order]],
+        group=sites[grows[order]],
         kept_bytes=kept[order],
         rise_bytes=rise[order],
         before_bytes=before[order],
@@ -289,12 +289,12 @@ def released_together(
     more. So the garbage collector frees what reference cycles hold, and a program a list
     that it clears; the last rise may fill the device.
     """
-    known = np.flatnonzero(
+    rows = np.flatnonzero(
         (group >= 0) & (lives.born != BEFORE) & (lives.born <= moment)
     )
-    sites, site = np.unique(group[known], return_inverse=True)
-    size, gone, num_sites = lives.size[known], lives.gone[known], len(sites)
-    number = np.searchsorted(rounds.start, lives.born[known], "right")
+    sites, site = np.unique(group[rows], return_inverse=True)
+    size, gone, num_sites = lives.size[rows], lives.gone[rows], len(sites)
+    number = np.searchsorted(rounds.start, lives.born[rows], "right")
     num_rounds = len(rounds) + 1
     freed = np.flatnonzero(gone <= moment)
     allocated = np.cumsum(replay.device.events.action[: moment + 1] == ALLOC)
@@ -328,36 +328,36 @@ def released_together(
     )
 
 
-def _sums(lives: Lifetimes, group: Ints, found: Ints, rows: Ints) -> Ints:
+def _sums(lives: Lifetimes, group: Ints, sites: Ints, rows: Ints) -> Ints:
     """Bytes of some lives by found group."""
-    return sums(np.searchsorted(found, group[rows]), lives.size[rows], len(found))
+    return sums(np.searchsorted(sites, group[rows]), lives.size[rows], len(sites))
 
 
 def _keeps(
-    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, moment: int
+    lives: Lifetimes, group: Ints, sites: Ints, looks: Ints, moment: int
 ) -> Flags:
     """By found group: whether it holds memory from `MIN_RISES` rounds, early ones too.
 
     Early: of the rounds in which the group allocated, the first half.
     """
-    rows = np.flatnonzero((lives.born <= moment) & np.isin(group, found))
+    rows = np.flatnonzero((lives.born <= moment) & np.isin(group, sites))
     width = len(looks) + 1
     number = np.searchsorted(looks, lives.born[rows], "right")
-    key = np.searchsorted(found, group[rows]) * width + number
+    key = np.searchsorted(sites, group[rows]) * width + number
     made = np.unique(key)
-    held = np.unique(key[lives.gone[rows] > moment])
-    num_made = np.bincount(made // width, minlength=len(found))
-    num_held = np.bincount(held // width, minlength=len(found))
+    live_keys = np.unique(key[lives.gone[rows] > moment])
+    num_made = np.bincount(made // width, minlength=len(sites))
+    num_held = np.bincount(live_keys // width, minlength=len(sites))
     # Of each group, the place of a round among those in which it allocated.
     first = np.cumsum(num_made) - num_made
-    oldest = np.full(len(found), width)
-    np.minimum.at(oldest, held // width, np.searchsorted(made, held))
+    oldest = np.full(len(sites), width)
+    np.minimum.at(oldest, live_keys // width, np.searchsorted(made, live_keys))
     early: Flags = 2 * (oldest - first) <= num_made
     return early & (num_held >= MIN_RISES)
 
 
 def _follows(
-    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, steps: Ints
+    lives: Lifetimes, group: Ints, sites: Ints, looks: Ints, steps: Ints
 ) -> Flags:
     """By found group: whether it rose when all else that was allocated rose as well.
 
@@ -366,9 +366,9 @@ def _follows(
     rows = np.flatnonzero((lives.born >= looks[0]) & (lives.born < looks[-1]))
     number = np.searchsorted(looks, lives.born[rows], "right") - 1
     width, size = len(looks) - 1, lives.size[rows].astype(np.float64)
-    place = places_in(found, group[rows])
+    place = places_in(sites, group[rows])
     own = np.flatnonzero(place != NOTHING)
-    asked = np.zeros((len(found), width), np.float64)
+    asked = np.zeros((len(sites), width), np.float64)
     np.subtract.at(asked, (place[own], number[own]), size[own])
     asked += np.bincount(number, size, width)
     more = np.diff(asked, axis=1, prepend=0)[:, -steps.shape[1] :] > 0
@@ -378,12 +378,14 @@ def _follows(
     return follows
 
 
-def _held(lives: Lifetimes, group: Ints, found: Ints, looks: Ints) -> Ints:
+def _held(lives: Lifetimes, group: Ints, sites: Ints, looks: Ints) -> Ints:
     """(found groups, looks): live bytes of each group at each look."""
-    place = places_in(found, group)
+    place = places_in(sites, group)
     rows = np.flatnonzero(place != NOTHING)
-    born, gone = (np.searchsorted(looks, at[rows]) for at in (lives.born, lives.gone))
+    born, gone = (
+        np.searchsorted(looks, events[rows]) for events in (lives.born, lives.gone)
+    )
     size, width = lives.size[rows], len(looks)
-    came = changes(born, gone, size, width, place[rows], len(found))
-    held: Ints = np.cumsum(came, axis=1)
-    return held
+    came = changes(born, gone, size, width, place[rows], len(sites))
+    live_bytes: Ints = np.cumsum(came, axis=1)
+    return live_bytes

@@ -69,11 +69,11 @@ def holders(
     is_pending = lives.freed[rows] <= moment
     groups = 2 * stacks.lines(lives.stack[rows]) + is_pending
     _, num_bytes, place = largest_groups(groups, size, most)
-    held = []
-    for at, one_bytes in enumerate(num_bytes.tolist()):
-        mine = rows[place == at]
+    largest = []
+    for number, one_bytes in enumerate(num_bytes.tolist()):
+        mine = rows[place == number]
         stack = heaviest(lives.stack[mine], lives.size[mine])
-        held.append(
+        largest.append(
             Holder(
                 label=stacks.label(stack),
                 num_bytes=one_bytes,
@@ -83,10 +83,10 @@ def holders(
                 category=NOTHING
                 if category is None
                 else heaviest(category[mine], lives.size[mine]),
-                is_pending=bool(is_pending[place == at][0]),
+                is_pending=bool(is_pending[place == number][0]),
             )
         )
-    return held
+    return largest
 
 
 def counted_bytes(requested: int, level: int | None) -> int:

@@ -153,8 +153,8 @@ def holdings(
     replay: Replay, event: int, step: Ints | None = None
 ) -> tuple[Holding, ...]:
     """What is worth being told at an event, the largest first."""
-    found = _Look(replay, event, step).all()
-    return tuple(sorted(found, key=lambda one: -one.num_bytes))
+    kinds_held = _Look(replay, event, step).all()
+    return tuple(sorted(kinds_held, key=lambda holding: -holding.num_bytes))
 
 
 class _Look:
@@ -174,7 +174,7 @@ class _Look:
         in_pools = self.replay.pool[self.rows] > 0
         passing = self._without_backward(is_cache | spaces | in_pools, least)
         ahead = self._told("prefetched", self._fetched())
-        for one in (
+        for holding in (
             *self._pools(),
             self._told("kv_cache", is_cache),
             self._told("model_copy", self._copies()),
@@ -183,8 +183,8 @@ class _Look:
             ahead if ahead.num >= _FEWEST else None,
             passing,
         ):
-            if one is not None and one.num_bytes >= max(1, least):
-                yield one
+            if holding is not None and holding.num_bytes >= max(1, least):
+                yield holding
         workspaces = self._told("workspaces", spaces)
         if workspaces.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
             yield workspaces
@@ -264,16 +264,16 @@ class _Look:
             frames = [row for row in stacks.of(stack).tolist() if kinds[row] == USER]
             chains[stack] = frames[::-1]
         depth = 0
-        while len({tuple(one[: depth + 1]) for one in chains.values()}) == 1 and all(
-            len(one) > depth + 1 for one in chains.values()
-        ):
+        while len(
+            {tuple(chain[: depth + 1]) for chain in chains.values()}
+        ) == 1 and all(len(chain) > depth + 1 for chain in chains.values()):
             depth += 1
-        found = np.full(len(stacks) + 1, -1, np.int64)
+        frame_of_stack = np.full(len(stacks) + 1, -1, np.int64)
         for stack, chain in chains.items():
             frame = chain[depth] if len(chain) > depth else -1
             if frame >= 0 and stacks.name[frame] != "__init__":
-                found[stack] = frame
-        return found[self.stack]
+                frame_of_stack[stack] = frame
+        return frame_of_stack[self.stack]
 
     def _without_backward(self, told: Flags, least: float) -> Holding | None:
         """What passes through the model hold that no backward followed.
@@ -287,21 +287,23 @@ class _Look:
         if last == self.event:
             return None
         born = self.replay.lives.born[self.rows]
-        held = self._has(MODULE) & ~self._has(_NO_PASS) & ~told & (born > last)
-        if self.size[held].sum() < max(1, least):
+        is_from_forward = (
+            self._has(MODULE) & ~self._has(_NO_PASS) & ~told & (born > last)
+        )
+        if self.size[is_from_forward].sum() < max(1, least):
             return None
         starts = rounds_at(self.replay, self.event, self.step)
         passes = max(
-            (int(np.count_nonzero(one.start > last)) for one in starts), default=0
+            (int(np.count_nonzero(kind.start > last)) for kind in starts), default=0
         )
         num_held = 1
         if starts:
-            rounds = np.searchsorted(starts[-1].start, born[held], "right")
+            rounds = np.searchsorted(starts[-1].start, born[is_from_forward], "right")
             num_held = len(np.unique(rounds))
         # A round may begin within a pass, which then lies in two of them.
         num = max(1, min(passes, num_held))
         if num >= _FEWEST or (self._evaluates(last) and self._retains(last)):
-            return replace(self._told("no_backward", held), num=num)
+            return replace(self._told("no_backward", is_from_forward), num=num)
         return None
 
     def _evaluates(self, last: int) -> bool:
@@ -319,8 +321,8 @@ class _Look:
         of_pass = self.replay.stacks.has(MODULE)[lives.stack]
         of_pass &= (lives.born > since) & (lives.born <= self.event)
         asked = int(lives.size[of_pass].sum())
-        held = int(lives.size[of_pass & (lives.gone > self.event)].sum())
-        return held >= RETAINED * max(1, asked)
+        retained_bytes = int(lives.size[of_pass & (lives.gone > self.event)].sum())
+        return retained_bytes >= RETAINED * max(1, asked)
 
 
 _FEWEST: Final = 2
@@ -329,5 +331,5 @@ _FEWEST: Final = 2
 
 def _grouped(group: Ints, chosen: Flags) -> Iterator[Ints]:
     """The chosen rows of each group, one group after the other; negative: of none."""
-    for one in np.unique(group[chosen & (group >= 0)]).tolist():
-        yield np.flatnonzero(chosen & (group == one))
+    for value in np.unique(group[chosen & (group >= 0)]).tolist():
+        yield np.flatnonzero(chosen & (group == value))

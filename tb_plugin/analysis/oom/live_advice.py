@@ -43,10 +43,12 @@ _MAX_LINES: Final = 2
 
 def live_advice(case: Case) -> Iterator[Advice]:
     """Less of what is live: what holds most first, and always the line that does."""
-    found = [*holding_advice(case), *_by_category(case)]
-    top = next((one for one in case.holders if one.label), None)
+    advice = [*holding_advice(case), *_by_category(case)]
+    top = next((holder for holder in case.holders if holder.label), None)
     growth = case.facts.growth
-    told = " ".join([one.text for one in found] + [*(growth.lines if growth else ())])
+    told = " ".join(
+        [item.text for item in advice] + [*(growth.lines if growth else ())]
+    )
     if top is not None and top.share >= LARGEST and top.label not in told:
         line = advice_of(
             f"Start with the largest holder: {top.label} holds"
@@ -54,33 +56,33 @@ def live_advice(case: Case) -> Iterator[Advice]:
             top.num_bytes,
             "held",
         )
-        found.append(line)
-    yield from sorted(found, key=lambda one: -(one.gain or 0))
+        advice.append(line)
+    yield from sorted(advice, key=lambda item: -(item.gain or 0))
 
 
 def holding_advice(
     case: Case, kinds: Collection[Kind] | None = None
 ) -> Iterator[Advice]:
     """For each kind of thing that holds much, the largest first."""
-    for one in case.holdings:
-        if one.kind == "no_backward" and not case.trains:
+    for holding in case.holdings:
+        if holding.kind == "no_backward" and not case.trains:
             continue  # no graph is kept that could be left out
-        if kinds is None or one.kind in kinds:
-            shares = one.num > 1 or case.facts.is_of_pool
-            is_large = one.num_bytes > LARGE_WORKSPACE * one.num
+        if kinds is None or holding.kind in kinds:
+            shares = holding.num > 1 or case.facts.is_of_pool
+            is_large = holding.num_bytes > LARGE_WORKSPACE * holding.num
             is_large &= case.setup.is_rocm is not True
-            text = _HOLDINGS[one.kind].format(
-                size=size_text(one.num_bytes),
-                keep=agreeing(one.num, "keeps", "keep"),
-                wait=agreeing(one.num, "waits", "wait"),
-                num=counted(one.num, _COUNTED.get(one.kind, "block")),
-                at=at_lines(one.lines),
-                free=size_text(one.free_bytes),
-                share=_SHARE.get(one.kind, "") if shares else "",
+            text = _HOLDINGS[holding.kind].format(
+                size=size_text(holding.num_bytes),
+                keep=agreeing(holding.num, "keeps", "keep"),
+                wait=agreeing(holding.num, "waits", "wait"),
+                num=counted(holding.num, _COUNTED.get(holding.kind, "block")),
+                at=at_lines(holding.lines),
+                free=size_text(holding.free_bytes),
+                share=_SHARE.get(holding.kind, "") if shares else "",
                 smaller=_SMALLER if is_large else "",
             )
-            because = "private_pools" if one.kind in POOLS else "held"
-            yield advice_of(text, one.num_bytes, because)
+            because = "private_pools" if holding.kind in POOLS else "held"
+            yield advice_of(text, holding.num_bytes, because)
 
 
 LARGE_WORKSPACE: Final = 9 << 20
@@ -159,7 +161,7 @@ def _by_category(case: Case) -> Iterator[Advice]:
     live = case.live_bytes or 0
     if not live:
         return
-    evaluates = any(one.kind == "no_backward" for one in case.holdings)
+    evaluates = any(holding.kind == "no_backward" for holding in case.holdings)
     if not case.trains:
         return
     activations = case.by_category.get("activation", 0)
@@ -244,11 +246,13 @@ def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
 def _lines(case: Case, category: str) -> str:
     """The lines that hold most of a category."""
     labels = [
-        one.label for one in case.holders if one.label and category_of(one) == category
+        holder.label
+        for holder in case.holders
+        if holder.label and category_of(holder) == category
     ]
     return f": {lines_text(labels[:_MAX_LINES])}" if labels else ""
 
 
-def category_of(one: Holder) -> str | None:
+def category_of(holder: Holder) -> str | None:
     """What most of a line's bytes are, as pages colour it; None where it is not known."""
-    return FOLDS_INTO[CATEGORIES[one.category]] if one.category >= 0 else None
+    return FOLDS_INTO[CATEGORIES[holder.category]] if holder.category >= 0 else None

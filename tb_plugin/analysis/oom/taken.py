@@ -47,10 +47,14 @@ SPARE: Final = 0.25
 def single_giant(case: Case) -> Suspect | None:
     """The request is far larger than any before while there was room, or than the device."""
     facts, asked = case.facts, case.facts.requested_bytes
-    before, held, room = facts.largest_before_bytes, facts.held_bytes, facts.room_bytes
+    before, live_bytes, room = (
+        facts.largest_before_bytes,
+        facts.held_bytes,
+        facts.room_bytes,
+    )
     if asked is None or not room:
         return None
-    has_spare = held is not None and held <= (1 - SPARE) * room
+    has_spare = live_bytes is not None and live_bytes <= (1 - SPARE) * room
     unheard_of = before is not None and asked >= GIANT * before and has_spare
     sizes = (facts.limit_bytes, facts.capacity_bytes)
     device = min((size for size in sizes if size is not None), default=None)
@@ -63,8 +67,8 @@ def single_giant(case: Case) -> Suspect | None:
         why += (
             f", {asked / before:,.1f} times the largest before it ({size_text(before)})"
         )
-    if held is not None:
-        why += f"; {size_text(held)} was live"
+    if live_bytes is not None:
+        why += f"; {size_text(live_bytes)} was live"
     return Suspect(
         "single_giant",
         beyond,
@@ -136,66 +140,68 @@ def excess_non_torch_bytes(facts: OomFacts) -> int | None:
     beyond = None
     if used is not None:
         beyond = max(0, used - (USUAL_NON_TORCH_BYTES if usual is None else usual))
-    known = [size for size in (beyond, facts.lost_room_bytes) if size is not None]
-    return max(known, default=None)
+    sizes = [size for size in (beyond, facts.lost_room_bytes) if size is not None]
+    return max(sizes, default=None)
 
 
 def growth(case: Case) -> Suspect | None:
     """What was kept from round to round would have covered it."""
-    facts, found, word = case.facts, case.facts.growth, case.round_word
-    if found is None:
+    facts, grown, word = case.facts, case.facts.growth, case.round_word
+    if grown is None:
         return None
-    taken, room = found.num_bytes, facts.room_bytes or 0
+    taken, room = grown.num_bytes, facts.room_bytes or 0
     weight = weighed(taken, facts.missing_bytes or 0, room)
-    if not taken or weight is None or _is_captured(facts, found):
+    if not taken or weight is None or _is_captured(facts, grown):
         return None
-    if _is_of_cycles(facts, found):
+    if _is_of_cycles(facts, grown):
         return None
-    what = "its limit" if facts.is_limited else "the GPU"
-    by = f" by {lines_text(found.lines)}" if found.lines else ""
-    rate = f"{size_text(found.bytes_per_round)} per {word}"
-    late = found.late_bytes_per_round
+    filled = "its limit" if facts.is_limited else "the GPU"
+    by = f" by {lines_text(grown.lines)}" if grown.lines else ""
+    rate = f"{size_text(grown.bytes_per_round)} per {word}"
+    late = grown.late_bytes_per_round
     if late is not None and late > 0:
         rate += f", and {size_text(late)} per {word} in the last third"
     elif late is not None:
         rate += f", but not in the last third of the {word}s"
     released = ""
-    if found.num_releases:
+    if grown.num_releases:
         released = (
-            f"; {counted(found.num_releases, 'time')} before, that of several {word}s was"
+            f"; {counted(grown.num_releases, 'time')} before, that of several {word}s was"
             " freed together, as the garbage collector frees reference cycles or a program"
             " a list that it clears"
         )
-    at = at_lines(found.lines)
+    at_source = at_lines(grown.lines)
 
     return Suspect(
         "growth",
         taken,
         weight[0],
-        f"memory retained across {word}s filled {what}, {size_text(taken)}{by}, growing"
+        f"memory retained across {word}s filled {filled}, {size_text(taken)}{by}, growing"
         f" {rate}{released}.",
         f"retained memory covers the shortage, and is at least {share_text(MAJOR)} of"
         f" the memory available to torch",
         ("growth", "growth_per_round"),
         _growth_advice(
-            case, found, f"Find what retains memory from {word} to {word}{at}"
+            case, grown, f"Find what retains memory from {word} to {word}{at_source}"
         ),
-        _growth_advice(case, found, f"Every {word} retains some memory as well{at}"),
+        _growth_advice(
+            case, grown, f"Every {word} retains some memory as well{at_source}"
+        ),
         holds=weight[1],
     )
 
 
-def _growth_advice(case: Case, growth: Growth, what: str) -> tuple[Advice, ...]:
-    """`what`: the beginning of the advice on what retains it."""
+def _growth_advice(case: Case, growth: Growth, advice_text: str) -> tuple[Advice, ...]:
+    """`advice_text`: the beginning of the advice on what retains it."""
     taken, because = growth.num_bytes, ("growth", "growth_per_round")
     holdings = holding_advice(case, ("no_backward", "kv_cache", "prefetched"))
     runs, is_released = case.facts.num_full_collections, growth.num_releases > 0
     if case.facts.cycles is not None:
         runs, is_released = 1, False  # their own advice says more
     # A tensor in a list, its graph or a number is advice on lines that were recorded.
-    let_go = let_go_text(what, trains=case.trains is True)
+    let_go = let_go_text(advice_text, trains=case.trains is True)
     if growth.in_pools:
-        let_go = pools_text(what)
+        let_go = pools_text(advice_text)
     is_known = bool(growth.lines) or growth.in_pools
     return (
         *holdings,
@@ -245,7 +251,7 @@ def uncollected_cycles(case: Case) -> Suspect | None:
     facts, teeth = case.facts, case.facts.cycles
     if teeth is None:
         return None
-    held, room = teeth.held_bytes, facts.room_bytes or 0
+    in_cycles_bytes, room = teeth.held_bytes, facts.room_bytes or 0
     who = "the program's gc.collect()" if teeth.is_called else "the garbage collector"
     grown = facts.growth
     lines = () if grown is None or not _is_of_cycles(facts, grown) else grown.lines
@@ -253,16 +259,16 @@ def uncollected_cycles(case: Case) -> Suspect | None:
     since = f"Since the last of these falls it had risen by {size_text(teeth.rise)}."
     return Suspect(
         "uncollected_cycles",
-        held,
-        held >= MAJOR * room,
-        f"up to {size_text(held)} was held by reference cycles{at_lines(lines)} that"
+        in_cycles_bytes,
+        in_cycles_bytes >= MAJOR * room,
+        f"up to {size_text(in_cycles_bytes)} was held by reference cycles{at_lines(lines)} that"
         f" {who} had not freed yet. {quoted} {since}",
         "memory at the end of steps fell when the garbage collector ran; what it rose by"
         " since the last time, at most as fast as before or by what one run freed, covers"
         f" the shortage, and is at least {share_text(MAJOR)} of the memory available to torch",
         ("cycles", "fall"),
         cycles_advice(teeth, on_device=True),
-        holds=held >= max(1, facts.missing_bytes or 0),
+        holds=in_cycles_bytes >= max(1, facts.missing_bytes or 0),
         aside=f"{quoted} {since}",
     )
 
@@ -310,8 +316,8 @@ def imbalance(case: Case) -> Suspect | None:
 
 def above_peers_bytes(facts: OomFacts) -> int | None:
     """What this rank holds above the median of its peers' peaks."""
-    median, held = median_peer_bytes(facts), facts.held_bytes
-    return None if median is None or held is None else held - median
+    median, live_bytes = median_peer_bytes(facts), facts.held_bytes
+    return None if median is None or live_bytes is None else live_bytes - median
 
 
 def median_peer_bytes(facts: OomFacts) -> int | None:

@@ -85,15 +85,15 @@ class ClockLine:
         """The greatest bound in a range; None where any is unknown."""
         inside = [r.at_ns for r in self.readings if first_ns <= r.at_ns <= last_ns]
         pairs = itertools.pairwise(inside)
-        at = [first_ns, last_ns, *inside, *((a + b) // 2 for a, b in pairs)]
-        errors = [self._error_at(ns) for ns in at]
-        known = [error for error in errors if error is not None]
-        return max(known) if len(known) == len(errors) else None
+        moments_ns = [first_ns, last_ns, *inside, *((a + b) // 2 for a, b in pairs)]
+        errors = [self._error_at(ns) for ns in moments_ns]
+        bounds = [error for error in errors if error is not None]
+        return max(bounds) if len(bounds) == len(errors) else None
 
     def _index(self, ns: int) -> int:
         """Of the reading that the moment's part of the line begins with."""
-        at = bisect_right(self.readings, ns, key=lambda reading: reading.at_ns) - 1
-        return min(max(at, 0), max(0, len(self.readings) - 2))
+        index = bisect_right(self.readings, ns, key=lambda reading: reading.at_ns) - 1
+        return min(max(index, 0), max(0, len(self.readings) - 2))
 
     def _slope(self, index: int) -> tuple[int, int]:
         """How much the offset grows, and in what time."""
@@ -147,7 +147,7 @@ def clock_line(readings: Iterable[Reading]) -> ClockLine | None:
     bounded = [reading for reading in every if reading.error_ns is not None]
     bounded.sort(key=lambda reading: (reading.at_ns, -(reading.error_ns or 0)))
     # The last one of each moment.
-    kept = list({one.at_ns: one for one in bounded or every}.values())
+    kept = list({reading.at_ns: reading for reading in bounded or every}.values())
     if bounded:
         kept = _without_poor(kept)
     return ClockLine(tuple(kept)) if kept else None
@@ -157,8 +157,8 @@ def shifted(line: ClockLine, offset_ns: int, error_ns: int | None) -> ClockLine:
     """The line to a third clock, which is so far from the second at all times."""
     moved = []
     for at_ns, offset, error in line.readings:
-        known = error is not None and error_ns is not None
-        reach = (error or 0) + (error_ns or 0) if known else None
+        is_bounded = error is not None and error_ns is not None
+        reach = (error or 0) + (error_ns or 0) if is_bounded else None
         moved.append(Reading(at_ns, offset + offset_ns, reach))
     return ClockLine(tuple(moved), line.is_steady)
 

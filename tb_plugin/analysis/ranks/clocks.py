@@ -58,7 +58,7 @@ class RankClock:
 
     def ahead_ns(self, at_ns: int) -> int:
         """The same at one moment."""
-        index = bisect_right(self.ahead, at_ns, key=lambda one: one[0]) - 1
+        index = bisect_right(self.ahead, at_ns, key=lambda reading: reading[0]) - 1
         return self.ahead[max(0, index)][1] if self.ahead else 0
 
 
@@ -95,8 +95,11 @@ def _told(file: RecordingClock) -> _ClockNotes:
         offset = _whole(data.get("offset_ns"))
         if note.kind != "clock" or offset is None:
             continue
-        at, error = _whole(data.get("monotonic_ns")), _whole(data.get("error_ns"))
-        at_ns = note.time_ns if at is None else at + told.to_wall_ns
+        monotonic_ns, error = (
+            _whole(data.get("monotonic_ns")),
+            _whole(data.get("error_ns")),
+        )
+        at_ns = note.time_ns if monotonic_ns is None else monotonic_ns + told.to_wall_ns
         known_error = None if error is None or error < 0 else error
         reading = Reading(at_ns, offset, known_error)
         if data.get("reference_rank") == REFERENCE_RANK:

@@ -84,15 +84,17 @@ def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
     """All collectives of a trace; `roles` by slice."""
     rows = _rows(trace, roles)
     rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
-    said = _metadata(trace, rows)
+    details = _metadata(trace, rows)
     operators = places_in(trace.operators.row, rows)
-    names = [_kind(trace, row, at) for row, at in zip(rows, said, strict=True)]
-    known = trace.collectives
+    names = [
+        _kind(trace, row, detail) for row, detail in zip(rows, details, strict=True)
+    ]
+    described = trace.collectives
 
-    group = picked(known.group, said)
+    group = picked(described.group, details)
     num_bytes = [
-        _moved_bytes(trace, kind, at, operator)
-        for kind, at, operator in zip(names, said, operators, strict=True)
+        _moved_bytes(trace, kind, detail, operator)
+        for kind, detail, operator in zip(names, details, operators, strict=True)
     ]
     return RankCollectives(
         row=rows,
@@ -101,8 +103,8 @@ def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
         start_ns=trace.slices.starts(rows),
         duration_ns=trace.slices.duration_ns[rows].astype(np.int64),
         num_bytes=np.array(num_bytes, dtype=np.int64),
-        group_size=picked(known.group_size, said),
-        sequence=picked(known.sequence, said),
+        group_size=picked(described.group_size, details),
+        sequence=picked(described.sequence, details),
     )
 
 
@@ -122,43 +124,43 @@ def _rows(trace: Trace, roles: Ints) -> Ints:
     communicating: Ints = np.flatnonzero(roles == Role.COMMUNICATION)
     on_device = np.isin(communicating, trace.device_work.row)
     if on_device.any():
-        found: Ints = communicating[on_device]
+        communicating_rows: Ints = communicating[on_device]
     else:
         # One inside another (a wrapper around the backend's) is the same one.
         tree = SliceTree(trace.slices, roles == Role.COMMUNICATION)
-        found = communicating[tree.parent[communicating] == NOTHING]
-    return found
+        communicating_rows = communicating[tree.parent[communicating] == NOTHING]
+    return communicating_rows
 
 
 def _metadata(trace: Trace, rows: Ints) -> Ints:
     """Row of `trace.collectives` that describes each slice, or NOTHING."""
-    known = trace.collectives.row
-    found = places_in(known, rows)
+    described_rows = trace.collectives.row
+    details = places_in(described_rows, rows)
     described = np.zeros(len(trace.slices), dtype=bool)
-    described[known] = True
+    described[described_rows] = True
     around = SliceTree(trace.slices, described).parent
-    lost = np.flatnonzero(found == NOTHING)
+    lost = np.flatnonzero(details == NOTHING)
     pairs = trace.launch_pairs
     launch = dict(zip(pairs[:, 1].tolist(), pairs[:, 0].tolist(), strict=True))
     outer = [int(around[launch.get(row, row)]) for row in rows[lost].tolist()]
-    found[lost] = places_in(known, np.array(outer, dtype=np.int64))
-    return found
+    details[lost] = places_in(described_rows, np.array(outer, dtype=np.int64))
+    return details
 
 
-def _kind(trace: Trace, row: int, said: int) -> str:
-    if said != NOTHING:
-        name = int(trace.collectives.name[said])
+def _kind(trace: Trace, row: int, detail: int) -> str:
+    if detail != NOTHING:
+        name = int(trace.collectives.name[detail])
         kind = kind_of(trace.strings[name]) if name >= 0 else "other"
         if kind != "other":
             return kind
     return kind_of(trace.name_of(row))
 
 
-def _moved_bytes(trace: Trace, kind: str, said: int, operator: int) -> int:
-    known = trace.collectives
-    if said != NOTHING and known.dtype[said] >= 0:
-        size = item_bytes(trace.strings[int(known.dtype[said])])
-        sides = int(known.in_elements[said]), int(known.out_elements[said])
+def _moved_bytes(trace: Trace, kind: str, detail: int, operator: int) -> int:
+    described = trace.collectives
+    if detail != NOTHING and described.dtype[detail] >= 0:
+        size = item_bytes(trace.strings[int(described.dtype[detail])])
+        sides = int(described.in_elements[detail]), int(described.out_elements[detail])
         elements = sides[0] if kind in _FROM_INPUT else max(sides)
         if size and elements >= 0:
             return size * elements
@@ -178,14 +180,14 @@ def _shape_bytes(dims: str, types: str) -> int:
         return NOTHING
     if not isinstance(shapes, list) or not isinstance(names, list):
         return NOTHING
-    total, known = 0, False
+    total, has_shape = 0, False
     for shape, name in zip(shapes, names, strict=False):
-        for one, dtype in _tensors(shape, name):
+        for sizes, dtype in _tensors(shape, name):
             size = item_bytes(dtype)
-            if size and all(type(n) is int and n >= 0 for n in one):
-                total += size * int(np.prod(one, dtype=object) if one else 1)
-                known = True
-    return min(total, (1 << 62)) if known else NOTHING
+            if size and all(type(n) is int and n >= 0 for n in sizes):
+                total += size * int(np.prod(sizes, dtype=object) if sizes else 1)
+                has_shape = True
+    return min(total, (1 << 62)) if has_shape else NOTHING
 
 
 def _tensors(shape: Any, name: Any) -> list[tuple[list[Any], str]]:
@@ -194,5 +196,5 @@ def _tensors(shape: Any, name: Any) -> list[tuple[list[Any], str]]:
         return []
     if shape and isinstance(shape[0], list):
         dtype = name.removeprefix("TensorList").strip("[]<> ")
-        return [(one, dtype) for one in shape if isinstance(one, list)]
+        return [(sizes, dtype) for sizes in shape if isinstance(sizes, list)]
     return [(shape, name)] if shape else []

@@ -169,11 +169,11 @@ class _JoinedCollectives:
         sizes = [len(table) for table in self._tables]
         self.rank = np.repeat(np.array(own, dtype=np.int64), sizes)
         names = zip(self._texts("group"), self._texts("kind"), strict=True)
-        known: dict[tuple[str, str], int] = {}
-        kinds = [known.setdefault(one, len(known)) for one in names]
+        kinds_by_name: dict[tuple[str, str], int] = {}
+        kinds = [kinds_by_name.setdefault(name, len(kinds_by_name)) for name in names]
         self.kind: Ints = np.array(kinds, dtype=np.int64)
         """Number of its group and kind."""
-        self.names = list(known)
+        self.names = list(kinds_by_name)
         size = self.column("group_size")
         num_ranks = max(world_size, own[-1] + 1 if own else 0)
         is_all = len(own) >= num_ranks
@@ -254,17 +254,17 @@ def _groups(
     of_collective[together.collective] = kind
     skew = together.longest_ns - together.transfer_ns
     rows = []
-    for one in np.unique(kind).tolist():
-        shown = of_collective == one
+    for kind_row in np.unique(kind).tolist():
+        shown = of_collective == kind_row
         chosen = shown & together.is_whole
         is_known = bool(chosen.any())
         last, times = np.unique(together.last_rank[chosen], return_counts=True)
-        group, name = every.names[one]
+        group, name = every.names[kind_row]
         rows.append(
             GroupRow(
                 kind=name,
                 group=group,
-                num_ranks=len(np.unique(rank[kind == one])),
+                num_ranks=len(np.unique(rank[kind == kind_row])),
                 num_matched=int(shown.sum()),
                 mean_skew_ns=float(skew[chosen].mean()) if is_known else None,
                 max_skew_ns=int(skew[chosen].max()) if is_known else None,
@@ -285,21 +285,21 @@ def _rows(
     last: Flags,
 ) -> tuple[CollectiveRow, ...]:
     """The table of collectives per rank, kind and group, the longest first."""
-    first, at = numbered(every.rank, every.kind)
+    first, group = numbered(every.rank, every.kind)
 
     def added(values: Ints, where: Flags | None = None) -> Ints:
         chosen = slice(None) if where is None else where
-        return sums(at[chosen], values[chosen], len(first))
+        return sums(group[chosen], values[chosen], len(first))
 
     num_bytes, size = every.column("num_bytes"), every.column("group_size")
-    duration, ones = every.column("duration_ns"), np.ones_like(at)
+    duration, ones = every.column("duration_ns"), np.ones_like(group)
     says_bytes, says_size = num_bytes >= 0, size >= 0
     num_compared = added(ones, is_compared)
     is_told = (num_compared > 0) & (added(ones, is_missed) == 0)
     is_moved = is_compared & says_bytes
-    one_size = highest(at[says_size], size[says_size], len(first))
+    one_size = highest(group[says_size], size[says_size], len(first))
     is_one_size = added(ones, says_size) > 0
-    is_one_size &= added(ones, says_size & (size != one_size[at])) == 0
+    is_one_size &= added(ones, says_size & (size != one_size[group])) == 0
     columns = zip(
         every.rank[first].tolist(),
         (every.names[kind] for kind in every.kind[first].tolist()),
@@ -321,5 +321,8 @@ def _rows(
 
 def _where(values: Ints, is_known: Flags) -> list[int | None]:
     """None where it is not known."""
-    known = is_known.tolist()
-    return [one if k else None for one, k in zip(values.tolist(), known, strict=True)]
+    known_flags = is_known.tolist()
+    return [
+        value if k else None
+        for value, k in zip(values.tolist(), known_flags, strict=True)
+    ]

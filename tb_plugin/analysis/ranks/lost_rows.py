@@ -35,21 +35,21 @@ def lost_rows(
     starts = [start for start, _ in stretches]
 
     def is_lost(chunk: ChunkRef) -> bool:
-        at = bisect_right(starts, chunk.offset) - 1
-        return at >= 0 and chunk.offset < stretches[at][1]
+        index = bisect_right(starts, chunk.offset) - 1
+        return index >= 0 and chunk.offset < stretches[index][1]
 
     ordered = sorted(chunks, key=lambda chunk: chunk.first_row)
     intact = [chunk for chunk in ordered if not is_lost(chunk)]
     listed = [chunk for chunk in ordered if is_lost(chunk)]
-    found: list[LostRows] = []
+    all_lost: list[LostRows] = []
     row, before = 0, None
     for chunk in intact:
         if chunk.first_row > row:
-            found.append(_gap(row, chunk.first_row, before, chunk, listed))
+            all_lost.append(_gap(row, chunk.first_row, before, chunk, listed))
         row, before = max(row, chunk.first_row + chunk.num_rows), chunk
     if num_written > row:
-        found.append(_gap(row, num_written, before, None, listed))
-    return found
+        all_lost.append(_gap(row, num_written, before, None, listed))
+    return all_lost
 
 
 def _gap(

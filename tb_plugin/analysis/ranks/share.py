@@ -28,15 +28,15 @@ _DETAILS: Final = ("operators", "launches", "device_work", "collectives")
 def share_of(trace: Trace, rank: int | None) -> Trace:
     """What is of one rank's processes; of None what is of no rank's."""
     number = NOTHING if rank is None else rank
-    ranks = (_PROCESS.match(one.process) for one in trace.tracks)
-    of_rank = [NOTHING if one is None else int(one[1]) for one in ranks]
+    ranks = (_PROCESS.match(track.process) for track in trace.tracks)
+    of_rank = [NOTHING if match is None else int(match[1]) for match in ranks]
     kept = np.array(of_rank, np.int64) == number
     place = np.cumsum(kept) - 1  # of each track that is kept
     rows = np.flatnonzero(kept[trace.slices.track])
     row_of = place_of(rows, len(trace.slices) + 1)  # the last is NOTHING's
     tracks = []
-    for at in np.flatnonzero(kept).tolist():
-        track = trace.tracks[at]
+    for track_number in np.flatnonzero(kept).tolist():
+        track = trace.tracks[track_number]
         moved = int(np.searchsorted(rows, track.first_row)) - track.first_row
         levels = tuple(row + moved for row in track.level_rows)
         first = track.first_row + moved
@@ -91,12 +91,14 @@ def _counters(
     series: list[Series] = []
     rows: list[Ints] = [np.empty(0, np.int64)]
     num = 0
-    for one in trace.series:
-        if kept[one.track]:
-            rows.append(np.arange(one.first_row, one.first_row + one.num_points))
-            track = int(place[one.track])
-            series.append(Series(track, one.name, num, one.num_points))
-            num += one.num_points
+    for counter in trace.series:
+        if kept[counter.track]:
+            rows.append(
+                np.arange(counter.first_row, counter.first_row + counter.num_points)
+            )
+            track = int(place[counter.track])
+            series.append(Series(track, counter.name, num, counter.num_points))
+            num += counter.num_points
     return tuple(series), trace.counters.take(np.concatenate(rows))
 
 

@@ -77,9 +77,9 @@ def step_seconds(times: StepTimes) -> float:
     return median_known(middle_values(times.seconds))
 
 
-def middle_rank(times: StepTimes, known: npt.NDArray[np.bool_]) -> int:
+def middle_rank(times: StepTimes, is_known: npt.NDArray[np.bool_]) -> int:
     """Row of the rank whose usual step is in the middle, of those with parts."""
-    rows = np.flatnonzero(known.any(axis=1))
+    rows = np.flatnonzero(is_known.any(axis=1))
     usual = [median_known(times.coarse_seconds[row]) for row in rows]
     order = np.argsort(usual, kind="stable")
     return int(rows[order[(len(order) - 1) // 2]])
@@ -94,11 +94,11 @@ def usual_parts(
     steps in the middle half of all, so that a slow first step counts for nothing.
     """
     steps = times.coarse_seconds[row]
-    known = ~np.isnan(parts[OTHER][row]) & (steps > 0)
-    if not known.any():
+    is_known = ~np.isnan(parts[OTHER][row]) & (steps > 0)
+    if not is_known.any():
         return {}
-    low, high = np.quantile(steps[known], (0.25, 0.75))
-    middle = known & (steps >= low) & (steps <= high)
+    low, high = np.quantile(steps[is_known], (0.25, 0.75))
+    middle = is_known & (steps >= low) & (steps <= high)
     sums = {
         name: float(np.nansum(values[row][middle]))
         for name, values in parts.items()
@@ -119,7 +119,7 @@ def stragglers(times: StepTimes) -> list[Straggler]:
     by_part = _part_excesses(times)
     limit = _limit(excess, usual)
     part_limits = {name: _limit(values, usual) for name, values in by_part.items()}
-    found = []
+    all_ranks = []
     for row, rank in enumerate(times.ranks):
         own = {name: values[row] for name, values in by_part.items()}
         if _HOLDS_WAITS in own:
@@ -131,7 +131,7 @@ def stragglers(times: StepTimes) -> list[Straggler]:
             part, part_excess = "", np.nan
         by_step = bool(excess[row] >= limit)
         late = bool(part) and bool(part_excess >= part_limits[part])
-        found.append(
+        all_ranks.append(
             Straggler(
                 rank=rank,
                 slowest_share=float(shares[row]),
@@ -142,26 +142,26 @@ def stragglers(times: StepTimes) -> list[Straggler]:
                 by_part=late and not by_step,
             )
         )
-    return sorted(found, key=_cost, reverse=True)
+    return sorted(all_ranks, key=_cost, reverse=True)
 
 
-def _cost(one: Straggler) -> tuple[bool, float]:
-    worst = np.fmax(one.excess_seconds, one.part_excess_seconds)
-    return one.stands_out, float(np.nan_to_num(worst, nan=-np.inf))
+def _cost(straggler: Straggler) -> tuple[bool, float]:
+    worst = np.fmax(straggler.excess_seconds, straggler.part_excess_seconds)
+    return straggler.stands_out, float(np.nan_to_num(worst, nan=-np.inf))
 
 
 def _part_excesses(times: StepTimes) -> dict[str, Floats]:
     """By part: the median excess of every rank, NaN becoming -inf."""
     if not times.parts:
         return {}
-    held = dict(times.parts)
-    stacked = np.stack(list(held.values()))
-    held[OTHER] = other_part(times.coarse_seconds, stacked)
-    found = {}
-    for name, values in held.items():
+    times_by_part = dict(times.parts)
+    stacked = np.stack(list(times_by_part.values()))
+    times_by_part[OTHER] = other_part(times.coarse_seconds, stacked)
+    excesses = {}
+    for name, values in times_by_part.items():
         if name != _WAITS:
-            found[name] = np.nan_to_num(_excess(values), nan=-np.inf)
-    return found
+            excesses[name] = np.nan_to_num(_excess(values), nan=-np.inf)
+    return excesses
 
 
 def _excess(values: Floats) -> Floats:
@@ -186,8 +186,8 @@ def _limit(excess: Floats, usual: float) -> float:
 
 def _slowest_shares(seconds: Floats) -> Floats:
     filled = np.where(np.isnan(seconds), -np.inf, seconds)
-    known = ~np.isinf(filled.max(axis=0))
-    worst = filled.argmax(axis=0)[known]
+    has_time = ~np.isinf(filled.max(axis=0))
+    worst = filled.argmax(axis=0)[has_time]
     counts = np.bincount(worst, minlength=len(seconds))
     share: Floats = counts / max(1, len(worst))
     return share

@@ -59,10 +59,10 @@ def _grouped(rows: Rows, starts: Indices) -> tuple[Rows, int]:
     group = np.repeat(np.arange(len(starts)), counts)
     is_peak = rows.high == high[group]
     peaks = np.flatnonzero(is_peak)
-    at = starts.copy()
-    at[group[peaks][::-1]] = peaks[::-1]
+    rows_of_peaks = starts.copy()
+    rows_of_peaks[group[peaks][::-1]] = peaks[::-1]
     ends = starts + counts - 1
-    merged = Rows(rows.first[at], rows.last[ends], high, low, rows.width)
+    merged = Rows(rows.first[rows_of_peaks], rows.last[ends], high, low, rows.width)
     return merged, int(counts.max()) * rows.width
 
 

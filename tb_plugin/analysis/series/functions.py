@@ -152,13 +152,14 @@ def calls_of(snaps: SnapTable) -> CallTable:
     calls, of_row = np.unique(keys, axis=0, return_inverse=True)
     rows = np.full((2, len(calls)), -1, np.int64)
     sane = (snaps.context == 0) | (snaps.context == 1)
-    at = np.flatnonzero(sane)
-    rows[snaps.context[at], of_row.reshape(-1)[at]] = at  # a later row overwrites
-    known = (rows >= 0).any(axis=0)
-    calls, rows = calls[known], rows[:, known]
+    sane_rows = np.flatnonzero(sane)
+    # A later row overwrites an earlier one.
+    rows[snaps.context[sane_rows], of_row.reshape(-1)[sane_rows]] = sane_rows
+    has_snap = (rows >= 0).any(axis=0)
+    calls, rows = calls[has_snap], rows[:, has_snap]
     start_ns, end_ns = (picked(snaps.time_ns, row, NO_TIME) for row in rows)
     steps = [picked(snaps.step, row, NO_STEP) for row in rows]
-    found = CallTable(
+    table = CallTable(
         attempt=calls[:, 0],
         iteration=calls[:, 1],
         step=np.where(steps[0] == NO_STEP, steps[1], steps[0]),
@@ -168,7 +169,7 @@ def calls_of(snaps: SnapTable) -> CallTable:
         end_row=rows[1],
         kinds=np.ones(len(calls), np.int64),
     )
-    return found.take(_in_order(found))
+    return table.take(_in_order(table))
 
 
 def with_captures(calls: CallTable, captures: Iterable[CapturedCall]) -> CallTable:
@@ -192,7 +193,7 @@ def with_captures(calls: CallTable, captures: Iterable[CapturedCall]) -> CallTab
     added = list(more.values())
     nothing = np.full(len(added), -1, np.int64)
     times = _ints(call.time_ns for call in added)
-    found = CallTable(
+    table = CallTable(
         attempt=np.append(calls.attempt, _ints(call.attempt for call in added)),
         iteration=np.append(calls.iteration, _ints(call.iteration for call in added)),
         step=np.append(calls.step, _ints(call.step for call in added)),
@@ -202,7 +203,7 @@ def with_captures(calls: CallTable, captures: Iterable[CapturedCall]) -> CallTab
         end_row=np.append(calls.end_row, nothing),
         kinds=np.append(kinds, _ints(call.kinds for call in added)),
     )
-    return found.take(_in_order(found))
+    return table.take(_in_order(table))
 
 
 def sides(

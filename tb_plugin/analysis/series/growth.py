@@ -124,14 +124,14 @@ def trend(
         return _NONE
     x = _median_of_rows(steps[used].reshape(num_groups, per_group).astype(np.float64))
     y = _median_of_rows(values[used].reshape(num_groups, per_group))
-    found = theil_sen(x, y)
-    if np.isnan(found):
+    slope = theil_sen(x, y)
+    if np.isnan(slope):
         return _NONE
     num_late = num_groups // _LATE
     late = float("nan")
     if num_late >= MIN_ROWS:
-        late = _another(found, x[-num_late:], y[-num_late:])
-    return Trend(found, rise, late, _noise(found, x, y), round(length) + 1)
+        late = _another(slope, x[-num_late:], y[-num_late:])
+    return Trend(slope, rise, late, _noise(slope, x, y), round(length) + 1)
 
 
 def theil_sen(x: Floats, y: Floats) -> float:

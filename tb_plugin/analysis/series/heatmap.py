@@ -80,8 +80,8 @@ def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
     blocks = padded.reshape(num_rows, ranks_per_row, -1)
     distance = np.abs(blocks - _middle(values))
     place = np.where(np.isnan(distance), -1.0, distance).argmax(axis=1, keepdims=True)
-    found: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
-    return found
+    farthest: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
+    return farthest
 
 
 def beyond_median(values: Floats) -> Floats:

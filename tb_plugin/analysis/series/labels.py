@@ -32,8 +32,8 @@ def column_label(column: str) -> str:
     """`Allocated peak` of `allocated_peak_bytes`; new columns have labels too."""
     if column in _SPECIAL:
         return _SPECIAL[column]
-    words = _UNIT.sub("", column.removeprefix("num_")).split("_")
-    label = " ".join(_ACRONYMS.get(word, word) for word in words if word)
+    parts = _UNIT.sub("", column.removeprefix("num_")).split("_")
+    label = " ".join(_ACRONYMS.get(word, word) for word in parts if word)
     return label[:1].upper() + label[1:]
 
 
@@ -64,5 +64,5 @@ _HOST_TIME: Final = (
 
 def part_words(name: str) -> tuple[str, str]:
     """The label of a part of the step; what it is, and what its time leaves out."""
-    label, words = _PARTS[name]
-    return label, f"{words}.{'' if name in ('step', 'other') else _HOST_TIME}"
+    label, help_text = _PARTS[name]
+    return label, f"{help_text}.{'' if name in ('step', 'other') else _HOST_TIME}"

@@ -51,11 +51,11 @@ def trace_steps(
     yield ProfilerStep(first, first, "start")
     yield ProfilerStep(last + 1, last + 1, "stop")
     stop_ns = 1000 * (_count(meta, "stop_us") or 0)
-    at = int(np.searchsorted(ends.last, last))
-    if stop_ns == 0 or at >= len(ends.last):
+    index = int(np.searchsorted(ends.last, last))
+    if stop_ns == 0 or index >= len(ends.last):
         return
     # By the rows' own clock: another one may be ahead of it.
-    saved_ns = int(ends.ns[at]) + round((1 + SAVING) * stop_ns)
+    saved_ns = int(ends.ns[index]) + round((1 + SAVING) * stop_ns)
     until = min(int(np.searchsorted(ends.ns, saved_ns)), len(ends.last) - 1)
     if ends.last[until] > last + 1:
         yield ProfilerStep(last + 2, int(ends.last[until]), "save")
@@ -69,21 +69,21 @@ def capture_step(entry: CaptureEntry, phase: str) -> ProfilerStep | None:
         return ProfilerStep(entry.step, entry.step, "capture")
     if entry.kind != "history" or entry.label == "oom":
         return None
-    at = entry.step + (entry.function == "step" and entry.context == "end")
-    return ProfilerStep(at, at, "capture")
+    step = entry.step + (entry.function == "step" and entry.context == "end")
+    return ProfilerStep(step, step, "capture")
 
 
 def usual_columns(
-    found: Iterable[ProfilerStep], edges: Floats, widest: int = 1
+    steps: Iterable[ProfilerStep], edges: Floats, widest: int = 1
 ) -> npt.NDArray[np.bool_]:
     """Columns that hold none of these steps; all of them where too few would remain.
 
     `widest`: steps of which only means are known, and whose bucket lies in two columns.
     """
     usual = np.ones(len(edges) - 1, np.bool_)
-    for one in found:
-        low = np.searchsorted(edges[1:], one.first - (widest - 1), "right")
-        high = np.searchsorted(edges[:-1], one.last + (widest - 1), "right")
+    for step in steps:
+        low = np.searchsorted(edges[1:], step.first - (widest - 1), "right")
+        high = np.searchsorted(edges[:-1], step.last + (widest - 1), "right")
         usual[low:high] = False
     return (
         usual if np.count_nonzero(usual) >= MOST * len(usual) else np.ones_like(usual)

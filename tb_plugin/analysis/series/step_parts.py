@@ -69,8 +69,8 @@ def slowest_parts(rows: StepRows) -> Floats:
     total = np.nansum(spread, axis=0)
     # A spread of next to nothing makes the quotient infinite, which is 1 as well.
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        given = np.where(total > 0, np.fmin(beyond / total, 1.0), 0.0)
-    parts: Floats = rows.part_mean + spread * given
+        share = np.where(total > 0, np.fmin(beyond / total, 1.0), 0.0)
+    parts: Floats = rows.part_mean + spread * share
     return parts
 
 
@@ -80,9 +80,9 @@ def other_part(seconds: Floats, parts: Floats) -> Floats:
     `parts` has one more axis in front. Clocks are read at different moments, so parts
     may exceed the step by a hair: the rest is then nothing, never less.
     """
-    known = ~np.isnan(parts).all(axis=0)
+    has_parts = ~np.isnan(parts).all(axis=0)
     rest = np.fmax(seconds - np.nansum(parts, axis=0), 0.0)
-    return np.where(known, rest, np.nan)
+    return np.where(has_parts, rest, np.nan)
 
 
 def slowest_in(values: Floats, start: Indices, stop: Indices) -> Indices:
@@ -90,12 +90,12 @@ def slowest_in(values: Floats, start: Indices, stop: Indices) -> Indices:
 
     Windows ascend; they may share an entry where a bucket reaches over their border.
     """
-    found = np.full(len(start), -1, np.intp)
+    slowest = np.full(len(start), -1, np.intp)
     for window in np.flatnonzero(start < stop):
         part = values[start[window] : stop[window]]
         if not np.isnan(part).all():
-            found[window] = start[window] + int(np.nanargmax(part))
-    return found
+            slowest[window] = start[window] + int(np.nanargmax(part))
+    return slowest
 
 
 def worst_ranks(matrix: Floats) -> Indices:
@@ -170,7 +170,7 @@ def most_more(
             name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
             for name, values in parts.items()
         }
-    name = max(more, key=lambda one: np.nan_to_num(more[one], nan=-np.inf))
+    name = max(more, key=lambda part_name: np.nan_to_num(more[part_name], nan=-np.inf))
     return (name, more[name]) if more[name] > 0 else ("", float("nan"))
 
 

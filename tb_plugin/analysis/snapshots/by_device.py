@@ -46,32 +46,32 @@ def of_device(
     own = np.flatnonzero(segment >= 0)
     address = blocks.address[own].astype(np.int64).view(np.uint64)
     own = own[np.lexsort((address, segment[own]))]
-    found = DeviceSnapshot(
+    snapshot = DeviceSnapshot(
         device=number,
         events=events.take(rows),
         segments=segments.take(kept),
         blocks=blocks.take(own, segment=segment[own]),
     )
     _refuse_overlaps(
-        "segments", number, found.segments.address, found.segments.total_size
+        "segments", number, snapshot.segments.address, snapshot.segments.total_size
     )
-    _refuse_overlaps("blocks", number, found.blocks.address, found.blocks.size)
-    return found
+    _refuse_overlaps("blocks", number, snapshot.blocks.address, snapshot.blocks.size)
+    return snapshot
 
 
-def _refuse_overlaps(what: str, device: int, address: Ints, size: Ints) -> None:
+def _refuse_overlaps(noun: str, device: int, address: Ints, size: Ints) -> None:
     rows = np.flatnonzero(size > 0)
     start = address[rows].astype(np.int64).view(np.uint64)
     order = np.argsort(start, kind="stable")
     start, end = start[order], (start + size[rows].astype(np.uint64))[order]
     wrong = np.flatnonzero(end[:-1] > start[1:])
     if len(wrong):
-        first, second = (int(start[wrong[0] + at]) for at in (0, 1))
+        first, second = (int(start[wrong[0] + offset]) for offset in (0, 1))
         is_same = first == second and end[wrong[0]] == end[wrong[0] + 1]
         how = f"0x{first:x} stands twice"
         if not is_same:
             how = f"0x{first:x} reaches into 0x{second:x}"
-        raise SnapshotError(f"{what} of device {device} overlap: {how}")
+        raise SnapshotError(f"{noun} of device {device} overlap: {how}")
 
 
 def _span(trace: Ints, number: int) -> slice | Ints:

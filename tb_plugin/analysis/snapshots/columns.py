@@ -126,21 +126,21 @@ class Table:
         kind = self._kinds.get(name)
         if kind in (None, "int", "uint"):
             return self.ints(name, missing), wrong
-        found = np.full(self._num, missing, np.int64)
+        whole_numbers = np.full(self._num, missing, np.int64)
         if kind == "float":
             floats = np.asarray(self._columns[name])
             whole = np.isfinite(floats) & (np.abs(floats) < -float(_ABSENT))
             whole[whole] = floats[whole] % 1 == 0
-            found[whole] = floats[whole].astype(np.int64)
-            return found, ~whole
+            whole_numbers[whole] = floats[whole].astype(np.int64)
+            return whole_numbers, ~whole
         if kind != "value":
-            return found, ~wrong
+            return whole_numbers, ~wrong
         rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
         values = [_as_whole(self._plain(row)) for row in rows.tolist()]
-        whole = [type(one) is int and _ABSENT < one < -_ABSENT for one in values]
+        whole = [type(value) is int and _ABSENT < value < -_ABSENT for value in values]
         numbers = [
-            one if is_whole else missing
-            for one, is_whole in zip(values, whole, strict=True)
+            value if is_whole else missing
+            for value, is_whole in zip(values, whole, strict=True)
         ]
         is_sound = np.array(whole, np.bool_) | (rows == NOTHING)
         return np.array(numbers, np.int64)[place], ~is_sound[place]
@@ -221,26 +221,26 @@ class Table:
         if len(rows) != self._num:
             raise ValueError(f"{self._name}.{name} has {counted(len(rows), 'row')}")
         distinct, place = grouped(rows)
-        found, values = np.full(len(distinct), NOTHING, np.int64), []
-        for at, row in enumerate(distinct.tolist()):
+        value_rows, values = np.full(len(distinct), NOTHING, np.int64), []
+        for index, row in enumerate(distinct.tolist()):
             if 0 <= row < len(self._texts):
                 with suppress(CorruptError):
                     values.append(plain_value(self._texts[row]))
-                    found[at] = len(values) - 1
-        return found[place], values
+                    value_rows[index] = len(values) - 1
+        return value_rows[place], values
 
-    def coded(self, name: str, words: Sequence[str]) -> npt.NDArray[np.int8]:
+    def coded(self, name: str, texts: Sequence[str]) -> npt.NDArray[np.int8]:
         """Which of some words each text is; NOTHING: none of them."""
-        known = {word: code for code, word in enumerate(words)}
+        code_by_text = {word: code for code, word in enumerate(texts)}
         if self._kinds.get(name) == "value":
             rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
             plain = [self._plain(row) for row in rows.tolist()]
             own = [
-                known.get(value, NOTHING) if type(value) is str else NOTHING
+                code_by_text.get(value, NOTHING) if type(value) is str else NOTHING
                 for value in plain
             ]
             return np.array(own, np.int8)[place]
-        of_texts = (known.get(text, NOTHING) for text in self._texts)
+        of_texts = (code_by_text.get(text, NOTHING) for text in self._texts)
         codes = np.fromiter([*of_texts, NOTHING], np.int8)  # the last: where -1 looks
         values = self._numbers(name, ("value", "float"))
         is_text = self._kinds.get(name) == "text"
@@ -297,10 +297,10 @@ def texts_of(
     Raises:
         ValueError: it holds numbers.
     """
-    found = tables.get(table, {}).get(column, ())
-    if isinstance(found, np.ndarray):
+    column_texts = tables.get(table, {}).get(column, ())
+    if isinstance(column_texts, np.ndarray):
         raise ValueError(f"{table}.{column} does not hold texts")  # noqa: TRY004  # data is wrong, not a call
-    return tuple(str(text) for text in found)
+    return tuple(str(text) for text in column_texts)
 
 
 def _kinds(tables: Mapping[str, Mapping[str, Any]], table: str) -> dict[str, str]:

@@ -77,8 +77,8 @@ def _texts(table: Table, name: str) -> tuple[Sequence[str], Flags]:
     if table.kind(name) != "value":
         return table.texts(name), table.is_other(name, "text")
     rows, values = table.values(name)
-    texts = [one if type(one) is str else "" for one in values]
-    is_other = np.array([type(one) is not str for one in values] + [False])
+    texts = [value if type(value) is str else "" for value in values]
+    is_other = np.array([type(value) is not str for value in values] + [False])
     return [[*texts, ""][row] for row in rows.tolist()], is_other[rows]
 
 
@@ -120,14 +120,18 @@ def settings_of(
     keys = texts_of(tables, "root", "key")
     for key, value in zip(keys, texts_of(tables, "root", "value"), strict=True):
         if key == "allocator_settings":
-            found = None
+            settings = None
             with suppress(CorruptError):
-                found = plain_value(value)
-            if isinstance(found, dict):
-                wrong = [one for one in found if not _is_setting(one, found[one])]
-                for one in wrong:
-                    leave_out(f"`allocator_settings.{one}`, which has another type", 1)
-                return {name: found[name] for name in found if name not in wrong}
+                settings = plain_value(value)
+            if isinstance(settings, dict):
+                wrong = [
+                    name for name in settings if not _is_setting(name, settings[name])
+                ]
+                for setting in wrong:
+                    leave_out(
+                        f"`allocator_settings.{setting}`, which has another type", 1
+                    )
+                return {name: settings[name] for name in settings if name not in wrong}
             leave_out("`allocator_settings`, which is no mapping", 1)
     return {}
 
@@ -139,10 +143,10 @@ def _is_setting(name: Any, value: Any) -> bool:
     if isinstance(value, bool):
         return bool in types
     if isinstance(value, dict):
-        inner = [one for entry in value.items() for one in entry]
+        inner = [item for entry in value.items() for item in entry]
         texts, numbers = inner[::2], inner[1::2]
-        is_plain = all(type(one) is int for one in numbers)
-        return dict in types and is_plain and all(type(one) is str for one in texts)
+        is_plain = all(type(number) is int for number in numbers)
+        return dict in types and is_plain and all(type(text) is str for text in texts)
     return isinstance(value, types)
 
 
@@ -168,29 +172,29 @@ def block_histories(
     rows, values = table.values("history")
     if not values:
         return None
-    known: dict[tuple[Frame, ...], int] = {}
+    numbers: dict[tuple[Frame, ...], int] = {}
     # The last entry is for blocks without a history.
     stacks, sizes = np.full((2, len(values) + 1), NOTHING, np.int64)
     for place, value in enumerate(values):
         entry = value[0] if isinstance(value, list) and value else None
         if isinstance(entry, dict):
-            stacks[place] = known.setdefault(_frames_of(entry), len(known))
+            stacks[place] = numbers.setdefault(_frames_of(entry), len(numbers))
             sizes[place] = _number(entry.get("real_size"), NOTHING)
-    return BlockHistories(tuple(known), stacks[rows], sizes[rows])
+    return BlockHistories(tuple(numbers), stacks[rows], sizes[rows])
 
 
 def _frames_of(entry: dict[str, Any]) -> tuple[Frame, ...]:
     frames = entry.get("frames")
-    found = frames if isinstance(frames, list) else ()
-    return tuple(_frame(frame) for frame in found[:_MAX_FRAMES])
+    dicts = frames if isinstance(frames, list) else ()
+    return tuple(_frame(frame) for frame in dicts[:_MAX_FRAMES])
 
 
 def _frame(frame: Any) -> Frame:
-    said = frame if isinstance(frame, dict) else {}
+    fields = frame if isinstance(frame, dict) else {}
     return (
-        str(said.get("name", "")),
-        str(said.get("filename", "")),
-        min(_number(said.get("line"), 0), MAX_LINE),
+        str(fields.get("name", "")),
+        str(fields.get("filename", "")),
+        min(_number(fields.get("line"), 0), MAX_LINE),
     )
 
 

@@ -77,13 +77,13 @@ def marks_of(
     device: DeviceSnapshot, spans: Spans, steps: Steps, texts: Sequence[str]
 ) -> Marks:
     """All that has a name."""
-    found = [
+    all_marks = [
         *_events(device),
         _annotations(spans),
         _steps(steps, len(device.events)),
         _tags(device.events.tag, texts),
     ]
-    together = _merged([one for one in found if len(one)])
+    together = _merged([marks for marks in all_marks if len(marks)])
     return replace(together, step=_under_way(together, steps))
 
 
@@ -96,14 +96,16 @@ def _under_way(marks: Marks, steps: Steps) -> Floats:
     return np.where(of_step < 0, np.nan, of_step.astype(np.float64))
 
 
-def _merged(found: Sequence[Marks]) -> Marks:
+def _merged(all_marks: Sequence[Marks]) -> Marks:
     """Marks of several kinds as one, in order."""
-    if not found:
+    if not all_marks:
         return _spans(_TAG, _nothing(), _nothing(), _nothing(), ())
-    firsts = np.cumsum([0, *(len(one.labels) for one in found)])
-    label = [one.label + first for one, first in zip(found, firsts, strict=False)]
-    labels = tuple(label for one in found for label in one.labels)
-    together = Marks.joined(found, label=np.concatenate(label), labels=labels)
+    firsts = np.cumsum([0, *(len(marks.labels) for marks in all_marks)])
+    label = [
+        marks.label + first for marks, first in zip(all_marks, firsts, strict=False)
+    ]
+    labels = tuple(label for marks in all_marks for label in marks.labels)
+    together = Marks.joined(all_marks, label=np.concatenate(label), labels=labels)
     length = together.end - together.moment
     return together.take(np.lexsort((-length, together.moment)))
 
@@ -116,18 +118,18 @@ def _events(device: DeviceSnapshot) -> tuple[Marks, Marks]:
     )
 
 
-def _points(kind: int, device: DeviceSnapshot, at: Ints, label: str) -> Marks:
-    events, moment = device.events, at.astype(np.int64)
-    free = np.asarray(events.device_free[at], np.float64)
-    known = (free >= 0) & (kind == _OOM)
+def _points(kind: int, device: DeviceSnapshot, rows: Ints, label: str) -> Marks:
+    events, moment = device.events, rows.astype(np.int64)
+    free = np.asarray(events.device_free[rows], np.float64)
+    has_free = (free >= 0) & (kind == _OOM)
     return Marks(
-        np.full(len(at), kind, np.uint8),
+        np.full(len(rows), kind, np.uint8),
         moment,
         moment,
-        np.zeros(len(at), np.int64),
-        np.asarray(events.size[at], np.float64),
-        np.where(known, free, np.nan),
-        np.full(len(at), np.nan),
+        np.zeros(len(rows), np.int64),
+        np.asarray(events.size[rows], np.float64),
+        np.where(has_free, free, np.nan),
+        np.full(len(rows), np.nan),
         (label,),
     )
 
@@ -154,27 +156,27 @@ def _annotations(spans: Spans) -> Marks:
 
 
 def _steps(steps: Steps, num_events: int) -> Marks:
-    at, numbers = steps.starts()
+    starts, numbers = steps.starts()
     # A step ends where another begins, or where none is known any more.
-    known = steps.step != NOTHING
-    stops = np.flatnonzero(known[:-1] & ~known[1:]) + 1
-    ends = np.sort(np.concatenate([at, stops, [num_events]]))
-    last = ends[np.searchsorted(ends, at, "right")] - 1
+    has_step = steps.step != NOTHING
+    stops = np.flatnonzero(has_step[:-1] & ~has_step[1:]) + 1
+    ends = np.sort(np.concatenate([starts, stops, [num_events]]))
+    last = ends[np.searchsorted(ends, starts, "right")] - 1
     distinct, label = np.unique(numbers, return_inverse=True)
     labels = tuple(f"step {number}" for number in distinct.tolist())
-    return _spans(_STEP, at.astype(np.int64), last, label, labels)
+    return _spans(_STEP, starts.astype(np.int64), last, label, labels)
 
 
 def _tags(tag: Ints, texts: Sequence[str]) -> Marks:
     """Events that follow each other under one tag of the program's own."""
-    known = np.flatnonzero(tag != NOTHING)
-    row = tag[known]
+    tagged = np.flatnonzero(tag != NOTHING)
+    row = tag[tagged]
     first_of = np.flatnonzero(begins(row))
-    ends = np.append(first_of[1:], len(known)) - 1
+    ends = np.append(first_of[1:], len(tagged)) - 1
     distinct, label = np.unique(row[first_of], return_inverse=True)
-    names = tuple(texts[at] for at in distinct.tolist())
+    names = tuple(texts[row] for row in distinct.tolist())
     own = np.array([not is_tag(name) for name in names], np.bool_)[label]
     if not own.any():
         return _spans(_TAG, _nothing(), _nothing(), _nothing(), ())
-    first, last = known[first_of[own]], known[ends[own]]
+    first, last = tagged[first_of[own]], tagged[ends[own]]
     return _spans(_TAG, first, last, label[own], names)

@@ -79,10 +79,10 @@ class Numbering:
             pairs, place = grouped(a.astype(np.int64) * width + b)
         ids = zip(of_first[pairs // width], of_second[pairs % width], strict=True)
         rows = [
-            self.pools.setdefault((int(one), int(other)), len(self.pools))
-            if one >= 0 and other >= 0
+            self.pools.setdefault((int(owner), int(other)), len(self.pools))
+            if owner >= 0 and other >= 0
             else NOTHING
-            for one, other in ids
+            for owner, other in ids
         ]
         return _of_rows(rows, place)
 

@@ -96,29 +96,29 @@ class Stacks:
 
     def calls(self, name: str) -> Flags:
         """By stack, and last for no stack: whether a function of this name is in it."""
-        return self._of_frames([one == name for one in self.name])
+        return self._of_frames([function == name for function in self.name])
 
     def matching(self, name: Pattern, filename: Pattern) -> Flags:
         """By stack, and last for no stack: whether a frame has such a name or file.
 
         Asked for each error of a history, looked for once.
         """
-        found = self._matched.get((name, filename))
-        if found is None:
+        is_match = self._matched.get((name, filename))
+        if is_match is None:
             names = _texts_with(name, self.name)
             files = _texts_with(filename, self.filename)
             chosen = [
-                one in names or file in files
-                for one, file in zip(self.name, self.filename, strict=True)
+                function in names or file in files
+                for function, file in zip(self.name, self.filename, strict=True)
             ]
-            found = self._matched[name, filename] = self._of_frames(chosen)
-        return found
+            is_match = self._matched[name, filename] = self._of_frames(chosen)
+        return is_match
 
     def _of_frames(self, chosen: Sequence[bool]) -> Flags:
         """By stack, and last for no stack: whether one of its frames is chosen."""
-        found = np.zeros(len(self) + 1, np.bool_)
-        found[self.owner[np.array(chosen, np.bool_)[self.frame]]] = True
-        return found
+        is_match = np.zeros(len(self) + 1, np.bool_)
+        is_match[self.owner[np.array(chosen, np.bool_)[self.frame]]] = True
+        return is_match
 
     def lines(self, stack: Ints) -> Ints:
         """A number for each line, by column of stacks.
@@ -141,7 +141,7 @@ class Stacks:
         """The lines of some stacks that have most bytes."""
         place = largest_groups(self.lines(stack), size, most)[2]
         firsts = np.unique(place, return_index=True)[1][:most]
-        labels = [self.label(one) for one in stack[firsts].tolist()]
+        labels = [self.label(stack_number) for stack_number in stack[firsts].tolist()]
         return tuple(label for label in labels if label)
 
     @cached_property
@@ -165,9 +165,9 @@ class Stacks:
         `wanted`: by place; `since`: by stack, the place to look from.
         """
         places = np.flatnonzero(wanted)
-        at = np.searchsorted(places, self.start[:-1] if since is None else since)
-        found = np.append(places, len(wanted))[at]
-        return np.where(found < self.start[1:], found, NOTHING)
+        index = np.searchsorted(places, self.start[:-1] if since is None else since)
+        places_found = np.append(places, len(wanted))[index]
+        return np.where(places_found < self.start[1:], places_found, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,11 @@ class Steps:
         """The events at which another step begins, and which one."""
         step = self.step
         changes = np.flatnonzero(step[1:] != step[:-1]) + 1
-        at = np.concatenate([np.arange(min(1, len(step))), changes])
-        at = at[step[at] != NOTHING]
+        rows = np.concatenate([np.arange(min(1, len(step))), changes])
+        rows = rows[step[rows] != NOTHING]
         # Behind events of no known step the same one may go on.
-        at = at[np.diff(step[at], prepend=NOTHING) != 0]
-        return at, step[at]
+        rows = rows[np.diff(step[rows], prepend=NOTHING) != 0]
+        return rows, step[rows]
 
 
 def steps_of(
@@ -75,9 +75,9 @@ def steps_of(
     numbers = [_PROFILER_STEP.match(name) for name in spans.name]
     if any(numbers):
         step = np.full(num, NOTHING, np.int64)
-        for row, found in enumerate(numbers):
-            if found is not None:
-                step[spans.first[row] : spans.end[row]] = int(found.group(1))
+        for row, match in enumerate(numbers):
+            if match is not None:
+                step[spans.first[row] : spans.end[row]] = int(match.group(1))
         return Steps(step, nothing, (), "profiler")
     ends = [
         int(spans.end[row])
@@ -103,16 +103,18 @@ def spans_of(snapshot: Snapshot, device: DeviceSnapshot) -> Spans:
     num_open = 0
     own = (device.device, NOTHING)
     told = zip(notes.name, notes.device.tolist(), notes.is_start.tolist(), strict=True)
-    for at, (name, number, is_start) in enumerate(told if time_us is not None else ()):
+    for event, (name, number, is_start) in enumerate(
+        told if time_us is not None else ()
+    ):
         if number not in own:
             continue
         if is_start:
             open_rows.setdefault(name, []).append(len(rows))
-            rows.append((name, at, None, num_open))
+            rows.append((name, event, None, num_open))
             num_open += 1
         elif open_rows.get(name):
             row = open_rows[name].pop()
-            rows[row] = (*rows[row][:2], at, rows[row][3])
+            rows[row] = (*rows[row][:2], event, rows[row][3])
             num_open -= 1
     times = notes.time_us
     # Clocks that go back would break the search: a time counts from its highest on.
@@ -120,9 +122,9 @@ def spans_of(snapshot: Snapshot, device: DeviceSnapshot) -> Spans:
     starts = np.array([row[1] for row in rows], np.int64)
     ends = [row[2] for row in rows]
     end = np.searchsorted(
-        clock, times[[0 if at is None else at for at in ends]], "right"
+        clock, times[[0 if end is None else end for end in ends]], "right"
     )
-    unended = np.array([at is None for at in ends], np.bool_)
+    unended = np.array([end is None for end in ends], np.bool_)
     return Spans(
         name=[row[0] for row in rows],
         first=np.searchsorted(clock, times[starts], "left"),
@@ -151,9 +153,9 @@ def _by_tags(
         if phase not in phases:
             phases.append(phase)
         phase_of[row] = phases.index(phase)
-    known = step_of[tag] != NOTHING
-    if not known.any():
+    has_step = step_of[tag] != NOTHING
+    if not has_step.any():
         return None, tag, ()
-    last = np.maximum.accumulate(np.where(known, np.arange(len(tag)), NOTHING))
+    last = np.maximum.accumulate(np.where(has_step, np.arange(len(tag)), NOTHING))
     carried = np.append(tag, NOTHING)[last]  # before the first tag: the last one, none
     return step_of[carried], phase_of[carried], tuple(phases)

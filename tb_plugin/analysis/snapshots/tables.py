@@ -227,8 +227,8 @@ class _Maker:
         is_memory = (action >= 0) & (action <= SEGMENT_UNMAP)
         wrong |= is_memory & (table.lacks("addr") | table.lacks("size"))
         if wrong.any():
-            what = "events whose address or size is no whole number"
-            self._leave_out(what, int(np.count_nonzero(wrong)))
+            noun = "events whose address or size is no whole number"
+            self._leave_out(noun, int(np.count_nonzero(wrong)))
             kept = np.flatnonzero(~wrong)
             events, trace = events.take(kept), trace[kept]
         if events.time_us is not None and len(events) > 1:
@@ -242,12 +242,12 @@ class _Maker:
         """By event; one without a time has that of the event before it."""
         time_us, wrong = table.checked("time_us", _NO_TIME)
         self._note("times that are no whole number", wrong)
-        known = np.flatnonzero(time_us != _NO_TIME)
-        if "time_us" not in table or not len(known):
+        timed = np.flatnonzero(time_us != _NO_TIME)
+        if "time_us" not in table or not len(timed):
             return None
-        if len(known) < len(time_us):
-            before = np.searchsorted(known, np.arange(len(time_us)), "right") - 1
-            time_us = time_us[known[np.maximum(before, 0)]]
+        if len(timed) < len(time_us):
+            before = np.searchsorted(timed, np.arange(len(time_us)), "right") - 1
+            time_us = time_us[timed[np.maximum(before, 0)]]
         return time_us
 
     def _segments(self, name: str, num_stacks: int) -> tuple[Segments, Ints, Flags]:
@@ -261,8 +261,8 @@ class _Maker:
             has_no_device |= (device < 0) | (device >= MAX_DEVICES)
         wrong = has_no_address | has_no_size | has_no_device
         wrong |= not ("address" in table and "total_size" in table)
-        what = "segments without a whole number for address, size or device"
-        self._leave_out(what, int(np.count_nonzero(wrong)))
+        noun = "segments without a whole number for address, size or device"
+        self._leave_out(noun, int(np.count_nonzero(wrong)))
         if len(wrong) and wrong.all():
             raise SnapshotError("none of its segments has an address and a size")
         kind = table.coded("segment_type", ("small", "large"))
@@ -308,8 +308,8 @@ class _Maker:
             stack = np.where(told.stack >= 0, told.stack + first_stack, stack)
             requested = np.where(requested < 0, told.requested_size, requested)
         requested = np.where(requested < 0, size, requested)
-        what = "blocks without a whole number for address or size"
-        self._leave_out(what, int(np.count_nonzero(wrong)))
+        noun = "blocks without a whole number for address or size"
+        self._leave_out(noun, int(np.count_nonzero(wrong)))
         blocks = BlockTable(
             segment=segment,
             address=address,
@@ -341,9 +341,9 @@ class _Maker:
         if ((values := table.checked(name, 0)[0]) < 0).any():
             raise SnapshotError(f"`{name}` is below 0, such as {values.min()}")
 
-    def _leave_out(self, what: str, count: int) -> None:
+    def _leave_out(self, noun: str, count: int) -> None:
         if count:
-            self._left_out[what] = count
+            self._left_out[noun] = count
 
     def _rows(self, table: Table, name: str, num: int) -> Ints:
         values, num_wrong = table.rows(name, num)
@@ -351,12 +351,12 @@ class _Maker:
         self._note("stacks that are no lists of frames", table.is_other(name, "stack"))
         return values
 
-    def _note(self, what: str, wrong: Flags) -> None:
-        self._count(what, int(np.count_nonzero(wrong)))
+    def _note(self, noun: str, wrong: Flags) -> None:
+        self._count(noun, int(np.count_nonzero(wrong)))
 
-    def _count(self, what: str, count: int) -> None:
+    def _count(self, noun: str, count: int) -> None:
         if count:
-            self._oddities[what] = self._oddities.get(what, 0) + count
+            self._oddities[noun] = self._oddities.get(noun, 0) + count
 
 
 def _gaps(segments: Segments, blocks: BlockTable) -> Flags:

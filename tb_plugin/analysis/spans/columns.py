@@ -40,10 +40,10 @@ class Texts:
     def row(self, text: str) -> int:
         """Where a text stands; put there if it is new."""
         text = text[:MAX_TEXT]
-        known = self._known.setdefault(text, len(self.strings))
-        if known == len(self.strings):
+        number = self._known.setdefault(text, len(self.strings))
+        if number == len(self.strings):
             self.strings.append(text)
-        return known
+        return number
 
     def rows(self, texts: Iterable[Any]) -> Ints:
         """Where each of them stands."""
@@ -56,12 +56,12 @@ def names_of(capture: Capture, texts: Texts) -> tuple[Ints, Ints]:
     return texts.rows(table["name"]), texts.rows(table["category"])
 
 
-def threads_of(capture: Capture, known: dict[tuple[int, str], int]) -> Ints:
-    """Numbers of its threads; those that are new are put into `known`."""
+def threads_of(capture: Capture, numbers: dict[tuple[int, str], int]) -> Ints:
+    """Numbers of its threads; those that are new are put into `numbers`."""
     table = capture.tables["threads"]
     keys = zip(np.asarray(table["thread_id"]).tolist(), table["name"], strict=True)
     return np.fromiter(
-        (known.setdefault((int(tid), str(name)), len(known)) for tid, name in keys),
+        (numbers.setdefault((int(tid), str(name)), len(numbers)) for tid, name in keys),
         np.int64,
     )
 
@@ -117,7 +117,7 @@ def rows_of(
         column("state"),
         np.where(args < 0, -1, args + first_args),
     )
-    if len({len(one) for one in columns}) > 1:
+    if len({len(column) for column in columns}) > 1:
         raise ValueError("columns of unequal length")
     return Rows(*columns)
 
@@ -145,8 +145,16 @@ def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Ro
     first = len(args)
     args += (json.dumps(dict(event.args), default=str) for event in events)
     rows = [
-        (0, one.time_ns, 0, texts.row(one.name), texts.row(one.category), one.step, -1)
-        for one in events
+        (
+            0,
+            event.time_ns,
+            0,
+            texts.row(event.name),
+            texts.row(event.category),
+            event.step,
+            -1,
+        )
+        for event in events
     ]
     columns = np.array(rows, np.int64).reshape(-1, 7).T
     return Rows(*[*columns, np.arange(first, len(args))])
@@ -155,7 +163,9 @@ def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Ro
 def points_of(capture: Capture, name: Ints) -> tuple[Ints, Ints, Ints]:
     """time_ns, value, name of its counters."""
     table = capture.tables["counters"]
-    names, time = (np.asarray(table[one], np.int64) for one in ("name", "time_ns"))
+    names, time = (
+        np.asarray(table[column], np.int64) for column in ("name", "time_ns")
+    )
     value = np.asarray(table["value"], np.float64)
     if not len(names) == len(value) == len(time):
         raise ValueError("columns of unequal length")

@@ -47,13 +47,13 @@ def events_of(notes: Iterable[Note]) -> Iterator[SpanEvent]:
     """The events that the notes of a file tell; at most the first 5,000."""
     count = 0
     for note in notes:
-        words = _WORDS.get(note.kind)
-        if words is None:
+        name_and_key = _WORDS.get(note.kind)
+        if name_and_key is None:
             continue
         if count >= MAX_EVENTS:
             return
         count += 1
-        word, key = words
+        word, key = name_and_key
         which = note.data.get(key) if key else None
         name = f"{word} {which}" if isinstance(which, str | int) else word
         step = note.step if note.step is not None else -1

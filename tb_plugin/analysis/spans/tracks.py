@@ -106,8 +106,10 @@ def span_trace(
         np.concatenate(column) if points else np.empty(0)
         for column in (zip(*points, strict=True) if points else ((), (), ()))
     )
-    begins = [one.min() for one in (span.start_ns, instant.start_ns, time) if len(one)]
-    ends = [one.max() for one in (span.end_ns, instant.end_ns, time) if len(one)]
+    begins = [
+        times.min() for times in (span.start_ns, instant.start_ns, time) if len(times)
+    ]
+    ends = [times.max() for times in (span.end_ns, instant.end_ns, time) if len(times)]
     if not begins:
         return None
     base = int(min(begins))
@@ -132,18 +134,18 @@ def _near(events: Sequence[SpanEvent], span: Rows, instant: Rows) -> list[SpanEv
         return []
     first, last = int(times.min()), int(times.max())
     slack = max(last - first, _LEAST_SLACK_NS)
-    return [one for one in events if first - slack <= one.time_ns <= last + slack]
+    return [event for event in events if first - slack <= event.time_ns <= last + slack]
 
 
 def _problems(dropped: int, damaged: int) -> tuple[Problem, ...]:
-    found = []
+    problems = []
     if dropped:
-        found.append(
+        problems.append(
             Problem("Spans that came faster than they are kept were left out", dropped)
         )
     if damaged:
-        found.append(Problem("Captures of spans were damaged and left out", damaged))
-    return tuple(found)
+        problems.append(Problem("Captures of spans were damaged and left out", damaged))
+    return tuple(problems)
 
 
 def _made(
@@ -216,21 +218,21 @@ class _SpanArgs:
         self._rows, self._texts = rows, texts
 
     def __call__(self, handle: int) -> Mapping[str, Any]:
-        found: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         rows = self._rows
         step, state = int(rows.step[handle]), int(rows.state[handle])
         if step >= 0:
-            found["step"] = step
+            details["step"] = step
         if 0 <= state < len(STATES):
-            found["schedule"] = STATES[state]
-        at = int(rows.args[handle])
-        if 0 <= at < len(self._texts):
+            details["schedule"] = STATES[state]
+        index = int(rows.args[handle])
+        if 0 <= index < len(self._texts):
             try:
-                own = json.loads(self._texts[at])
+                own = json.loads(self._texts[index])
             except (ValueError, RecursionError):
-                own = {"args": self._texts[at]}
-            found.update(own if isinstance(own, dict) else {"args": own})
-        return found
+                own = {"args": self._texts[index]}
+            details.update(own if isinstance(own, dict) else {"args": own})
+        return details
 
 
 def _counters(

@@ -103,14 +103,14 @@ def device_use(
     All of its kernels count for their number, time and tensor cores, as at the peer; for
     the rest what lies within the steps' span.
     """
-    return tuple(_use(one, steps) for one in _kernels(trace, roles))
+    return tuple(_use(kernel, steps) for kernel in _kernels(trace, roles))
 
 
 def device_steps(
     trace: Trace, roles: Ints, steps: ProfiledSteps
 ) -> tuple[DeviceSteps, ...]:
     """The same devices, by step."""
-    return tuple(_by_step(one, steps) for one in _kernels(trace, roles))
+    return tuple(_by_step(kernel, steps) for kernel in _kernels(trace, roles))
 
 
 def uses_tensor_cores(trace: Trace, rows: Ints) -> Flags:
@@ -138,10 +138,10 @@ class _Kernels:
 
     @cached_property
     def _filled(self) -> tuple[Ints, Floats] | None:
-        known = ~np.isnan(self._blocks)
-        if not known.any():
+        has_blocks = ~np.isnan(self._blocks)
+        if not has_blocks.any():
             return None
-        return filled_levels(self.ranges[known], self._blocks[known])
+        return filled_levels(self.ranges[has_blocks], self._blocks[has_blocks])
 
     def busy_ns(self, starts: Ints, ends: Ints) -> Ints:
         """How long any of them ran within each range of time."""
@@ -162,10 +162,12 @@ class _Kernels:
 
     def occupancy(self, starts: Ints, ends: Ints) -> Floats:
         """Of each range; NaN where no kernel in it says its own."""
-        known = np.isfinite(self._occupancy)
-        weighted = stacked_levels(self.ranges[known], self._occupancy[known])
+        has_occupancy = np.isfinite(self._occupancy)
+        weighted = stacked_levels(
+            self.ranges[has_occupancy], self._occupancy[has_occupancy]
+        )
         inside = integral(*weighted, ends) - integral(*weighted, starts)
-        return ratio(inside, self.run_ns(starts, ends, known))
+        return ratio(inside, self.run_ns(starts, ends, has_occupancy))
 
 
 def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:

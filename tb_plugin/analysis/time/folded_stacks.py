@@ -50,10 +50,10 @@ def folded_stacks(
     strings = times.trace.strings
     lines = []
     for bottom in np.flatnonzero(own_us > 0).tolist():
-        path, at = [], bottom
-        while at != NOTHING:
-            path.append(_plain(strings[names[at]]))
-            at = parents[at]
+        path, node = [], bottom
+        while node != NOTHING:
+            path.append(_plain(strings[names[node]]))
+            node = parents[node]
         lines.append(f"{';'.join(reversed(path))} {int(own_us[bottom])}\n")
     return "".join(lines)
 
@@ -71,8 +71,8 @@ def _stacks(trace: Trace, tree: SliceTree) -> tuple[Ints, list[int], list[int]]:
         around = np.where(up == NOTHING, NOTHING, stack_of[np.maximum(up, 0)])
         # A stack may be met at several levels: all its slices are of one.
         keys = (around + 1) * num_names + slices.name[rows].astype(np.int64)
-        distinct, at = np.unique(keys, return_inverse=True)
-        found = []
+        distinct, index = np.unique(keys, return_inverse=True)
+        stack_numbers = []
         for key in distinct.tolist():
             parent, name = divmod(key, num_names)
             number = stacks.get((parent - 1, name))
@@ -82,8 +82,8 @@ def _stacks(trace: Trace, tree: SliceTree) -> tuple[Ints, list[int], list[int]]:
                 number = stacks[parent - 1, name] = len(stacks)
                 parents.append(parent - 1)
                 names.append(name)
-            found.append(number)
-        stack_of[rows] = np.array(found, dtype=np.int64)[at]
+            stack_numbers.append(number)
+        stack_of[rows] = np.array(stack_numbers, dtype=np.int64)[index]
     return stack_of, parents, names
 
 

@@ -48,9 +48,9 @@ def integral(time_ns: Ints, level: Ints, at_ns: Ints) -> Ints:
     if not len(time_ns):
         return np.zeros(len(at_ns), level.dtype)
     sums = np.concatenate(([0], np.cumsum(level[:-1] * np.diff(time_ns))))
-    at = np.clip(at_ns, time_ns[0], time_ns[-1])
-    last = np.searchsorted(time_ns, at, "right") - 1
-    before: Ints = sums[last] + level[last] * (at - time_ns[last])
+    clipped_ns = np.clip(at_ns, time_ns[0], time_ns[-1])
+    last = np.searchsorted(time_ns, clipped_ns, "right") - 1
+    before: Ints = sums[last] + level[last] * (clipped_ns - time_ns[last])
     return before
 
 
@@ -72,10 +72,10 @@ def step_means(time_ns: Ints, value: Floats, edges_ns: Ints) -> Floats:
     """
     if not len(time_ns):
         return np.full(max(len(edges_ns) - 1, 0), np.nan)
-    known = np.maximum(edges_ns, time_ns[0])
-    end = max(int(known[-1]), int(time_ns[-1]))
-    held = integral(np.append(time_ns, end), np.append(value, 0.0), known)
-    return ratio(np.diff(held), np.diff(known))
+    inside_ns = np.maximum(edges_ns, time_ns[0])
+    end = max(int(inside_ns[-1]), int(time_ns[-1]))
+    integrals = integral(np.append(time_ns, end), np.append(value, 0.0), inside_ns)
+    return ratio(np.diff(integrals), np.diff(inside_ns))
 
 
 class Overlay:
@@ -94,10 +94,10 @@ class Overlay:
 
     def first(self) -> Ints:
         """By piece, the first set that covers it; the number of sets where none does."""
-        found = np.full(len(self.start_ns), len(self.covers), dtype=np.int64)
+        first_range = np.full(len(self.start_ns), len(self.covers), dtype=np.int64)
         for index in range(len(self.covers) - 1, -1, -1):
-            found[self.covers[index]] = index
-        return found
+            first_range[self.covers[index]] = index
+        return first_range
 
     def overlap_ns(self, *sets: int) -> int:
         """How long all of these lie over each other."""

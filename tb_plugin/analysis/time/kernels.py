@@ -77,18 +77,18 @@ def kernel_table(
         ]
     first, group = numbered(*columns)
     num = len(first)
-    known = [column[first].astype(np.int64) for column in columns]
-    known += [np.full(num, NOTHING)] * 5  # not all are used
+    keys = [column[first].astype(np.int64) for column in columns]
+    keys += [np.full(num, NOTHING)] * 5  # not all are used
     shortest = np.full(num, np.iinfo(np.int64).max)
     np.minimum.at(shortest, group, duration)
     example = longest_of(group, duration, num)
     return KernelTable(
-        name=known[0],
-        operator=known[1],
-        grid=known[2],
-        block=known[3],
-        registers=known[4],
-        shared_memory_bytes=known[5],
+        name=keys[0],
+        operator=keys[1],
+        grid=keys[2],
+        block=keys[3],
+        registers=keys[4],
+        shared_memory_bytes=keys[5],
         num_calls=np.bincount(group, minlength=num),
         total_ns=sums(group, duration, num),
         min_ns=shortest,
@@ -102,7 +102,7 @@ def kernel_table(
 
 def _mean(values: Floats, weights: Ints, group: Ints, num: int) -> Floats:
     """Weighted means by group; what is not known has no weight."""
-    known = ~np.isnan(values)
-    weight = np.bincount(group[known], weights[known], num)
-    summed = np.bincount(group[known], values[known] * weights[known], num)
+    has_value = ~np.isnan(values)
+    weight = np.bincount(group[has_value], weights[has_value], num)
+    summed = np.bincount(group[has_value], values[has_value] * weights[has_value], num)
     return ratio(summed, weight)

@@ -101,9 +101,9 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
     of_row[rows] = group
     duration = trace.slices.duration_ns.astype(np.int64)
 
-    def added(at: Ints, values: Ints) -> Ints:
-        known = at != NOTHING
-        return sums(at[known], values[known], len(parent))
+    def added(module: Ints, values: Ints) -> Ints:
+        is_inside = module != NOTHING
+        return sums(module[is_inside], values[is_inside], len(parent))
 
     own = SliceTree(trace.slices, is_module | times.is_operator)
     inner = duration - own.inner_sums(duration)
@@ -165,8 +165,8 @@ def _grouped(trace: Trace, modules: SliceTree, rows: Ints) -> tuple[Ints, Ints, 
         inner = picked(group, around)
         ready = (around == NOTHING) | (inner != NOTHING)
         chosen = waiting[ready]
-        first, at = numbered(inner[ready], trace.slices.name[chosen])
-        group[chosen] = num + at
+        first, number = numbered(inner[ready], trace.slices.name[chosen])
+        group[chosen] = num + number
         parents.append(inner[ready][first])
         firsts.append(chosen[first])
         num += len(first)

@@ -112,15 +112,15 @@ def _add_flops(
     row_of: Ints,
     flops: Mapping[int, int],
 ) -> None:
-    known = profile.trace.operators
+    operators = profile.trace.operators
     ids = np.array(sorted(flops), np.int64)
-    if not len(known) or not len(ids):
+    if not len(operators) or not len(ids):
         return
     counted = np.array([flops[name] for name in ids.tolist()], np.int64)
-    at = places_in(ids, known.external_id.astype(np.int64))
-    has = at != NOTHING
-    row = row_of[profile.trace.slices.name[known.row[has]]]
-    figures["flops"] += sums(row, counted[at[has]], len(figures["flops"]))
+    place = places_in(ids, operators.external_id.astype(np.int64))
+    has = place != NOTHING
+    row = row_of[profile.trace.slices.name[operators.row[has]]]
+    figures["flops"] += sums(row, counted[place[has]], len(figures["flops"]))
 
 
 def _busiest(

@@ -155,8 +155,10 @@ class OperatorTimes:
         return _in_categories(self.trace, rows, frozenset({"kernel"}))
 
     def _of_work(self, values: Ints) -> Ints:
-        known = self.launched_by != NOTHING
-        return sums(self.launched_by[known], values[known], len(self.trace.slices))
+        is_launched = self.launched_by != NOTHING
+        return sums(
+            self.launched_by[is_launched], values[is_launched], len(self.trace.slices)
+        )
 
 
 def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
@@ -185,10 +187,10 @@ def _repeated(trace: Trace, nodes: Flags, is_recorder: Flags) -> Flags:
     inner = np.flatnonzero(nodes & (tree.parent != NOTHING))
     parents = tree.parent[inner]
     num_children = np.bincount(parents, minlength=len(nodes))
-    found = np.zeros(len(nodes), dtype=bool)
+    is_repeated = np.zeros(len(nodes), dtype=bool)
     alone = (num_children[parents] == 1) & (names[inner] == names[parents])
-    found[inner[alone]] = True
-    return found
+    is_repeated[inner[alone]] = True
+    return is_repeated
 
 
 def _in_categories(trace: Trace, rows: Ints | slice, wanted: frozenset[str]) -> Flags:
@@ -202,8 +204,8 @@ def _owners(trace: Trace, operators: SliceTree) -> Ints:
     work = trace.device_work
     owner = np.full(len(work.row), NOTHING, dtype=np.int64)
     pairs = trace.launch_pairs
-    at = np.searchsorted(work.row, pairs[:, 1])
-    owner[at] = _launching(trace, operators)[pairs[:, 0]]
+    place = np.searchsorted(work.row, pairs[:, 1])
+    owner[place] = _launching(trace, operators)[pairs[:, 0]]
     lost = owner == NOTHING
     return np.where(lost, _by_external_id(trace, work.external_id), owner)
 
@@ -216,22 +218,22 @@ def _launching(trace: Trace, operators: SliceTree) -> Ints:
     there: so it counts only if it names an operator around the call.
     """
     slices, launches = trace.slices, trace.launches
-    found: Ints = operators.parent.copy()
+    launching: Ints = operators.parent.copy()
     rows = launches.row.astype(np.int64)
     named = _by_external_id(trace, launches.external_id)
-    known = (named != NOTHING) & operators.kept[np.maximum(named, 0)]
-    rows, named = rows[known], named[known]
+    is_operator = (named != NOTHING) & operators.kept[np.maximum(named, 0)]
+    rows, named = rows[is_operator], named[is_operator]
     around = slices.track[rows] == slices.track[named]
     around &= slices.start_ns[named] <= slices.start_ns[rows]
     around &= slices.ends(rows) <= slices.ends(named)
-    found[rows[around]] = named[around]
-    return found
+    launching[rows[around]] = named[around]
+    return launching
 
 
 def _by_external_id(trace: Trace, wanted: Ints) -> Ints:
     """The operators that external ids name; 0 and less name none."""
-    known = trace.operators
-    named = known.external_id > 0
-    ids, first = np.unique(known.external_id[named], return_index=True)
+    recorded = trace.operators
+    named = recorded.external_id > 0
+    ids, first = np.unique(recorded.external_id[named], return_index=True)
     # What is asked for may be 0 and less; what is known is not.
-    return picked(known.row[named][first].astype(np.int64), places_in(ids, wanted))
+    return picked(recorded.row[named][first].astype(np.int64), places_in(ids, wanted))

@@ -106,11 +106,11 @@ def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> Operato
     name, work whose call is not known has the last one, if there are others.
     """
     launched_by = times.launched_by
-    known = launched_by != NOTHING
+    has_launch = launched_by != NOTHING
     rows = times.is_listed.copy()
-    rows[launched_by[known]] = True
+    rows[launched_by[has_launch]] = True
     table = _table(times, np.flatnonzero(rows), by_shapes=by_shapes)
-    if known.all() or not len(table):
+    if has_launch.all() or not len(table):
         return table
     unknown = {"name": NOTHING, "shapes": NOTHING, "example": NOTHING}
     for name, total in times.unknown_ns().items():
@@ -128,8 +128,8 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
     name = trace.slices.name[rows].astype(np.int64)
     shapes = np.full(len(rows), NOTHING, np.int64)
     if by_shapes:
-        at = places_in(trace.operators.row, rows)
-        shapes = picked(trace.operators.input_dims, at, 0).astype(np.int64)
+        place = places_in(trace.operators.row, rows)
+        shapes = picked(trace.operators.input_dims, place, 0).astype(np.int64)
     first, group = numbered(name, shapes)
     num = len(first)
     duration = times.host_total_ns[rows]
@@ -203,14 +203,14 @@ def _merged(times: OperatorTimes, calls: Ints) -> tuple[Ints, list[int], list[in
     depth = np.zeros(len(slices), dtype=np.int64)
     node_of[calls] = 0
     parent, name = [NOTHING], [NOTHING]
-    known: dict[tuple[int, int], int] = {}
+    node_by_key: dict[tuple[int, int], int] = {}
 
     def node_for(key: tuple[int, int]) -> int:
-        if key not in known:
-            known[key] = len(parent)
+        if key not in node_by_key:
+            node_by_key[key] = len(parent)
             parent.append(key[0])
             name.append(key[1])
-        return known[key]
+        return node_by_key[key]
 
     num_names = len(times.trace.strings)
     for level in slices.by_level:
@@ -224,9 +224,9 @@ def _merged(times: OperatorTimes, calls: Ints) -> tuple[Ints, list[int], list[in
         rows, up = rows[~deep], up[~deep]
         keys = node_of[up] * num_names + slices.name[rows].astype(np.int64)
         # A path may be met at several levels: all its slices are of one node.
-        found, at = np.unique(keys, return_inverse=True)
-        nodes = [node_for(divmod(key, num_names)) for key in found.tolist()]
-        node_of[rows] = np.array(nodes, dtype=np.int64)[at]
+        distinct_keys, index = np.unique(keys, return_inverse=True)
+        nodes = [node_for(divmod(key, num_names)) for key in distinct_keys.tolist()]
+        node_of[rows] = np.array(nodes, dtype=np.int64)[index]
     return node_of, parent, name
 
 

@@ -59,14 +59,14 @@ class ProfiledSteps(Table):
 
     def index_of(self, number: int | None) -> int | None:
         """The first step with a number; None where there is none."""
-        found = np.flatnonzero(self.number == number)
-        return int(found[0]) if len(found) else None
+        rows = np.flatnonzero(self.number == number)
+        return int(rows[0]) if len(rows) else None
 
     def of(self, time_ns: Ints) -> Ints:
         """Index of the step that holds each time; -1 where none does."""
-        at = np.searchsorted(self.start_ns, time_ns, "right") - 1
-        held = (at >= 0) & (time_ns < self.end_ns[np.maximum(at, 0)])
-        return np.where(held, at, -1)
+        index = np.searchsorted(self.start_ns, time_ns, "right") - 1
+        is_inside = (index >= 0) & (time_ns < self.end_ns[np.maximum(index, 0)])
+        return np.where(is_inside, index, -1)
 
 
 def profiled_steps(trace: Trace) -> ProfiledSteps:
@@ -95,7 +95,7 @@ def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
     slices, strings = trace.slices, trace.strings
     rows = np.flatnonzero(are(strings, slices.name, _NAME.fullmatch))
     on_device = are(
-        strings, slices.category[rows], lambda one: one.lower() == _ON_DEVICE
+        strings, slices.category[rows], lambda category: category.lower() == _ON_DEVICE
     )
     rows = rows[~on_device]
     start, end = slices.starts(rows), slices.ends(rows)
@@ -108,8 +108,8 @@ def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
 
 
 def _number(name: str) -> int:
-    found = _NAME.fullmatch(name)
-    return -1 if found is None else int(found[1])
+    match = _NAME.fullmatch(name)
+    return -1 if match is None else int(match[1])
 
 
 def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
@@ -132,8 +132,8 @@ def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
         starts, durations = trace.slices.start_ns, trace.slices.duration_ns
         start = min(int(starts[a:b].min()) for a, b in spans)
         end = max(int((starts[a:b] + durations[a:b]).max()) for a, b in spans)
-    one = np.zeros(1, np.int64)
-    return one, one + start, one + end
+    zero = np.zeros(1, np.int64)
+    return zero, zero + start, zero + end
 
 
 def _work_of_steps(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -143,9 +143,9 @@ def _work_of_steps(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     pairs = trace.launch_pairs
     if len(pairs) and len(start):
         launch = trace.slices.start_ns[pairs[:, 0]]
-        at = np.searchsorted(start, launch, "right") - 1
-        inside = (at >= 0) & (launch < end[np.maximum(at, 0)])
-        steps[np.searchsorted(work, pairs[:, 1])] = np.where(inside, at, -1)
+        index = np.searchsorted(start, launch, "right") - 1
+        inside = (index >= 0) & (launch < end[np.maximum(index, 0)])
+        steps[np.searchsorted(work, pairs[:, 1])] = np.where(inside, index, -1)
     return steps >= 0, steps
 
 
@@ -201,12 +201,12 @@ def steps_of(trace: Trace) -> Steps:
     rows = rows[(kinds == "span") | (named[rows] & (kinds != "device"))]
     rows = rows[np.lexsort((slices.ends(rows), slices.start_ns[rows]))][-MAX_STEPS:]
     number = looked_up(strings, slices.name[rows], _marked_number, np.int64)
-    for at in np.flatnonzero(number == NOTHING).tolist():
-        said = trace.args_of(int(rows[at])).get("step")
-        number[at] = said if isinstance(said, int) else NOTHING
+    for row in np.flatnonzero(number == NOTHING).tolist():
+        step = trace.args_of(int(rows[row])).get("step")
+        number[row] = step if isinstance(step, int) else NOTHING
     return Steps(number, slices.starts(rows), slices.ends(rows))
 
 
 def _marked_number(name: str) -> int:
-    found = _PROFILER_STEP.fullmatch(name)
-    return NOTHING if found is None else int(found[1])
+    match = _PROFILER_STEP.fullmatch(name)
+    return NOTHING if match is None else int(match[1])

@@ -25,13 +25,13 @@ class SliceTree:
         """(slices,): the nearest kept slice around each, or NOTHING."""
 
     def _nearest(self, slices: Slices) -> Ints:
-        found = np.full(len(slices), NOTHING, dtype=np.int64)
+        nearest = np.full(len(slices), NOTHING, dtype=np.int64)
         for rows in self._levels:
             parents = slices.parent[rows].astype(np.int64)
             inner = parents != NOTHING
             rows, parents = rows[inner], parents[inner]  # noqa: PLW2901
-            found[rows] = np.where(self.kept[parents], parents, found[parents])
-        return found
+            nearest[rows] = np.where(self.kept[parents], parents, nearest[parents])
+        return nearest
 
     def around(self, rows: Ints) -> Ints:
         """The nearest kept slice that holds each of some rows, itself included."""
@@ -45,11 +45,11 @@ class SliceTree:
 
     def total_sums(self, values: Ints) -> Ints:
         """By slice, its own value and those of all kept ones below it."""
-        found = np.where(self.kept, values, 0).astype(np.int64)
+        totals = np.where(self.kept, values, 0).astype(np.int64)
         for rows in reversed(self._levels):
             inner = rows[self.kept[rows] & (self.parent[rows] != NOTHING)]
-            np.add.at(found, self.parent[inner], found[inner])
-        return found
+            np.add.at(totals, self.parent[inner], totals[inner])
+        return totals
 
 
 def innermost(trace: Trace, track: Ints, time_ns: Ints) -> Ints:
@@ -57,20 +57,20 @@ def innermost(trace: Trace, track: Ints, time_ns: Ints) -> Ints:
 
     A slice holds its start and not its end.
     """
-    found = np.full(len(time_ns), NOTHING, dtype=np.int64)
+    rows = np.full(len(time_ns), NOTHING, dtype=np.int64)
     for index in np.unique(track).tolist():
         chosen = np.flatnonzero(track == index)
-        found[chosen] = _on_track(trace, index, time_ns[chosen])
-    return found
+        rows[chosen] = _on_track(trace, index, time_ns[chosen])
+    return rows
 
 
 def _on_track(trace: Trace, track: int, time_ns: Ints) -> Ints:
     slices, rows = trace.slices, trace.tracks[track].level_rows
-    found = np.full(len(time_ns), NOTHING, dtype=np.int64)
+    rows_found = np.full(len(time_ns), NOTHING, dtype=np.int64)
     for first, stop in pairwise(rows):
         starts = slices.start_ns[first:stop]
-        at = np.searchsorted(starts, time_ns, "right") - 1
-        row = first + np.maximum(at, 0)
-        inside = (at >= 0) & (time_ns < slices.ends(row))
-        found[inside] = row[inside]
-    return found
+        index = np.searchsorted(starts, time_ns, "right") - 1
+        row = first + np.maximum(index, 0)
+        inside = (index >= 0) & (time_ns < slices.ends(row))
+        rows_found[inside] = row[inside]
+    return rows_found

@@ -87,13 +87,13 @@ def _computing(trace: Trace, roles: Ints) -> Ranges:
         return slices.ranges(on_host)
     tree = SliceTree(slices, on_host)
     # By track, as another thread may well compute while one waits.
-    found = []
+    ranges = []
     for track in trace.tracks:
         own = slice(track.first_row, track.first_row + track.num_slices)
         rows = np.flatnonzero(on_host[own]) + track.first_row
         if len(rows):
-            found.append(_innermost(trace, rows, tree, wrapper))
-    return np.concatenate(found)
+            ranges.append(_innermost(trace, rows, tree, wrapper))
+    return np.concatenate(ranges)
 
 
 def _innermost(trace: Trace, rows: Ints, tree: SliceTree, wrapper: Flags) -> Ranges:
@@ -128,6 +128,6 @@ def _sums(
 ) -> Ints:
     """Lengths of the pieces that count, by step, or by step and column."""
     width = 1 if column is None else len(Role)
-    at = of if column is None else of * width + column
-    added = sums(at[counted], overlay.length_ns[counted], num_steps * width)
+    cell = of if column is None else of * width + column
+    added = sums(cell[counted], overlay.length_ns[counted], num_steps * width)
     return added if column is None else added.reshape(num_steps, width)

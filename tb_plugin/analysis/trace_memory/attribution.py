@@ -128,7 +128,7 @@ _LAST_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
     ("freed by the operator that made it", "temp", lambda facts: facts.in_operator),
 )
 _ALL_RULES: Final = (*_TRACE_RULES, *RULES, *_LAST_RULES)
-EVIDENCE: Final = ("no rule fits", *(words for words, _, _ in _ALL_RULES))
+EVIDENCE: Final = ("no rule fits", *(rule_text for rule_text, _, _ in _ALL_RULES))
 """Evidence for a category, in words."""
 
 
@@ -176,12 +176,14 @@ def _numbered(
     names: list[str], event: Ints, is_seen: Flags
 ) -> tuple[tuple[str, ...], Ints]:
     """The names that occur, and by life its index; NOTHING where it has none."""
-    known: dict[str, int] = {}
-    found = [
-        known.setdefault(names[at], len(known)) if seen and names[at] else NOTHING
-        for at, seen in zip(event.tolist(), is_seen.tolist(), strict=True)
+    number_by_name: dict[str, int] = {}
+    numbers = [
+        number_by_name.setdefault(names[place], len(number_by_name))
+        if seen and names[place]
+        else NOTHING
+        for place, seen in zip(event.tolist(), is_seen.tolist(), strict=True)
     ]
-    return tuple(known), np.array(found, dtype=np.int64)
+    return tuple(number_by_name), np.array(numbers, dtype=np.int64)
 
 
 def _facts(
@@ -230,14 +232,14 @@ def _before_forward(
         return np.zeros(len(event), dtype=bool)
     next_ns = np.append(begins_ns, np.iinfo(np.int64).max)[born_in]
     time_ns = around.trace.memory.time_ns[event].astype(np.int64)
-    at = np.searchsorted(steps.host_start_ns, time_ns, "right") - 1
-    ends_ns = steps.host_end_ns[np.maximum(at, 0)]
+    index = np.searchsorted(steps.host_start_ns, time_ns, "right") - 1
+    ends_ns = steps.host_end_ns[np.maximum(index, 0)]
     outside = around.marks[event] & (MODULE | ZERO_GRAD) == 0
     outside &= around.kinds[event] == NONE
-    found: Flags = (
-        after & outside & (at >= 0) & (time_ns < ends_ns) & (next_ns < ends_ns)
+    is_before: Flags = (
+        after & outside & (index >= 0) & (time_ns < ends_ns) & (next_ns < ends_ns)
     )
-    return found
+    return is_before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,12 +280,12 @@ def memory_holders(
     own = np.zeros(len(memory), dtype=bool)
     own[events] = True
     rows = np.flatnonzero(own[lives.event] & ~lives.is_lost)
-    at = _highest(memory, lives, rows, inside)
-    alive = rows[(lives.born[rows] <= at) & (lives.gone[rows] > at)]
-    total = int(memory.allocated_bytes[at])
+    moment = _highest(memory, lives, rows, inside)
+    alive = rows[(lives.born[rows] <= moment) & (lives.gone[rows] > moment)]
+    total = int(memory.allocated_bytes[moment])
     seen = int(lives.num_bytes[alive].sum())
     unseen = max(total - seen, 0)
-    columns = [one[alive] for one in (lives.category, lives.module, lives.phase)]
+    columns = [values[alive] for values in (lives.category, lives.module, lives.phase)]
     first, group = numbered(*columns)
     num_bytes = sums(group, lives.num_bytes[alive], len(first))
     order = np.argsort(-num_bytes, kind="stable")
@@ -291,7 +293,7 @@ def memory_holders(
     num_bytes = num_bytes[order]
     of_other = int(num_bytes[category == OTHER].sum())
     return MemoryHolders(
-        time_ns=int(memory.time_ns[at]),
+        time_ns=int(memory.time_ns[moment]),
         allocated_bytes=None if total == NOTHING else total,
         seen_bytes=seen,
         unseen_bytes=unseen,
@@ -310,5 +312,5 @@ def _highest(memory: MemoryEvents, lives: TraceLives, rows: Ints, inside: Ints) 
     if (totals >= 0).any():
         return int(inside[np.argmax(totals)])
     born, gone = np.maximum(lives.born[rows], 0), lives.gone[rows]
-    held = np.cumsum(changes(born, gone, lives.num_bytes[rows], len(memory))[0])
-    return int(inside[np.argmax(held[inside])])
+    live_bytes = np.cumsum(changes(born, gone, lives.num_bytes[rows], len(memory))[0])
+    return int(inside[np.argmax(live_bytes[inside])])

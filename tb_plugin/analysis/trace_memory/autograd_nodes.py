@@ -85,16 +85,16 @@ class _Nodes:
         slices, memory = self._times.trace.slices, self._times.trace.memory
         rows = self._sums
         rows = rows[np.lexsort((slices.start_ns[rows], slices.track[rows]))]
-        track, found = slices.track[rows], np.full(len(events), NOTHING)
+        track, sums = slices.track[rows], np.full(len(events), NOTHING)
         for index in np.unique(track).tolist():
             own = rows[track == index]
             chosen = np.flatnonzero(picked(slices.track, nodes) == index)
             time_ns = memory.time_ns[events[chosen]]
-            at = np.searchsorted(slices.start_ns[own], time_ns, "right") - 1
-            last = picked(own, at)
+            place = np.searchsorted(slices.start_ns[own], time_ns, "right") - 1
+            last = picked(own, place)
             inside = picked(slices.parent, last) == nodes[chosen]
-            found[chosen[inside]] = last[inside]
-        return found
+            sums[chosen[inside]] = last[inside]
+        return sums
 
     def let_go(self, events: Ints) -> Flags:
         """Whether the engine itself is at work there, or AccumulateGrad's function."""

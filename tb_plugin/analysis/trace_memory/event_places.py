@@ -67,25 +67,25 @@ class EventPlaces:
         self._annotation = self._module.copy()
         self._forward = self._module.copy()
         self._operator = self._module.copy()
-        at, row = np.arange(len(rows)), rows
+        index, row = np.arange(len(rows)), rows
         inner = row != NOTHING
-        at, row = at[inner], row[inner]
-        self._kind[at] = self._marks.kind[row]
-        while len(at):
-            self._bits[at] |= self._marks.own[row]
-            for nearest, found in (
+        index, row = index[inner], row[inner]
+        self._kind[index] = self._marks.kind[row]
+        while len(index):
+            self._bits[index] |= self._marks.own[row]
+            for nearest, candidate in (
                 (self._module, np.where(is_module[row], row, NOTHING)),
                 (self._annotation, np.where(is_sharding[row], row, NOTHING)),
                 (self._forward, forward[row]),
             ):
-                new = (nearest[at] == NOTHING) & (found != NOTHING)
-                nearest[at[new]] = found[new]
+                new = (nearest[index] == NOTHING) & (candidate != NOTHING)
+                nearest[index[new]] = candidate[new]
             # The last one met is the outermost.
             outer = self.times.is_operator[row]
-            self._operator[at[outer]] = row[outer]
+            self._operator[index[outer]] = row[outer]
             row = slices.parent[row].astype(np.int64)
             inner = row != NOTHING
-            at, row = at[inner], row[inner]
+            index, row = index[inner], row[inner]
         # What an optimizer's closure runs is none of the optimizer's.
         self._bits[self._kind != OPTIMIZER_PHASE] &= ~(OPTIMIZER | OPTIMIZER_STATE)
         # What another operator copies on its way is no copy that anybody asked for.
@@ -122,23 +122,25 @@ class EventPlaces:
         names = trace.slices.name
         units = units_under_way(trace, self._sharding, memory.track, memory.time_ns)
         in_forward = _modules_around(trace, list(self._modules), self._forward)
-        found = []
-        for at, unit in zip(self._of_event.tolist(), units.tolist(), strict=True):
-            row, annotation = int(self._module[at]), int(self._annotation[at])
+        names_of_events = []
+        for place, unit in zip(self._of_event.tolist(), units.tolist(), strict=True):
+            row, annotation = int(self._module[place]), int(self._annotation[place])
             if row == NOTHING:
-                row = int(in_forward[at])
+                row = int(in_forward[place])
             if row != NOTHING:
-                found.append(self._modules[int(names[row])])
+                names_of_events.append(self._modules[int(names[row])])
             elif annotation != NOTHING and self._sharding[int(names[annotation])][1]:
-                found.append(self._sharding[int(names[annotation])][1])
+                names_of_events.append(self._sharding[int(names[annotation])][1])
             else:
-                found.append("" if unit == NOTHING else self._sharding[unit][1])
-        return found
+                names_of_events.append(
+                    "" if unit == NOTHING else self._sharding[unit][1]
+                )
+        return names_of_events
 
     def phase_names(self) -> list[str]:
         """The phase of each event, in words; empty where it is in none."""
         names = self.trace.slices.name
-        words = []
+        phases = []
         for bits, kind, annotation in zip(
             self._bits.tolist(),
             self._kind.tolist(),
@@ -146,29 +148,29 @@ class EventPlaces:
             strict=True,
         ):
             if annotation != NOTHING:
-                words.append(self._sharding[int(names[annotation])][0])
+                phases.append(self._sharding[int(names[annotation])][0])
             elif bits & ZERO_GRAD:
-                words.append("zero_grad")
+                phases.append("zero_grad")
             elif bits & DATA and kind == NONE:
-                words.append("dataloader")
+                phases.append("dataloader")
             else:
-                words.append(PHASES[kind])
-        return [words[at] for at in self._of_event.tolist()]
+                phases.append(PHASES[kind])
+        return [phases[place] for place in self._of_event.tolist()]
 
 
 def _modules_around(trace: Trace, names: list[int], rows: Ints) -> Ints:
     """The innermost module around each of some slices, or NOTHING."""
-    found = np.full(len(rows), NOTHING, dtype=np.int64)
+    module_rows = np.full(len(rows), NOTHING, dtype=np.int64)
     is_module = np.isin(trace.slices.name, names)
-    at = np.flatnonzero(rows != NOTHING)
-    row = rows[at]
-    while len(at):
+    index = np.flatnonzero(rows != NOTHING)
+    row = rows[index]
+    while len(index):
         hit = is_module[row]
-        found[at[hit]] = row[hit]
-        at, row = at[~hit], trace.slices.parent[row[~hit]].astype(np.int64)
+        module_rows[index[hit]] = row[hit]
+        index, row = index[~hit], trace.slices.parent[row[~hit]].astype(np.int64)
         inner = row != NOTHING
-        at, row = at[inner], row[inner]
-    return found
+        index, row = index[inner], row[inner]
+    return module_rows
 
 
 _NAME: Final = re.compile(r"(FSDP::\w+)(?: for ([^()]+)| \((.+)\))?", re.DOTALL)
@@ -181,9 +183,9 @@ _ENDS: Final = {
 def sharding_names(trace: Trace) -> dict[int, tuple[str, str]]:
     """By row of `Trace.strings`: the annotation's phase, and its unit or nothing."""
     return {
-        row: (found[1], found[2] or found[3] or "")
+        row: (match[1], match[2] or match[3] or "")
         for row, text in texts_in(trace.strings, trace.slices.name)
-        if (found := _NAME.fullmatch(text))
+        if (match := _NAME.fullmatch(text))
     }
 
 
@@ -194,16 +196,16 @@ def units_under_way(
 
     NOTHING: it is outside of all.
     """
-    found = np.full(len(time_ns), NOTHING, dtype=np.int64)
+    units = np.full(len(time_ns), NOTHING, dtype=np.int64)
     slices = trace.slices
     rows = np.flatnonzero(np.isin(slices.name, list(names)))
     for index in np.unique(slices.track[rows]).tolist():
         times, unit = _changes(trace, names, rows[slices.track[rows] == index])
         chosen = np.flatnonzero(track == index)
         if len(times):
-            at = np.searchsorted(times, time_ns[chosen], "right") - 1
-            found[chosen] = np.where(at >= 0, unit[np.maximum(at, 0)], NOTHING)
-    return found
+            place = np.searchsorted(times, time_ns[chosen], "right") - 1
+            units[chosen] = np.where(place >= 0, unit[np.maximum(place, 0)], NOTHING)
+    return units
 
 
 def _changes(

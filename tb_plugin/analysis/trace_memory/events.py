@@ -46,14 +46,14 @@ def memory_pairs(memory: MemoryEvents) -> MemoryPairs:
     release = np.full(num, NOTHING, dtype=np.int64)
     allocation = np.full(num, NOTHING, dtype=np.int64)
     addressed = memory.address != 0
-    known = np.flatnonzero(addressed & (memory.num_bytes != 0))
+    rows = np.flatnonzero(addressed & (memory.num_bytes != 0))
     # Stable: of one device and address the events stay in order of time.
-    order = known[
+    order = rows[
         np.lexsort(
             (
-                memory.address[known],
-                memory.device[known],
-                memory.device_type[known],
+                memory.address[rows],
+                memory.device[rows],
+                memory.device_type[rows],
             )
         )
     ]

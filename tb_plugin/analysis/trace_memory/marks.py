@@ -116,8 +116,8 @@ def _on_host(trace: Trace) -> Flags:
     of_track = np.array(
         [track.kind in ("host", "python", "span") for track in trace.tracks], bool
     )
-    found: Flags = of_track[trace.slices.track]
-    return found
+    is_host: Flags = of_track[trace.slices.track]
+    return is_host
 
 
 def _forward_operators(times: OperatorTimes) -> Ints:
@@ -162,9 +162,9 @@ def _taken_over(kind: Ints, tree: SliceTree, inner: int, outer: int) -> None:
     rows = np.flatnonzero(kind == inner)
     around = tree.parent[rows]
     while len(rows):
-        found = np.where(around == NOTHING, NONE, kind[np.maximum(around, 0)])
-        kind[rows[found == outer]] = outer
-        goes_on = found == inner
+        kind_around = np.where(around == NOTHING, NONE, kind[np.maximum(around, 0)])
+        kind[rows[kind_around == outer]] = outer
+        goes_on = kind_around == inner
         rows, around = rows[goes_on], tree.parent[around[goes_on]]
 
 

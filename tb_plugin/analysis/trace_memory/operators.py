@@ -95,8 +95,8 @@ def _charged_rows(times: OperatorTimes, rows: Ints) -> list[tuple[Ints, Ints]]:
         row = rows
         name = names[row].astype(np.int64)
         new = times.is_listed[row]
-        for known in seen:
-            new &= known[active] != name
+        for earlier in seen:
+            new &= earlier[active] != name
         charged.append((active[new], name[new]))
         latest = np.full(len(seen[0]) if seen else len(active), NOTHING, dtype=np.int64)
         latest[active] = name
@@ -116,19 +116,21 @@ def _table(
     num_bytes: Ints,
 ) -> OperatorMemory:
     trace = times.trace
-    event = np.concatenate([at for at, _ in charged] or [np.empty(0, np.int64)])
+    event = np.concatenate(
+        [charged_events for charged_events, _ in charged] or [np.empty(0, np.int64)]
+    )
     name = np.concatenate([names for _, names in charged] or [np.empty(0, np.int64)])
     # The first are those of the operators themselves.
     own = np.arange(len(event)) < (len(charged[0][0]) if charged else 0)
     num_names = max(len(trace.strings), 1)
     keys = devices.of_event[events][event].astype(np.int64) * num_names + name
-    known, group = grouped(keys)
-    device, names = np.divmod(known, num_names)
+    distinct_keys, group = grouped(keys)
+    device, names = np.divmod(distinct_keys, num_names)
     changed = num_bytes[event]
     allocated = np.maximum(changed, 0)
 
     def added(values: Ints, chosen: Flags | slice = slice(None)) -> Ints:
-        return sums(group[chosen], values[chosen], len(known))
+        return sums(group[chosen], values[chosen], len(distinct_keys))
 
     calls = np.bincount(trace.slices.name[called], minlength=len(trace.strings))
     ones = (changed > 0).astype(np.int64)

@@ -35,13 +35,13 @@ class MemoryColumns:
 
 
 def memory_columns(
-    x: Floats, held: Ints, x0: float, x1: float, num: int
+    x: Floats, live_bytes: Ints, x0: float, x1: float, num: int
 ) -> MemoryColumns:
     """The highest of each column, so that no peak vanishes.
 
     Args:
         x: (moments,) ascending.
-        held: (moments, categories) bytes, each until the next moment.
+        live_bytes: (moments, categories), each until the next moment.
         x0: start of the window.
         x1: its end, behind x0.
         num: columns, at least 1.
@@ -54,11 +54,11 @@ def memory_columns(
     # By place: the moment before it; what a column begins with may be the highest in it.
     first = np.searchsorted(x, edges[:-1], "right")
     last = np.maximum(np.searchsorted(x, edges[1:], "left"), first)
-    total = np.append(-1, held.sum(axis=1))
+    total = np.append(-1, live_bytes.sum(axis=1))
     row = highest_within(total, first, last) - 1
-    at = np.where(row + 1 == first, edges[:-1], picked(x, row, np.nan))
-    known = np.where(row[:, None] >= 0, held[np.maximum(row, 0)], np.nan)
-    return MemoryColumns(x0, width, known, at)
+    peak_x = np.where(row + 1 == first, edges[:-1], picked(x, row, np.nan))
+    columns = np.where(row[:, None] >= 0, live_bytes[np.maximum(row, 0)], np.nan)
+    return MemoryColumns(x0, width, columns, peak_x)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +88,12 @@ def memory_curve(
     reserved totals. One event on each side of the range stays, so that the line runs
     to its edges.
     """
-    known = events[memory.allocated_bytes[events] >= 0]
-    times = memory.time_ns[known]
+    present = events[memory.allocated_bytes[events] >= 0]
+    times = memory.time_ns[present]
     start, end = window_ns
     first = max(int(np.searchsorted(times, start, "left")) - 1, 0)
     stop = int(np.searchsorted(times, end, "right")) + 1
-    rows = known[first:stop]
+    rows = present[first:stop]
     if len(rows) > 4 * px and end > start:
         rows = rows[_kept(memory, rows, start, end, px)]
     return MemoryCurve(

@@ -89,11 +89,11 @@ def ending_findings(
         how = _how(run, files[-1][1]) if files and rank not in unread else None
         if how is not None:
             file = files[-1][1]
-            at = ran_out.get(rank)
-            if at is None:
+            oom_step = ran_out.get(rank)
+            if oom_step is None:
                 is_known = False
             elif how == "lost":
-                is_known = _last_step(numbers, rank) <= at
+                is_known = _last_step(numbers, rank) <= oom_step
             else:
                 is_known = _may_be_out_of_memory(file)
             if not is_known:
@@ -102,14 +102,16 @@ def ending_findings(
         (event.rank, event.attempt): text_of(event.data, "signal")
         for event in run.notes.events("signal")
     }
-    for how, found in by_kind.items():
-        if found:
-            found.sort(key=lambda one: (one[1].newest_ns, one[0]))
+    for how, files_of_kind in by_kind.items():
+        if files_of_kind:
+            files_of_kind.sort(
+                key=lambda rank_file: (rank_file[1].newest_ns, rank_file[0])
+            )
             ends = [
                 _end(how, rank, file, numbers, signals.get((rank, file.attempt), ""))
-                for rank, file in found[:MAX_PER_KIND]
+                for rank, file in files_of_kind[:MAX_PER_KIND]
             ]
-            yield _finding(how, ends, len(found))
+            yield _finding(how, ends, len(files_of_kind))
 
 
 def _how(run: Run, file: RankFile) -> How | None:
@@ -131,8 +133,12 @@ def _may_be_out_of_memory(file: RankFile) -> bool:
 
 
 def _last_step(numbers: RankNumbers, rank: int) -> float:
-    known = numbers.of_rank(rank)
-    step = known[-1].last_step if known and known[-1] is not None else None
+    files_facts = numbers.of_rank(rank)
+    step = (
+        files_facts[-1].last_step
+        if files_facts and files_facts[-1] is not None
+        else None
+    )
     return math.inf if step is None else step
 
 
@@ -153,9 +159,9 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
     if interrupted or how == "signal":
         severity = "warning"
     advice = dict.fromkeys(_advice(how, first), "")
-    for one in ends[1:]:
-        for text in _advice(how, one):
-            advice.setdefault(text, f"On rank {one.rank}: ")
+    for end in ends[1:]:
+        for text in _advice(how, end):
+            advice.setdefault(text, f"On rank {end.rank}: ")
     return Finding(
         id=f"{how}-{first.rank}",
         key=f"ended_{how}",
@@ -169,8 +175,8 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
         evidence=tuple(_evidence(first)),
         advice=tuple(Advice(whose + text) for text, whose in advice.items()),
         others=tuple(
-            f"{one.sentence} ({time_text(one.file.newest_ns / 1e6)})"
-            for one in ends[1:]
+            f"{end.sentence} ({time_text(end.file.newest_ns / 1e6)})"
+            for end in ends[1:]
         ),
         place=Place("timeline", f"Show rank {first.rank}", rank=first.rank),
     )
@@ -178,8 +184,8 @@ def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:
 
 def _end(how: How, rank: int, file: RankFile, numbers: RankNumbers, came: str) -> _End:
     """`came`: a signal that the rank received before."""
-    known = numbers.of_rank(rank)
-    facts = known[-1] if known else None
+    files_facts = numbers.of_rank(rank)
+    facts = files_facts[-1] if files_facts else None
     latest = {} if facts is None else facts.latest
     last_step = None if facts is None else facts.last_step
     step = None if file.close is None else file.close.step

@@ -23,7 +23,7 @@ from memboard.tb_plugin.facts.findings.of_error import (
     of_snapshots,
     reported_error,
 )
-from memboard.tb_plugin.facts.findings.reports import ErrorReport, told_of
+from memboard.tb_plugin.facts.findings.reports import ErrorReport, error_reports
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
 
@@ -99,9 +99,9 @@ class ErrorsReader:
         """Judge every history that counts; do not hold the run's lock."""
         with run.lock:
             wanted = _ErrorFindings(self, run, budget).wanted(rank)
-        for found in wanted:
+        for history in wanted:
             with contextlib.suppress(NotReadyError):
-                self.judge.ask(run, found, open_it=True, seconds=seconds)
+                self.judge.ask(run, history, open_it=True, seconds=seconds)
 
     def retained(
         self, run: Run, rank: int, budget: Budget
@@ -114,7 +114,9 @@ class ErrorsReader:
         if not histories:
             return None, False
         last = histories[-1]
-        before = next((one for one in histories[:-1] if _is_alike(one, last)), last)
+        before = next(
+            (history for history in histories[:-1] if _is_alike(history, last)), last
+        )
         ends: list[OomError] = []
         for history in (before, last):
             try:
@@ -148,21 +150,26 @@ class ErrorsReader:
         return RetainedMemory(lines, place, in_pools, trains), False
 
 
-def _is_alike(one: FoundHistory, other: FoundHistory) -> bool:
+def _is_alike(history: FoundHistory, other: FoundHistory) -> bool:
     """Whether they were captured at one point of the program, in one attempt."""
     keys = ("attempt", "function", "phase", "context", "label")
-    return all(getattr(one.reference, k) == getattr(other.reference, k) for k in keys)
+    return all(
+        getattr(history.reference, k) == getattr(other.reference, k) for k in keys
+    )
 
 
 def _risen(before: Sequence[Holder], after: Sequence[Holder]) -> tuple[str, ...]:
     """Lines that hold more, those with at least half as much more as the first."""
-    held = {one.label: one.num_bytes for one in before}
-    rises = {one.label: one.num_bytes - held.get(one.label, 0) for one in after}
+    bytes_by_label = {holder.label: holder.num_bytes for holder in before}
+    rises = {
+        holder.label: holder.num_bytes - bytes_by_label.get(holder.label, 0)
+        for holder in after
+    }
     most = max(rises.values(), default=0)
     if most <= 0:
         return ()
-    found = [label for label, rise in rises.items() if 2 * rise >= most]
-    return tuple(sorted(found, key=lambda label: -rises[label]))
+    largest_rises = [label for label, rise in rises.items() if 2 * rise >= most]
+    return tuple(sorted(largest_rises, key=lambda label: -rises[label]))
 
 
 class _ErrorFindings:
@@ -176,34 +183,34 @@ class _ErrorFindings:
 
     def errors(self, rank: int | None) -> Errors:
         told = self._reports(rank)
-        ran_out = {one.report.rank for one in told if one.is_out_of_memory}
-        found = [
-            (self._place(one), self._of_report(one, ran_out, first=place == 0))
-            for place, one in enumerate(told[:MAX_ERRORS])
+        ran_out = {error.report.rank for error in told if error.is_out_of_memory}
+        keyed_findings = [
+            (self._place(error), self._of_report(error, ran_out, first=place == 0))
+            for place, error in enumerate(told[:MAX_ERRORS])
         ]
         files = self._of_files(rank)
-        found += files
-        found.sort(key=lambda one: one[0])
+        keyed_findings += files
+        keyed_findings.sort(key=lambda keyed: keyed[0])
         return Errors(
-            found=tuple(one for _, one in found[:MAX_ERRORS]),
-            num_errors=sum(one.is_out_of_memory for one in told) + len(files),
+            found=tuple(finding for _, finding in keyed_findings[:MAX_ERRORS]),
+            num_errors=sum(error.is_out_of_memory for error in told) + len(files),
             is_reading=self._waits or self._budget.exhausted,
             problems=tuple(self._problems.values()),
         )
 
     def wanted(self, rank: int | None) -> list[FoundHistory]:
         """Histories that a finding may rest on."""
-        found = [
+        histories = [
             history
-            for one in self._reports(rank)[:MAX_ERRORS]
-            if (history := self._history_of(one.report)) is not None
+            for error in self._reports(rank)[:MAX_ERRORS]
+            if (history := self._history_of(error.report)) is not None
         ]
-        return found + self._files()
+        return histories + self._files()
 
     def _reports(self, rank: int | None) -> list[ErrorReport]:
         """Reports of all ranks, those first that ended one by running out of memory."""
         cache = self._reader.cache
-        told = told_of(self._run, rank, self._budget, cache)
+        told = error_reports(self._run, rank, self._budget, cache)
         return sorted(told, key=self._place)
 
     def _place(self, told: ErrorReport) -> _ErrorSortKey:
@@ -248,9 +255,9 @@ class _ErrorFindings:
         file = told.attempt.files.get(told.report.rank)
         if file is None or not told.is_out_of_memory:
             return None
-        found = memory_in_cycles(file, self._reader.facts.series, self._budget)
-        is_of_device = found is not None and found.memory == DEVICE_MEMORY
-        return found.teeth if found is not None and is_of_device else None
+        cycles = memory_in_cycles(file, self._reader.facts.series, self._budget)
+        is_of_device = cycles is not None and cycles.memory == DEVICE_MEMORY
+        return cycles.teeth if cycles is not None and is_of_device else None
 
     def _of_files(self, rank: int | None) -> list[tuple[_ErrorSortKey, Finding]]:
         """Errors inside files of other tools; all ranks are asked, as peers."""
@@ -270,27 +277,29 @@ class _ErrorFindings:
                     ran_out.add(of_rank)
         sizes = map(self._world_size, self._run.attempts)
         world_size = max(self._run.snapshots.world_size, len(peaks), 1, *sizes)
-        found = []
+        keyed_findings = []
         for process in processes(judged):
-            for place, one in enumerate(process.errors):
-                of_rank = one.history.reference.rank
+            for place, error in enumerate(process.errors):
+                of_rank = error.history.reference.rank
                 if rank not in (None, of_rank):
                     continue
                 is_last = place == len(process.errors) - 1
                 around = PeerContext(
-                    attempt=one.history.reference.attempt,
+                    attempt=error.history.reference.attempt,
                     peers=of_snapshots(peaks, of_rank),
                     ran_out=ran_out,
                     world_size=world_size,
                     capacity_bytes=self._reader.capacity_bytes,
                     num_earlier=process.num_errors - 1 if is_last else place,
                 )
-                entry = error_in_file(one.history, one.error, around)
+                entry = error_in_file(error.history, error.error, around)
                 # Of files that tell no rank, the latest is likely the end of them all.
                 sign = -1 if is_last and of_rank is None else 1
                 time_ms = sign * (entry.time_ms or 0.0)
-                found.append((_ErrorSortKey(False, not is_last, 0, time_ms), entry))
-        return found
+                keyed_findings.append(
+                    (_ErrorSortKey(False, not is_last, 0, time_ms), entry)
+                )
+        return keyed_findings
 
     def _files(self) -> list[FoundHistory]:
         """Snapshots of other tools, those first whose name tells of an error."""
@@ -301,13 +310,15 @@ class _ErrorFindings:
         )
         if not (imported or self._run.snapshots):
             return []
-        found = [
+        histories = [
             history
             for history in listed(self._run, self._budget)
             if not isinstance(history.source, OwnCapture)
             or _is_import(history.source.file)
         ]
-        return sorted(found, key=lambda one: "oom" not in one.reference.label.lower())
+        return sorted(
+            histories, key=lambda history: "oom" not in history.reference.label.lower()
+        )
 
     def _history_of(self, report: OomReport) -> FoundHistory | None:
         if report.history is None:
@@ -351,8 +362,8 @@ def _matching(judged: HistoryVerdict | None, report: OomReport) -> OomError | No
         return None
     errors: Iterable[OomError] = judged.found.errors
     own: Sequence[OomError] = [
-        one for one in errors if report.case.device in (None, one.device)
+        error for error in errors if report.case.device in (None, error.device)
     ]
     if report.case.is_out_of_memory and own:
-        return max(own, key=lambda one: (one.time_us or 0, one.event))
+        return max(own, key=lambda error: (error.time_us or 0, error.event))
     return None if report.case.is_out_of_memory else judged.at_end

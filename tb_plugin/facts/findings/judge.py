@@ -71,15 +71,15 @@ class HistoryJudge:
         """Rises with each history that was judged, or opened by anybody."""
         return self._num_judged, self._histories.num_ended
 
-    def known(self, found: FoundHistory) -> HistoryVerdict | None:
+    def known(self, history: FoundHistory) -> HistoryVerdict | None:
         """What is known of a history; None: nothing yet."""
-        judged: HistoryVerdict | None = self._verdicts.get(found.key)
+        judged: HistoryVerdict | None = self._verdicts.get(history.key)
         return judged
 
     def ask(
         self,
         run: Run,
-        found: FoundHistory,
+        history: FoundHistory,
         *,
         open_it: bool,
         seconds: float = 0.0,
@@ -92,12 +92,12 @@ class HistoryJudge:
         Raises:
             NotReadyError: too many are being opened.
         """
-        judged = self.known(found)
+        judged = self.known(history)
         if judged is not None and judged.is_enough_for(run):
             return judged
-        opening = self._histories.known(found.key)
-        if opening is None and open_it and size_of(found) <= MAX_UNASKED_BYTES:
-            opening = self._histories.open(run, found)
+        opening = self._histories.known(history.key)
+        if opening is None and open_it and size_of(history) <= MAX_UNASKED_BYTES:
+            opening = self._histories.open(run, history)
         if opening is None:
             return None
         if seconds:
@@ -107,17 +107,17 @@ class HistoryJudge:
         thread = self._begin(run, opening)
         if seconds and thread is not None:
             thread.join(seconds)
-        return self.known(found)
+        return self.known(history)
 
-    def is_under_way(self, found: FoundHistory) -> bool:
+    def is_under_way(self, history: FoundHistory) -> bool:
         """Whether more will be known of it without anybody doing anything."""
         with self._lock:
-            if found.key in self._under_way:
+            if history.key in self._under_way:
                 return True
-        if self._verdicts.peek(found.key) is not None:
+        if self._verdicts.peek(history.key) is not None:
             return False
         # Whoever asks next has it judged, if it was opened by then.
-        return self._histories.known(found.key) is not None
+        return self._histories.known(history.key) is not None
 
     def judge(self, run: Run, opening: HistoryJob) -> HistoryVerdict:
         """Judge what was opened, now and here."""
@@ -153,21 +153,21 @@ class HistoryJudge:
 
 def judge(history: OpenHistory, *, with_end: bool = True) -> HistoryVerdict:
     """What an open history says."""
-    devices: Any = [one for one in history.devices.values() if not one.is_host]
-    found = errors_of(devices)
+    devices: Any = [device for device in history.devices.values() if not device.is_host]
+    history_errors = errors_of(devices)
     at_end = None
     number = history.default_device
-    if with_end and not found.errors and number is not None:
+    if with_end and not history_errors.errors and number is not None:
         device: Any = history.devices[number]
         if device.num_events and not device.is_host:
             last = device.num_events - 1
             at_end = state_at(device, last)
-    return HistoryVerdict(found, at_end, has_end=with_end)
+    return HistoryVerdict(history_errors, at_end, has_end=with_end)
 
 
-def size_of(found: FoundHistory) -> int:
+def size_of(history: FoundHistory) -> int:
     """Bytes of its file, or of its capture."""
-    source = found.source
+    source = history.source
     if isinstance(source, FoundSnapshot):
         return source.num_bytes
     return source.entry.num_bytes
@@ -194,7 +194,7 @@ def processes(
     judged: Sequence[tuple[FoundHistory, HistoryErrors]],
 ) -> list[Process]:
     """The errors of some files, by process."""
-    found: list[Process] = []
+    all_processes: list[Process] = []
     of_error: dict[tuple[object, ...], Process] = {}
     of_rank: dict[object, Process] = {}
     told: dict[tuple[object, ...], ErrorOfFile] = {}
@@ -203,12 +203,12 @@ def processes(
             continue
         keys = [_key(history, error) for error in errors.errors]
         rank = history.reference.rank
-        known = [of_error[key] for key in keys if key in of_error]
+        same_process = [of_error[key] for key in keys if key in of_error]
         if rank is not None and rank in of_rank:
-            known.append(of_rank[rank])
-        process = known[0] if known else Process()
-        if not known:
-            found.append(process)
+            same_process.append(of_rank[rank])
+        process = same_process[0] if same_process else Process()
+        if not same_process:
+            all_processes.append(process)
         num_new = sum(key not in told for key in keys)
         process.num_errors += num_new + errors.num_errors - len(keys)
         if rank is not None:
@@ -218,11 +218,11 @@ def processes(
             before = told.get(key)
             if before is None or error.num_later > before.error.num_later:
                 told[key] = ErrorOfFile(history, error)
-    for key, one in told.items():
-        of_error[key].errors.append(one)
-    for process in found:
+    for key, error_of_file in told.items():
+        of_error[key].errors.append(error_of_file)
+    for process in all_processes:
         process.errors.sort(key=_when)
-    return found
+    return all_processes
 
 
 def _key(history: FoundHistory, error: OomError) -> tuple[object, ...]:
@@ -233,11 +233,11 @@ def _key(history: FoundHistory, error: OomError) -> tuple[object, ...]:
     return (history.reference.rank, error.device, error.time_us, asked)
 
 
-def _when(one: ErrorOfFile) -> tuple[float, float, int, int]:
-    time_us = one.error.time_us
+def _when(error_of_file: ErrorOfFile) -> tuple[float, float, int, int]:
+    time_us = error_of_file.error.time_us
     return (
         -1.0 if time_us is None else float(time_us),
-        one.history.reference.time_ms,
-        one.error.device,
-        one.error.event,
+        error_of_file.history.reference.time_ms,
+        error_of_file.error.device,
+        error_of_file.error.event,
     )

@@ -235,8 +235,10 @@ def _missing(report: OomReport) -> Iterator[str]:
         yield f"Which lines held the memory, in the report: {why}."
     if report.num_not_reported:
         num = report.num_not_reported
-        words = agreeing(num, "has no report of its own", "have no report of their own")
-        yield f"{counted(num, 'more error')} {words} in this recording."
+        has_no_report = agreeing(
+            num, "has no report of its own", "have no report of their own"
+        )
+        yield f"{counted(num, 'more error')} {has_no_report} in this recording."
 
 
 class PeerRanks:
@@ -308,15 +310,17 @@ class PeerRanks:
 
 
 def peak_sizes(peers: Sequence[PeerState]) -> tuple[int, ...]:
-    return tuple(int(one.peak_bytes) for one in peers if one.peak_bytes is not None)
+    return tuple(int(peer.peak_bytes) for peer in peers if peer.peak_bytes is not None)
 
 
 def shown_peers(
     peers: Sequence[PeerState], ran_out: Collection[int]
 ) -> tuple[PeerState, ...]:
     """Those that ran out first, then by their peaks."""
-    marked = [structs.replace(one, ran_out=one.rank in ran_out) for one in peers]
-    marked.sort(key=lambda one: (not one.ran_out, -(one.peak_bytes or 0.0), one.rank))
+    marked = [structs.replace(peer, ran_out=peer.rank in ran_out) for peer in peers]
+    marked.sort(
+        key=lambda peer: (not peer.ran_out, -(peer.peak_bytes or 0.0), peer.rank)
+    )
     return tuple(marked[:MAX_PEERS])
 
 

@@ -64,18 +64,20 @@ def rank_findings(
         growth=strip.growth,
         num_ooms=standing.num_ooms,
         outliers=standing.outliers,
-        unreadable={one: why for one, why in silent.items() if why is not None},
-        empty=[one for one, why in silent.items() if why is None],
+        unreadable={rank: why for rank, why in silent.items() if why is not None},
+        empty=[rank for rank, why in silent.items() if why is None],
         num_unread=standing.num_unread,
     )
     grows, is_reading = _growing(view, strip, ran_out, retained)
-    found = [grows] if grows is not None else []
-    found += _growing_processes(
+    findings = [grows] if grows is not None else []
+    findings += _growing_processes(
         run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
     )
     growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
-    found += peak_findings(peaks, query.rank, has_errors=bool(ran_out), growing=growing)
-    return found, is_reading
+    findings += peak_findings(
+        peaks, query.rank, has_errors=bool(ran_out), growing=growing
+    )
+    return findings, is_reading
 
 
 def _growing(
@@ -86,15 +88,16 @@ def _growing(
 ) -> tuple[Finding | None, bool]:
     """Device memory that grows, on ranks that have not run out of it."""
     ranks = [
-        one
-        for one in strip.growing_ranks()
-        if one.rank not in ran_out and view.query.rank in (None, one.rank)
+        growing_rank
+        for growing_rank in strip.growing_ranks()
+        if growing_rank.rank not in ran_out
+        and view.query.rank in (None, growing_rank.rank)
     ]
-    found = growing_memory(ranks, None, Setup())
-    if found is None or found.rank is None or read_retained is None:
-        return found, False
-    retained, is_reading = read_retained(found.rank)
-    setup = Setup() if is_reading else setup_of(view.run, found.rank)
+    finding = growing_memory(ranks, None, Setup())
+    if finding is None or finding.rank is None or read_retained is None:
+        return finding, False
+    retained, is_reading = read_retained(finding.rank)
+    setup = Setup() if is_reading else setup_of(view.run, finding.rank)
     return growing_memory(ranks, retained, setup), is_reading
 
 
@@ -105,12 +108,12 @@ def _growing_processes(
     facts = numbers.last_of(everyone)
     for column in (RSS, WORKERS):
         processes = growing_processes_of(run, facts, column)
-        one = growing_processes(
+        finding = growing_processes(
             [process for process in processes if process.rank in shown],
             workers=column == WORKERS,
         )
-        if one is not None:
-            yield one
+        if finding is not None:
+            yield finding
 
 
 def cycle_findings(

@@ -50,7 +50,7 @@ class ErrorReport(NamedTuple):
         return close is not None and close.how == "closed"
 
 
-def told_of(
+def error_reports(
     run: Run, rank: int | None, budget: Budget, cache: Cache
 ) -> Iterator[ErrorReport]:
     """Reports of all ranks, of which those of out-of-memory errors are read first."""
@@ -60,31 +60,35 @@ def told_of(
         for of_rank, file in attempt.files.items():
             if rank in (None, of_rank):
                 own = notes.get((of_rank, file.attempt), [])
-                endings += [(attempt, one) for one in endings_of(file, own, budget)]
-    endings.sort(key=lambda one: (not _is_likely(one[1]), one[1].time_ns))
+                endings += [
+                    (attempt, ending) for ending in endings_of(file, own, budget)
+                ]
+    endings.sort(key=lambda ending: (not _is_likely(ending[1]), ending[1].time_ns))
     # The last one of each process is the one that may have ended it.
-    last = {id(one.file): one for _, one in endings if _is_likely(one)}
-    endings.sort(key=lambda one: last.get(id(one[1].file)) is not one[1])
-    found: list[tuple[AttemptFiles, OomReport]] = []
+    last = {id(ending.file): ending for _, ending in endings if _is_likely(ending)}
+    endings.sort(key=lambda ending: last.get(id(ending[1].file)) is not ending[1])
+    reports: list[tuple[AttemptFiles, OomReport]] = []
     for attempt, ending in endings[:MAX_REPORTS]:
         own = notes.get((ending.file.rank, ending.file.attempt), [])
         messages = messages_by_report(own)
         report = read_report(ending, messages, cache)
         if report is not None and _tells_of_memory(report):
-            found.append((attempt, report))
-    num_errors = Counter(one.file.shown_path for _, one in endings if _is_likely(one))
-    return _numbered(found, num_errors)
+            reports.append((attempt, report))
+    num_errors = Counter(
+        ending.file.shown_path for _, ending in endings if _is_likely(ending)
+    )
+    return _numbered(reports, num_errors)
 
 
 def _numbered(
-    found: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
+    reports: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
 ) -> Iterator[ErrorReport]:
     """Reports with their place among the errors of their process.
 
     `num_errors`: by file, of which some may not have been read.
     """
     by_file: dict[str, list[OomReport]] = {}
-    told = sorted(found, key=lambda one: one[1].time_ns)
+    told = sorted(reports, key=lambda report: report[1].time_ns)
     for _, report in told:
         if report.case.is_out_of_memory:
             by_file.setdefault(report.file, []).append(report)
@@ -106,12 +110,12 @@ def _is_likely(ending: Ending) -> bool:
 
 def _tells_of_memory(report: OomReport) -> bool:
     """An exception on a machine without a device says nothing of memory."""
-    known = report.case.facts.held_bytes is not None or bool(report.case.holders)
-    return report.case.is_out_of_memory or known
+    has_memory = report.case.facts.held_bytes is not None or bool(report.case.holders)
+    return report.case.is_out_of_memory or has_memory
 
 
 def _notes_by_file(run: Run) -> FileNotes:
-    found: FileNotes = {}
+    notes: FileNotes = {}
     for event in (*run.notes.events("oom"), *run.notes.events("oom_message")):
-        found.setdefault((event.rank, event.attempt), []).append(event)
-    return found
+        notes.setdefault((event.rank, event.attempt), []).append(event)
+    return notes

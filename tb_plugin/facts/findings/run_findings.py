@@ -83,11 +83,15 @@ class WorstTitles:
         version, title = self._titles.get(run.found.id, (-1, ""))
         return title if version == run.version else None
 
-    def note(self, view: View[RanksQuery], found: Iterable[Finding]) -> None:
+    def note(self, view: View[RanksQuery], findings: Iterable[Finding]) -> None:
         """Remember the worst of these, where all ranks were read for them."""
         is_all = structs.replace(view.query, run="") == RanksQuery()
         if is_all and not (view.budget.exhausted or view.run.unfinished):
-            titles = (one.title for one in ranked(found) if one.severity != "info")
+            titles = (
+                finding.title
+                for finding in ranked(findings)
+                if finding.severity != "info"
+            )
             self._titles[view.run.found.id] = view.run.version, next(titles, "")
 
 
@@ -111,8 +115,8 @@ def _beside_errors(
     missing = filter(None, (steps_missing(accounts), traces_missing(accounts)))
     cycles = cycle_findings(run, shown, view.series, view.budget)
     times = stragglers_of(view).findings
-    found = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
-    return found, is_reading
+    findings = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
+    return findings, is_reading
 
 
 def worst_title(
@@ -126,19 +130,21 @@ def worst_title(
     title = titles.of_run(run)
     if title is None and budget.allows():
         view = View(readers.store.series, run, summary, RanksQuery(), budget)
-        found, _ = _beside_errors(view, readers.facts, readers.losses, {}, None)
-        titles.note(view, found)
+        findings, _ = _beside_errors(view, readers.facts, readers.losses, {}, None)
+        titles.note(view, findings)
         title = titles.of_run(run)
     return title
 
 
-def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The worst first; of one severity as they came. No two have the same id."""
     seen: dict[str, int] = {}
     unique = []
-    for one in found:
-        number = seen[one.id] = seen.get(one.id, 0) + 1
+    for finding in findings:
+        number = seen[finding.id] = seen.get(finding.id, 0) + 1
         unique.append(
-            one if number == 1 else structs.replace(one, id=f"{one.id}-{number}")
+            finding
+            if number == 1
+            else structs.replace(finding, id=f"{finding.id}-{number}")
         )
-    return tuple(sorted(unique, key=lambda one: _ORDER.index(one.severity)))
+    return tuple(sorted(unique, key=lambda finding: _ORDER.index(finding.severity)))

@@ -100,7 +100,7 @@ class DeviceFigures:
 def figures_of(history: OpenHistory) -> tuple[DeviceFigures, ...]:
     """Those of every device with events or segments, by number; none of the host's."""
     devices = history.devices.values()
-    return tuple(_figures(history, one) for one in devices if not one.is_host)
+    return tuple(_figures(history, device) for device in devices if not device.is_host)
 
 
 def pinned_figures_of(history: OpenHistory) -> DeviceFigures | None:
@@ -118,7 +118,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
     active_bytes, moment = device.active.peak
     allocated_bytes, allocated_event = device.allocated.peak
     reserved_bytes, reserved_event = device.reserved.peak
-    found = holders(
+    held_by_lines = holders(
         device.lives,
         history.snapshot.stacks,
         moment,
@@ -160,11 +160,11 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
                 events.size[oom].tolist(), events.device_free[oom].tolist(), strict=True
             )
         ),
-        holders=tuple(_site(one, names) for one in found),
+        holders=tuple(_site(holder, names) for holder in held_by_lines),
         categories_bytes=_by_category(device, moment),
         rounding_bytes=device.replay.rounding_bytes(moment),
         annotations=_by_annotation(history, device, moment),
-        not_recorded=tuple(_not_recorded(history, device, found)),
+        not_recorded=tuple(_not_recorded(history, device, held_by_lines)),
     )
 
 
@@ -172,8 +172,8 @@ def _num_alloc_stacks(history: OpenHistory, device: OpenDevice) -> int:
     """Different lists of frames: the file may hold one list several times."""
     events, stacks = device.replay.device.events, history.snapshot.stacks
     rows = events.of_action(ACTIONS.index("alloc"))
-    found = np.unique(events.stack[rows]).tolist()
-    return len({stacks.of(stack).tobytes() for stack in found})
+    stack_numbers = np.unique(events.stack[rows]).tolist()
+    return len({stacks.of(stack).tobytes() for stack in stack_numbers})
 
 
 def _site(holder: Holder, names: tuple[str, ...]) -> SiteFigures:
@@ -192,7 +192,9 @@ def _by_category(device: OpenDevice, moment: int) -> Mapping[str, int]:
     rows = live_rows(lives, moment)
     sums = summed(lives, rows, groups.of_life, len(groups.groups)).num_bytes
     order: Any = np.argsort(-sums, kind="stable").tolist()
-    return {groups.groups[at].key: int(sums[at]) for at in order if sums[at]}
+    return {
+        groups.groups[group].key: int(sums[group]) for group in order if sums[group]
+    }
 
 
 def _by_annotation(
@@ -201,9 +203,9 @@ def _by_annotation(
     lives, texts = device.lives, history.snapshot.texts
     live = live_rows(lives, moment)
     text = device.replay.annotations.of_life(len(lives))[live]
-    known = text != NOTHING
-    rows, place = np.unique(text[known], return_inverse=True)
-    sizes = np.bincount(place.reshape(-1), lives.size[live][known], len(rows))
+    is_annotated = text != NOTHING
+    rows, place = np.unique(text[is_annotated], return_inverse=True)
+    sizes = np.bincount(place.reshape(-1), lives.size[live][is_annotated], len(rows))
     counts = np.bincount(place.reshape(-1), minlength=len(rows))
     figures = [
         AnnotationFigures(texts[row][:_MAX_TEXT], int(size), count)
@@ -212,12 +214,12 @@ def _by_annotation(
         )
         if not is_tag(texts[row])
     ]
-    figures.sort(key=lambda one: -one.bytes)
+    figures.sort(key=lambda figure: -figure.bytes)
     return tuple(figures[:_MAX_ANNOTATIONS])
 
 
 def _not_recorded(
-    history: OpenHistory, device: OpenDevice, found: list[Holder]
+    history: OpenHistory, device: OpenDevice, holders: list[Holder]
 ) -> Iterator[str]:
     """What the file lacks, and how to get it."""
     option = "record_pinned_host_memory=True" if device.is_host else ""
@@ -227,19 +229,19 @@ def _not_recorded(
             f" torch.cuda.memory._record_memory_history({option}) before training starts."
         )
     elif device.num_before:
-        one = device.num_before == 1
+        is_single = device.num_before == 1
         yield (
-            f"The beginning: {device.num_before:,} {'block was' if one else 'blocks were'}"
+            f"The beginning: {device.num_before:,} {'block was' if is_single else 'blocks were'}"
             " allocated before the history starts; when is unknown. Start recording"
             " earlier, or keep more with max_entries."
         )
     live = device.replay.device.blocks.state == ALLOCATED
-    without = sum(one.share for one in found if not one.label)
+    without = sum(holder.share for holder in holders if not holder.label)
     if without > _MANY and live.any():
         how = (
             "Memory from before recording began has none, nor has that of threads without"
             ' Python, as in backward, unless stacks="all" records C++ frames.'
-            if any(one.label for one in found)
+            if any(holder.label for holder in holders)
             else 'Record them with stacks="python".'
         )
         yield (

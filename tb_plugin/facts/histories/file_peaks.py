@@ -40,11 +40,11 @@ _KEPT_BYTES: Final = 4_000
 def judge_ahead(readers: RunReaders, run_id: str) -> bool:
     """Read some small files of a run, for its standing; whether more are left."""
     with readers.reading(run_id) as reading:
-        version, found = reading.run.version, listed(*reading)
-    rows = peaks_of_files(readers, reading.run, found)
+        version, histories = reading.run.version, listed(*reading)
+    rows = peaks_of_files(readers, reading.run, histories)
     if rows:
         readers.standings[run_id] = version, standing_of_files(run_id, rows)
-    return reading.goes_on or any(one.state == "opening" for one in rows)
+    return reading.goes_on or any(row.state == "opening" for row in rows)
 
 
 def peaks_of_files(
@@ -53,11 +53,11 @@ def peaks_of_files(
     """The peak of each file, of a few that are read now; the others are `opening`."""
     budget, num_opening = Budget(SECONDS), 0
     rows = []
-    for one in wanted[-MAX_FILES:]:
-        row = readers.store.cache.get(("file peak", one.key))
+    for history in wanted[-MAX_FILES:]:
+        row = readers.store.cache.get(("file peak", history.key))
         may_open = num_opening < OPEN_AT_ONCE and budget.allows()
         if row is None:
-            row = _read(readers, run, one, may_open=may_open)
+            row = _read(readers, run, history, may_open=may_open)
             num_opening += row.state == "opening"
         rows.append(row)
     return rows
@@ -65,54 +65,54 @@ def peaks_of_files(
 
 def standing_of_files(run_id: str, files: Sequence[FilePeak]) -> RunStanding:
     """How the rail shows the run from now on."""
-    peaks = [one.peak_bytes for one in files if one.peak_bytes is not None]
-    is_known = bool(peaks) and all(one.state in ("ready", "failed") for one in files)
+    peaks = [file.peak_bytes for file in files if file.peak_bytes is not None]
+    is_known = bool(peaks) and all(file.state in ("ready", "failed") for file in files)
     # Without its history a snapshot does not say whether there was an error.
-    is_fine = is_known and all(one.out_of_memory is False for one in files)
+    is_fine = is_known and all(file.out_of_memory is False for file in files)
     status: RunStatus | None = "fine" if is_fine else None
-    if any(one.out_of_memory for one in files):
+    if any(file.out_of_memory for file in files):
         status = "out_of_memory"
     return RunStanding(run_id, status, max(peaks) if is_known else None)
 
 
 def _read(
-    readers: RunReaders, run: Run, found: FoundHistory, *, may_open: bool
+    readers: RunReaders, run: Run, history: FoundHistory, *, may_open: bool
 ) -> FilePeak:
-    opening = readers.histories.known(found.key)
-    is_small = found.reference.num_bytes <= MAX_UNASKED_BYTES
+    opening = readers.histories.known(history.key)
+    is_small = history.reference.num_bytes <= MAX_UNASKED_BYTES
     if opening is None and is_small and may_open:
         with contextlib.suppress(NotReadyError):
-            opening = readers.histories.open(run, found)
+            opening = readers.histories.open(run, history)
     if opening is None:
-        return FilePeak(found.reference, "opening" if is_small else "closed")
-    row = FilePeak(found.reference, "opening")
-    made = opening.derived(partial(_row, found)) if may_open else None
+        return FilePeak(history.reference, "opening" if is_small else "closed")
+    row = FilePeak(history.reference, "opening")
+    made = opening.derived(partial(_row, history)) if may_open else None
     if made is not None:
         row = made
         readers.histories.tidy()
     elif opening.problem is not None:
-        row = FilePeak(found.reference, "failed", opening.problem.what)
+        row = FilePeak(history.reference, "failed", opening.problem.what)
     if row.state != "opening":
-        readers.store.cache.put(("file peak", found.key), row, _KEPT_BYTES)
+        readers.store.cache.put(("file peak", history.key), row, _KEPT_BYTES)
     return row
 
 
-def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
-    of_device = {one.device: one for one in figures_of(history)}
+def _row(found_history: FoundHistory, history: OpenHistory) -> FilePeak:
+    of_device = {figures.device: figures for figures in figures_of(history)}
     number = history.default_device
     if number is None or number not in of_device:
         return FilePeak(
-            found.reference,
+            found_history.reference,
             "failed",
             "It holds nothing of any device."
             if history.pinned_host_memory is None
             else "It holds pinned host memory alone, and nothing of any device.",
         )
     figures = of_device[number]
-    allocated = (one for one in figures.holders if not one.is_pending)
-    held = next((one for one in allocated if one.label), None)
+    allocated = (holder for holder in figures.holders if not holder.is_pending)
+    top = next((holder for holder in allocated if holder.label), None)
     return FilePeak(
-        reference=found.reference,
+        reference=found_history.reference,
         state="ready",
         device=number,
         moment=figures.peak_active_event,
@@ -124,12 +124,12 @@ def _row(found: FoundHistory, history: OpenHistory) -> FilePeak:
             for name, size in figures.categories_bytes.items()
         ),
         largest=None
-        if held is None
+        if top is None
         else HeldBy(
-            label=held.label,
-            category=held.category,
-            bytes=float(held.bytes),
-            share=held.share,
-            num_blocks=held.num_blocks,
+            label=top.label,
+            category=top.category,
+            bytes=float(top.bytes),
+            share=top.share,
+            num_blocks=top.num_blocks,
         ),
     )

@@ -80,21 +80,21 @@ def open_history(readers: RunReaders, query: HistoryQuery) -> OpenHistory:
         UnreadableError: it cannot be opened.
     """
     if query.history is not None:
-        known = readers.histories.opened(query.run, query.history)
-        if known is not None:
-            return known
-    found, opening = begin_opening(readers, query)
+        opened = readers.histories.opened(query.run, query.history)
+        if opened is not None:
+            return opened
+    history, opening = begin_opening(readers, query)
     opening.wait(PICTURE_SECONDS)
     if opening.result is None:
-        raise not_open("history", found.path_text, opening.problem)
+        raise not_open("history", history.path_text, opening.problem)
     return opening.result
 
 
-def not_open(what: str, where: str, problem: Problem | None) -> RequestError:
+def not_open(noun: str, where: str, problem: Problem | None) -> RequestError:
     """Why there is no picture of something: it cannot be opened, or not yet."""
     if problem is None:
         return NotReadyError(
-            f"The {what} is still being opened.", where, "Try again in a moment."
+            f"The {noun} is still being opened.", where, "Try again in a moment."
         )
     where = ", ".join(filter(None, (problem.path, problem.where)))
     return UnreadableError(problem.what, where, problem.remedy)
@@ -110,8 +110,8 @@ def begin_opening(
         NotReadyError: the run was not read so far.
     """
     with readers.reading(query.run) as reading:
-        found = find(reading, query)
-    return found, readers.histories.open(reading.run, found, query.again)
+        history = find(reading, query)
+    return history, readers.histories.open(reading.run, history, query.again)
 
 
 def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
@@ -137,14 +137,14 @@ def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
 
 
 def _newest(run: Run, budget: Budget) -> FoundHistory:
-    found = default_of(listed(run, budget))
-    if found is None:
+    history = default_of(listed(run, budget))
+    if history is None:
         raise NotFoundError(
             "The run has no allocator history.",
             run.found.title[:80],
             setup_of(run).no_history_remedy,
         )
-    return found
+    return history
 
 
 def begin(readers: RunReaders, path: str) -> None:
@@ -154,8 +154,8 @@ def begin(readers: RunReaders, path: str) -> None:
         for file in () if listing is None else listing.found.files:
             if file.path == path:
                 with readers.reading(run.found.id) as (_, budget):
-                    found = history_of(run, file.id, budget)
-                readers.histories.open(run, found)
+                    history = history_of(run, file.id, budget)
+                readers.histories.open(run, history)
                 return
 
 
@@ -172,9 +172,9 @@ def of_history(
     ) -> Callable[[OpenHistory, H], object]:
         @route(name, query)
         def answer(asked: RouteRequest[H]) -> object:
-            found = open_history(asked.state, asked.query)
-            asked.decided_by(found.key)
-            return view(found, asked.query)
+            history = open_history(asked.state, asked.query)
+            asked.decided_by(history.key)
+            return view(history, asked.query)
 
         return view
 

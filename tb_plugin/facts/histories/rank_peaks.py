@@ -142,32 +142,36 @@ class RankHistories:
         facts: dict[int, RankFacts] = {}
         problems: dict[int, str] = {}
         num_opening = 0
-        for place, found in enumerate(chosen):
-            known = self._cache.get(("rank facts", found.key))
-            if known is None and num_opening < OPEN_AT_ONCE and budget.allows():
-                known = self._opened(run, found)
-                num_opening += known is None
-            if isinstance(known, RankFacts):
-                facts[place] = known
-            elif known is not None:
-                problems[place] = known
+        for place, history in enumerate(chosen):
+            facts_or_reason = self._cache.get(("rank facts", history.key))
+            if (
+                facts_or_reason is None
+                and num_opening < OPEN_AT_ONCE
+                and budget.allows()
+            ):
+                facts_or_reason = self._opened(run, history)
+                num_opening += facts_or_reason is None
+            if isinstance(facts_or_reason, RankFacts):
+                facts[place] = facts_or_reason
+            elif facts_or_reason is not None:
+                problems[place] = facts_or_reason
         return facts, problems
 
-    def _opened(self, run: Run, found: FoundHistory) -> RankFacts | str | None:
+    def _opened(self, run: Run, history: FoundHistory) -> RankFacts | str | None:
         """What is found of one, or why nothing can be; None: it is still being opened."""
         try:
-            opening = self._reader.open(run, found)
+            opening = self._reader.open(run, history)
         except NotReadyError:
             return None
         opening.wait(WAIT_SECONDS)
-        known = opening.derived(_facts_or_reason)
-        if known is not None:
+        facts_or_reason = opening.derived(_facts_or_reason)
+        if facts_or_reason is not None:
             self._reader.tidy()
         elif opening.problem is not None:
-            known = opening.problem.what
-        if known is not None:
-            self._cache.put(("rank facts", found.key), known, _FACTS_BYTES)
-        return known
+            facts_or_reason = opening.problem.what
+        if facts_or_reason is not None:
+            self._cache.put(("rank facts", history.key), facts_or_reason, _FACTS_BYTES)
+        return facts_or_reason
 
 
 def belonging(
@@ -179,14 +183,14 @@ def belonging(
     for; where a rank has none, its newest.
     """
     best: dict[int, tuple[bool, float, FoundHistory]] = {}
-    for found in listed:
-        rank = found.reference.rank
+    for history in listed:
+        rank = history.reference.rank
         if rank is None:
             continue
-        key = (_alike(found) == _alike(asked), found.reference.time_ms)
-        known = best.get(rank)
-        if known is None or key >= known[:2]:
-            best[rank] = (*key, found)
+        key = (_alike(history) == _alike(asked), history.reference.time_ms)
+        nearest = best.get(rank)
+        if nearest is None or key >= nearest[:2]:
+            best[rank] = (*key, history)
     asked_rank = asked.reference.rank
     if asked_rank is not None:
         best[asked_rank] = (True, 0.0, asked)
@@ -197,24 +201,24 @@ def belonging(
     return _title(asked), [best[rank][2] for rank in ranks]
 
 
-def _alike(found: FoundHistory) -> tuple[object, ...]:
-    of = found.reference
+def _alike(history: FoundHistory) -> tuple[object, ...]:
+    of = history.reference
     return (
-        found.origin,
-        of.label if found.origin == "by_hand" else "",
+        history.origin,
+        of.label if history.origin == "by_hand" else "",
         of.function,
         of.phase,
         of.iteration,
         of.context,
-        of.step if found.origin == "file" else None,
+        of.step if history.origin == "file" else None,
     )
 
 
 def _title(asked: FoundHistory) -> str:
     of = asked.reference
     if of.function:
-        words = f"{of.function}, call {of.iteration}"
-        return f"{words}, {of.context}" if of.context else words
+        call = f"{of.function}, call {of.iteration}"
+        return f"{call}, {of.context}" if of.context else call
     if of.label:
         return "out of memory" if of.label == "oom" else of.label
     return "newest" if of.step is None else f"step {of.step}"

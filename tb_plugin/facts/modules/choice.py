@@ -190,11 +190,14 @@ def open_window(
 
 def problems_of(run: Run, choice: Choice | None) -> tuple[Problem, ...]:
     """The run's, and those met while answering that it does not name yet."""
-    known = [(problem.rank, problem.what.lower()) for problem in run.problems]
+    recorded = [(problem.rank, problem.what.lower()) for problem in run.problems]
 
     def is_new(problem: Problem) -> bool:
-        words = problem.what.rstrip(".").lower()
-        return not any(problem.rank == rank and words in what for rank, what in known)
+        sentence = problem.what.rstrip(".").lower()
+        return not any(
+            problem.rank == rank and sentence in recorded_sentence
+            for rank, recorded_sentence in recorded
+        )
 
     met = () if choice is None else choice.problems
     return (*run.problems, *filter(is_new, met))
@@ -203,9 +206,9 @@ def problems_of(run: Run, choice: Choice | None) -> tuple[Problem, ...]:
 def doubts(window: RankWindow, opened: RankModules) -> list[Problem]:
     """What a capture's numbers leave open."""
     facts = opened.facts
-    found = [
-        (count, what, remedy)
-        for count, (what, remedy) in zip(
+    doubtful = [
+        (count, sentence, remedy)
+        for count, (sentence, remedy) in zip(
             (facts.num_repaired, facts.num_negative, facts.num_events_dropped),
             _DOUBTS,
             strict=True,
@@ -216,13 +219,13 @@ def doubts(window: RankWindow, opened: RankModules) -> list[Problem]:
         Problem(
             severity="warning",
             path=window.path,
-            what=what.format(f"{count:,}"),
+            what=sentence.format(f"{count:,}"),
             where=f"{window.key.function}, iteration {window.key.iteration}",
             salvaged="Everything else is shown.",
             remedy=remedy,
             rank=window.rank,
         )
-        for count, what, remedy in found
+        for count, sentence, remedy in doubtful
     ]
 
 
@@ -276,8 +279,8 @@ def absent_of(
     if choice is None and not reader.has_listed(run):
         reading = "No module memory has been found yet: files are still being read."
         wait = "Wait a moment: each refresh of the page reads on."
-        found = SourceStatus(KIND, "absent", len(run.ranks), reading, wait)
-        return (*why_absent(run, KIND), found)
+        status = SourceStatus(KIND, "absent", len(run.ranks), reading, wait)
+        return (*why_absent(run, KIND), status)
     without = "This run was recorded without module memory."
     return why_absent(
         run,
@@ -326,9 +329,11 @@ class _StepPeaks:
         rows = self._rows[place]
         if rows is None or step is None:
             return -np.inf
-        at = int(np.searchsorted(rows.last, step, "left"))
-        found = at < len(rows) and rows.first[at] <= step
-        return float(np.nan_to_num(rows.high[at], nan=-np.inf)) if found else -np.inf
+        row = int(np.searchsorted(rows.last, step, "left"))
+        is_inside = row < len(rows) and rows.first[row] <= step
+        return (
+            float(np.nan_to_num(rows.high[row], nan=-np.inf)) if is_inside else -np.inf
+        )
 
     def _read(self, rank: int, phase: str) -> Rows | None:
         view = self._view

@@ -88,10 +88,10 @@ class ShownRows:
 
     def sums(self, values: Floats) -> Floats:
         """A column of the tree, summed up for what stands for others."""
-        found = self.at(values)
+        at_states = self.at(values)
         for row, members in self.folds:
-            found[row] = values[members].sum()
-        return found
+            at_states[row] = values[members].sum()
+        return at_states
 
 
 def _tree_columns(
@@ -112,7 +112,7 @@ def _tree_columns(
         if of < 0:
             mine = members[row]
             fold[row] = fold[row_of[mine]] = row
-            own = [tree.fqn[one].rpartition(".")[2] for one in mine[:2].tolist()]
+            own = [tree.fqn[row].rpartition(".")[2] for row in mine[:2].tolist()]
             own += ["…"] if len(mine) > 2 else []
             text, number = f"{{{','.join(own)}}}", len(mine)
         else:
@@ -166,8 +166,8 @@ def in_order(categories: Iterable[str]) -> tuple[str, ...]:
 
 def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
     """A category's column; 0 where others are known and it does not occur."""
-    found = columns.get(name)
-    return np.where(np.isnan(like), np.nan, 0.0) if found is None else found
+    column = columns.get(name)
+    return np.where(np.isnan(like), np.nan, 0.0) if column is None else column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,12 +192,12 @@ class ModuleColumns:
     ) -> ModuleColumns:
         """The columns of one state."""
         nothing = np.full(table.totals.shape, np.nan)
-        own, held = memory.own(table, device), memory.held(table, device)
+        own, held_bytes = memory.own(table, device), memory.held(table, device)
         own = nothing if own is None else own
-        held = nothing if held is None else held
-        shown = held if measure == "held" else table.totals
+        held_bytes = nothing if held_bytes is None else held_bytes
+        shown = held_bytes if measure == "held" else table.totals
         columns = dict(zip(memory.categories, shown, strict=True))
-        return cls(table.total_bytes, held.sum(axis=0), own.sum(axis=0), columns)
+        return cls(table.total_bytes, held_bytes.sum(axis=0), own.sum(axis=0), columns)
 
     def shown(self, rows: ShownRows, *, added: bool) -> ModuleColumns:
         """For the rows of an answer; what stands for several is `added` up, or unknown."""
@@ -268,8 +268,8 @@ def baseline_of(
         return comparison.median(list(ranks.values()), described, view.budget)
     if rank not in ranks:
         return None
-    held = comparison.held(ranks[rank])
-    return None if held is None else Baseline(held, described)
+    columns = comparison.held(ranks[rank])
+    return None if columns is None else Baseline(columns, described)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,8 +293,8 @@ class _Comparison:
         memory = opened.memory
         device = device_of(memory, self.choice.device_name)
         table = memory.at(self.state, device, self.call)
-        held = ModuleColumns.of(memory, table, device, self.measure)
-        moved = held.moved(rows_by_name(self.tree, memory.tree))
+        columns = ModuleColumns.of(memory, table, device, self.measure)
+        moved = columns.moved(rows_by_name(self.tree, memory.tree))
         return moved.shown(self.rows, added=adds_up(self.state, self.measure))
 
     def median(
@@ -304,35 +304,39 @@ class _Comparison:
         budget: Budget,
     ) -> Baseline | None:
         """The median over ranks of each number by itself."""
-        found: list[ModuleColumns] = []
+        columns_of_ranks: list[ModuleColumns] = []
         room = MAX_MEDIAN_BYTES
         for window in spread(windows):
-            if found and (not budget.allows() or room < 0):
+            if columns_of_ranks and (not budget.allows() or room < 0):
                 budget.exhausted = True
                 break
-            held = self.held(window, keep=False)
-            if held is not None:
-                found.append(held)
-                room -= (3 + len(held.columns)) * held.total.nbytes
-        if not found:
+            of_rank = self.held(window, keep=False)
+            if of_rank is not None:
+                columns_of_ranks.append(of_rank)
+                room -= (3 + len(of_rank.columns)) * of_rank.total.nbytes
+        if not columns_of_ranks:
             return None
-        names = in_order(name for held in found for name in held.columns)
+        names = in_order(
+            name for columns in columns_of_ranks for name in columns.columns
+        )
         columns = {
-            name: _median([column_of(h.columns, name, h.total) for h in found])
+            name: _median(
+                [column_of(h.columns, name, h.total) for h in columns_of_ranks]
+            )
             for name in names
         }
-        total = _median([h.total for h in found])
-        held_bytes = _median([h.held for h in found])
-        own = _median([h.own for h in found])
-        said = replace(described, num_ranks=len(found))
-        return Baseline(ModuleColumns(total, held_bytes, own, columns), said)
+        total = _median([h.total for h in columns_of_ranks])
+        held_bytes = _median([h.held for h in columns_of_ranks])
+        own = _median([h.own for h in columns_of_ranks])
+        of_ranks = replace(described, num_ranks=len(columns_of_ranks))
+        return Baseline(ModuleColumns(total, held_bytes, own, columns), of_ranks)
 
 
-def rows_by_name(wanted: ModuleTree, found: ModuleTree) -> Ints | None:
-    """Of each module of `wanted` the row in `found`, -1 for none; None: all the same."""
-    if wanted is found or wanted.fqn == found.fqn:
+def rows_by_name(wanted: ModuleTree, other: ModuleTree) -> Ints | None:
+    """Of each module of `wanted` the row in `other`, -1 for none; None: all the same."""
+    if wanted is other or wanted.fqn == other.fqn:
         return None
-    row_of = {fqn: row for row, fqn in reversed(list(enumerate(found.fqn)))}
+    row_of = {fqn: row for row, fqn in reversed(list(enumerate(other.fqn)))}
     return np.array([row_of.get(fqn, -1) for fqn in wanted.fqn], np.int64)
 
 

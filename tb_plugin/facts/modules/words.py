@@ -76,8 +76,8 @@ def state_words(state: str) -> str:
 def moments_of(states: Sequence[str]) -> tuple[ModuleMoment, ...]:
     """The states there are, with their words."""
     return tuple(
-        ModuleMoment(state, words, _GROUPS[group])  # type: ignore[arg-type]
-        for state, (group, words) in _STATES.items()
+        ModuleMoment(state, label, _GROUPS[group])  # type: ignore[arg-type]
+        for state, (group, label) in _STATES.items()
         if state in states
     )
 
@@ -87,8 +87,8 @@ def call_words(key: WindowKey, step: int | None) -> str:
     call = f"iteration {key.iteration:,}" if key.iteration else "taken by hand"
     if key.function == "step" and step is not None:
         return f"step {step:,}, {call}"
-    at = "" if step is None else f", step {step:,}"
-    return f"{key.function or 'by hand'}, {call}{at}"
+    at_step = "" if step is None else f", step {step:,}"
+    return f"{key.function or 'by hand'}, {call}{at_step}"
 
 
 def call_group(key: WindowKey, *, attempts: bool) -> str:
@@ -131,15 +131,15 @@ def lead_of(
     window: ModuleWindow,
     rank: int,
     *,
-    held: bool,
+    has_modules: bool,
     against: str,
 ) -> ModuleLead:
     """Whose bytes the total is made of first of all."""
     call = _short(window)
     against = f"Shown: the difference from {against}." if against else ""
-    if whole is None or not held:
-        what = "Memory of each module" if held else "The rank's total"
-        before = f"{what}: {state_words(state)}, {call}, rank {rank}."
+    if whole is None or not has_modules:
+        subject = "Memory of each module" if has_modules else "The rank's total"
+        before = f"{subject}: {state_words(state)}, {call}, rank {rank}."
         return ModuleLead(before, None, "", against)
     split, rest = whole.split, whole.unattributed
     noun = _noun(whole.category)
@@ -157,8 +157,8 @@ def lead_of(
             f"; {size_text(split.unattributed_bytes)} belongs to no module"
             f" ({', '.join(named)})"
         )
-    said = f"Modules hold {size_text(split.held_bytes)}{none}. {against}"
-    return ModuleLead(before, whole.module, after, said.rstrip())
+    after_modules = f"Modules hold {size_text(split.held_bytes)}{none}. {against}"
+    return ModuleLead(before, whole.module, after, after_modules.rstrip())
 
 
 def _short(window: ModuleWindow) -> str:

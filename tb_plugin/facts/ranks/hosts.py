@@ -35,7 +35,7 @@ def growing_processes_of(
         if growth is None:
             continue
         if header.host not in rooms:
-            there = [one for one, of in headers.items() if of.host == header.host]
+            there = [rank for rank, of in headers.items() if of.host == header.host]
             rooms[header.host] = _room(headers, facts, there)
         process = GrowingProcess(
             rank=rank,
@@ -62,7 +62,7 @@ def _room(
     """
     available = _latest(facts, ranks, AVAILABLE)
     limits = [headers[rank].memory_limit_bytes for rank in ranks]
-    limit = min((float(one) for one in limits if one), default=None)
+    limit = min((float(limit) for limit in limits if limit), default=None)
     used = _latest(facts, ranks, LIMIT_USED)
     if available is None or (limit is not None and used is None):
         return None
@@ -70,7 +70,9 @@ def _room(
     if limit is not None and used is not None and limit - used < available:
         left, binding = max(0.0, limit - used), limit
     growing = [rank for rank in ranks if facts[rank].host_growth]
-    pace = sum(one.pace for rank in growing for one in facts[rank].host_growth.values())
+    pace = sum(
+        trend.pace for rank in growing for trend in facts[rank].host_growth.values()
+    )
     return HostRoom(
         host=headers[ranks[0]].host,
         left=left,
@@ -87,5 +89,5 @@ def _latest(
     values = [
         facts[rank].latest[column] for rank in ranks if column in facts[rank].latest
     ]
-    known = [value for value in values if not math.isnan(value)]
-    return known[0] if known else None
+    present = [value for value in values if not math.isnan(value)]
+    return present[0] if present else None

@@ -73,14 +73,14 @@ class LossReader:
                 if rank not in ranks or file.unfinished:
                     continue
                 dropped, summed_up = noted.get((rank, file.attempt), (0, 0))
-                found = self._account(file, dropped, summed_up, budget)
+                account = self._account(file, dropped, summed_up, budget)
                 is_stopped = file.close is None and not run.file_is_live(file)
-                num_damaged = sum(one.num_steps for one in found.damaged)
-                lost = found.steps.dropped + found.num_unwritten + num_damaged
-                no_traces = found.traces.lost
+                num_damaged = sum(rows.num_steps for rows in account.damaged)
+                lost = account.steps.dropped + account.num_unwritten + num_damaged
+                no_traces = account.traces.lost
                 if is_stopped or file.close is not None:
-                    no_traces += found.traces.unsaved
-                if not (lost or found.steps.summed_up or is_stopped or no_traces):
+                    no_traces += account.traces.unsaved
+                if not (lost or account.steps.summed_up or is_stopped or no_traces):
                     continue
                 seconds, cut = 0.0, None
                 if is_stopped:
@@ -88,16 +88,16 @@ class LossReader:
                 yield RankLoss(
                     rank=rank,
                     attempt=attempt.index,
-                    num_steps=found.steps.taken,
-                    num_dropped=found.steps.dropped,
-                    num_unwritten=found.num_unwritten,
+                    num_steps=account.steps.taken,
+                    num_dropped=account.steps.dropped,
+                    num_unwritten=account.num_unwritten,
                     num_damaged=num_damaged,
-                    damaged=found.damaged,
-                    num_summed_up=found.steps.summed_up,
+                    damaged=account.damaged,
+                    num_summed_up=account.steps.summed_up,
                     is_stopped=is_stopped,
                     cut_seconds=seconds,
                     cut_steps=cut,
-                    num_traces=found.traces.num,
+                    num_traces=account.traces.num,
                     num_lost_traces=len(no_traces),
                     lost_traces=tuple(
                         self._lost_trace(file, entry, budget)
@@ -132,11 +132,13 @@ class LossReader:
             dropped,
             summed_up,
         )
-        known = self._known.get(file)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        schemas = [one for one in file.schemas.values() if one.table == STEP_TABLE]
-        written = {one.schema_id: _num_written(file, one) for one in schemas}
+        stamped = self._known.get(file)
+        if stamped is not None and stamped[0] == stamp:
+            return stamped[1]
+        schemas = [
+            schema for schema in file.schemas.values() if schema.table == STEP_TABLE
+        ]
+        written = {schema.schema_id: _num_written(file, schema) for schema in schemas}
         steps = None if file.close is None else file.close.steps
         if steps is None:
             taken = sum(written.values()) + dropped + summed_up
@@ -152,8 +154,13 @@ class LossReader:
                 number = written[schema.schema_id] + (missing if is_tail else 0)
                 chunks = self._series.chunks_of(file, schema.schema_id, budget)
                 damaged += [
-                    LostSteps(schema.phase, one.first_step, one.last_step, one.num_rows)
-                    for one in lost_rows(chunks, lost_bytes, number)
+                    LostSteps(
+                        schema.phase,
+                        lost_row.first_step,
+                        lost_row.last_step,
+                        lost_row.num_rows,
+                    )
+                    for lost_row in lost_rows(chunks, lost_bytes, number)
                 ]
             if missing and is_damaged and not is_tail:
                 damaged.append(LostSteps("", None, None, missing))
@@ -198,7 +205,7 @@ def _num_written(file: RankFile, schema: Schema) -> int:
     chunks = file.behind.chunks.get(schema.schema_id)
     if not chunks:
         return listed
-    return max(listed, *(one.first_row + one.num_rows for one in chunks))
+    return max(listed, *(chunk.first_row + chunk.num_rows for chunk in chunks))
 
 
 def _noted(run: Run) -> dict[tuple[int, str], tuple[int, int]]:

@@ -52,16 +52,16 @@ def overloaded(
         _Load(hosts[rank], rank, stolen.get(rank, np.nan), runnable.get(rank, np.nan))
         for rank in sorted(stolen.keys() | runnable.keys())
     ]
-    busy = [one for one in loads if one.excess >= 1]
+    busy = [load for load in loads if load.excess >= 1]
     if not busy:
         return None
-    worst = max(busy, key=lambda one: one.excess)
-    evidence, words = [], []
+    worst = max(busy, key=lambda load: load.excess)
+    evidence, symptoms = [], []
     if worst.stolen >= STOLEN_PCT:
-        words.append(f"{worst.stolen:.0f} % of its processors' time was stolen")
+        symptoms.append(f"{worst.stolen:.0f} % of its processors' time was stolen")
         evidence.append(percent("steal", "stolen", worst.stolen / 100, worst.host))
     if worst.runnable >= RUNNABLE_PCT:
-        words.append(f"{worst.runnable / 100:.1f} threads a processor ran or waited")
+        symptoms.append(f"{worst.runnable / 100:.1f} threads a processor ran or waited")
         evidence.append(
             percent("runnable", "runnable", worst.runnable / 100, worst.host)
         )
@@ -74,7 +74,7 @@ def overloaded(
         severity="info",
         title="Overloaded machine",
         sentence=f"Findings about time are off: {worst.host or 'the host'} was overloaded,"
-        f" {' and '.join(words)}.{others}",
+        f" {' and '.join(symptoms)}.{others}",
         rank=worst.rank,
         evidence=tuple(evidence),
         advice=(Advice("Measure times while nothing else runs on the machine."),),
@@ -91,12 +91,12 @@ def _medians(
     if key is None:
         return {}
     rows_of = RankRows(reader, run, key, x_axis(run, "step"))
-    found = {}
+    medians = {}
     for rank in run.catalogue.ranks_of(key):
         rows = rows_of.rollup(rank, low=True) if rank in hosts else None
         if rows is not None:
             # Of a long run the lowest of each stretch: it says no more than is sure.
             present = rows.low[~np.isnan(rows.low)]
             if len(present) * rows.width >= _MIN_SAMPLES:
-                found[rank] = median(present)
-    return found
+                medians[rank] = median(present)
+    return medians

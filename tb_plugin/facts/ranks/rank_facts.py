@@ -182,14 +182,14 @@ class FactsReader:
 
     def of_file(self, file: RankFile) -> FileFacts:
         """The facts of a file as it is now."""
-        known = self._known.get(file)
+        stamped = self._known.get(file)
         stamp = _stamp(file)
-        if known is None or known[0] != stamp:
+        if stamped is None or stamped[0] != stamp:
             facts = _facts(self._columns(file))
             for state in error_states(file, self._cache):
                 _include(facts, state)
-            known = self._known[file] = (stamp, facts)
-        return known[1]
+            stamped = self._known[file] = (stamp, facts)
+        return stamped[1]
 
     def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
         """Make the facts of files that have none yet, before any are made anew."""
@@ -202,10 +202,10 @@ class FactsReader:
 
         Else what was known of the file when it was last looked at, if it was.
         """
-        known = self._known.get(file)
-        if (known is None or known[0] != _stamp(file)) and budget.allows():
+        stamped = self._known.get(file)
+        if (stamped is None or stamped[0] != _stamp(file)) and budget.allows():
             return self.of_file(file)
-        return None if known is None else known[1]
+        return None if stamped is None else stamped[1]
 
     def _columns(self, file: RankFile) -> dict[str, _Column]:
         """The wanted columns the file has, in as few reads as there are blocks."""
@@ -224,7 +224,7 @@ class FactsReader:
                 names = groups.setdefault((schema.table, headline), [])
                 if name not in names:
                     names.append(name)
-        found: dict[str, _Column] = {}
+        column_by_name: dict[str, _Column] = {}
         for (table, _), names in groups.items():
             wanted = [f"{name}:{_WANTED[name]}" for name in names]
             key = SeriesKey(table, names[0], _main_phase(file))
@@ -235,9 +235,9 @@ class FactsReader:
             last = np.asarray(columns["step_last"], np.int64)
             for name, aggregate in zip(names, wanted, strict=True):
                 values = np.asarray(columns[aggregate], np.float64)
-                if name not in found and not _is_empty(values):
-                    found[name] = _Column(first, last, values, width)
-        return found
+                if name not in column_by_name and not _is_empty(values):
+                    column_by_name[name] = _Column(first, last, values, width)
+        return column_by_name
 
 
 def _stamp(file: RankFile) -> object:
@@ -283,23 +283,23 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
         facts.last_step = int(main.last[-1])
         facts.num_steps = len(main.values) * main.width
         if main.first[0] != NO_STEP:
-            held = columns.get(ALLOCATED_NOW) or main
-            found = trend(held.first, held.values)
-            facts.growth, facts.rise, facts.late_growth = found[:3]
-            facts.growth_steps = found.num_steps
-            facts.is_growing = found.is_steady and ALLOCATED in columns
+            main_column = columns.get(ALLOCATED_NOW) or main
+            rise = trend(main_column.first, main_column.values)
+            facts.growth, facts.rise, facts.late_growth = rise[:3]
+            facts.growth_steps = rise.num_steps
+            facts.is_growing = rise.is_steady and ALLOCATED in columns
     least = _BESIDE_SHARE if ALLOCATED in columns else _HOST_SHARE
     for name in (RSS, WORKERS):
         process = columns.get(name)
         if process is not None and process.first[0] != NO_STEP:
             much = _much(process, least)
-            found = trend(process.first, process.values, least_rise=much)
-            if found.is_steady:
-                facts.host_growth[name] = found
+            rise = trend(process.first, process.values, least_rise=much)
+            if rise.is_steady:
+                facts.host_growth[name] = rise
     pinned = columns.get(PINNED)
     if pinned is not None and pinned.first[0] != NO_STEP:
-        found = trend(pinned.first, pinned.values, least_rise=0.0)
-        facts.pinned_rise = found.rise if found.is_steady else 0.0
+        rise = trend(pinned.first, pinned.values, least_rise=0.0)
+        facts.pinned_rise = rise.rise if rise.is_steady else 0.0
     if FULL_COLLECTIONS in columns:
         runs = columns[FULL_COLLECTIONS].values
         facts.num_full_collections = int(np.nanmax(runs) - np.nanmin(runs))
@@ -345,14 +345,14 @@ def _much(column: _Column, share: float) -> float:
 
 
 def _peak(column: _Column) -> Reading:
-    at = _argmax(column.values)
-    return Reading(float(column.values[at]), int(column.first[at]), column.width)
+    row = _argmax(column.values)
+    return Reading(float(column.values[row]), int(column.first[row]), column.width)
 
 
 def _argmax(values: Floats) -> int:
     """Index of the highest value that is not NaN; there must be one."""
-    at = int(np.argmax(values))  # a NaN comes before everything
-    return at if values[at] == values[at] else int(np.nanargmax(values))
+    row = int(np.argmax(values))  # a NaN comes before everything
+    return row if values[row] == values[row] else int(np.nanargmax(values))
 
 
 def _fragmentation(columns: dict[str, _Column]) -> Reading | None:
@@ -364,9 +364,9 @@ def _fragmentation(columns: dict[str, _Column]) -> Reading | None:
     used = allocated.values[there]
     if np.isnan(used).all():
         return None
-    at = int(there[_argmax(used)])
+    row = int(there[_argmax(used)])
     return Reading(
-        float(peak - allocated.values[at]), int(reserved.first[at]), reserved.width
+        float(peak - allocated.values[row]), int(reserved.first[row]), reserved.width
     )
 
 
@@ -379,6 +379,6 @@ def _non_torch(columns: dict[str, _Column]) -> Reading | None:
     )
     if np.isnan(beside).all():
         return None
-    at = _argmax(beside)
+    row = _argmax(beside)
     width = max(used.width, reserved.width)
-    return Reading(max(0.0, float(beside[at])), int(used.first[at]), width)
+    return Reading(max(0.0, float(beside[row])), int(used.first[row]), width)

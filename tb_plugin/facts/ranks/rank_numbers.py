@@ -46,19 +46,19 @@ class RankNumbers:
         reader.make_missing(run.files.values(), budget)
         for attempt in run.attempts:
             for rank, file in attempt.files.items():
-                found = self._facts.setdefault(rank, [])
+                attempts = self._facts.setdefault(rank, [])
                 facts = reader.within(file, budget)
                 if facts is None:
                     self._unread.add(rank)
                 else:
-                    found.append((attempt, facts))
+                    attempts.append((attempt, facts))
 
     def has(self, column: str) -> bool:
         """Whether any rank recorded the column."""
         return any(
             column in facts.readings
-            for found in self._facts.values()
-            for _, facts in found
+            for attempts in self._facts.values()
+            for _, facts in attempts
         )
 
     def num_unread(self, ranks: Sequence[int]) -> int:
@@ -67,7 +67,11 @@ class RankNumbers:
 
     def last_of(self, ranks: Sequence[int]) -> dict[int, FileFacts]:
         """Facts of the last attempt of each rank that has any."""
-        return {rank: known[-1] for rank in ranks if (known := self.of_rank(rank))}
+        return {
+            rank: files_facts[-1]
+            for rank in ranks
+            if (files_facts := self.of_rank(rank))
+        }
 
     def of_rank(self, rank: int) -> list[FileFacts]:
         """A rank's facts by attempt."""
@@ -85,8 +89,10 @@ class RankNumbers:
         """That of the attempt that reserved most."""
 
         def of(rank: int) -> Reading | None:
-            found = [f for f in self.of_rank(rank) if f.fragmentation is not None]
-            most = max(found, key=lambda f: f.readings[reserved].value, default=None)
+            fragmented = [f for f in self.of_rank(rank) if f.fragmentation is not None]
+            most = max(
+                fragmented, key=lambda f: f.readings[reserved].value, default=None
+            )
             return None if most is None else most.fragmentation
 
         return _columns([of(rank) for rank in ranks])
@@ -133,21 +139,21 @@ class RankNumbers:
             if num_steps - warmup_rows(num_steps) >= MIN_ROWS:
                 best = (num_steps, attempt.index)
                 break
-        found: list[FileFacts | None] = [
+        growing_files: list[FileFacts | None] = [
             next(
                 (f for of, f in self._facts.get(rank, []) if of.index == best[1]), None
             )
             for rank in ranks
         ]
-        return found, best[0]
+        return growing_files, best[0]
 
     def _worst(
         self, ranks: Sequence[int], pick: Callable[[FileFacts], Reading | None]
     ) -> PerRank:
         worst: list[Reading | None] = []
         for rank in ranks:
-            found = [reading for f in self.of_rank(rank) if (reading := pick(f))]
-            worst.append(max(found, key=lambda r: r.value, default=None))
+            readings = [reading for f in self.of_rank(rank) if (reading := pick(f))]
+            worst.append(max(readings, key=lambda r: r.value, default=None))
         return _columns(worst)
 
 

@@ -80,7 +80,7 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers) -> Strip:
     peak = peak_column(run, numbers)
     headers = {rank: run.rank_files(rank)[-1][1].header for rank in _readable(run)}
     hosts = sorted({header.host for header in headers.values()})
-    place = {host: at for at, host in enumerate(hosts)}
+    place = {host: place for place, host in enumerate(hosts)}
     host_of = {rank: place[header.host] for rank, header in headers.items()}
     kind, capacity = _capacity(
         [headers.get(rank) for rank in ranks], device=peak.startswith("allocated")
@@ -135,7 +135,7 @@ def standing_of(run: Run, strip: Strip, numbers: RankNumbers) -> Standing:
         lost=_lost(run, ranks),
         median_bytes=finite(median(present)) if len(present) else None,
         outliers=tuple(
-            rank for at in outliers(peaks) if (rank := everyone[at]) in shown
+            rank for index in outliers(peaks) if (rank := everyone[index]) in shown
         ),
         num_unread=num_unread,
     )
@@ -211,7 +211,7 @@ def strip_response(
         columns,
         "peak_bytes",
         more={"share": {"longest": 1.0}},
-        colours=tuple("full" if one >= _FULL else "room" for one in share),
+        colours=tuple("full" if used >= _FULL else "room" for used in share),
     )
     # An error may tell of a device of which no step was recorded.
     is_known = bool(peak_series) or numbers.has(strip.peak)

@@ -22,9 +22,9 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
     started = min((a.started_ns for a in attempts), default=0)
     newest = max((a.last_ns for a in attempts), default=0)
     if run.made_of != "recording":  # such files say no times but their own
-        listings = [found for found in run.found.other_files if found.files]
-        started = min((found.oldest_ns for found in listings), default=0)
-        newest = max((found.newest_ns for found in listings), default=0)
+        listings = [listing for listing in run.found.other_files if listing.files]
+        started = min((listing.oldest_ns for listing in listings), default=0)
+        newest = max((listing.newest_ns for listing in listings), default=0)
     return RunSummary(
         id=run.found.id,
         name=run.found.title,
@@ -44,7 +44,7 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
         imported=run.made_of != "recording",
         made_of=run.made_of,
         device_type=device_types[0] if device_types else "",
-        num_problems=sum(not one.is_note for one in run.problems),
+        num_problems=sum(not problem.is_note for problem in run.problems),
     )
 
 

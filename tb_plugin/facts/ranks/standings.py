@@ -95,14 +95,14 @@ def by_need(
     standings: Iterable[RunStanding], runs: Iterable[RunSummary]
 ) -> tuple[RunStanding, ...]:
     """The newest day first, of a day the worst run, of equals the newest."""
-    last_ms = {one.id: one.last_ms for one in runs}
+    last_ms = {run.id: run.last_ms for run in runs}
 
-    def need(one: RunStanding) -> tuple[int, int, float]:
-        newest = last_ms[one.run]
+    def need(standing: RunStanding) -> tuple[int, int, float]:
+        newest = last_ms[standing.run]
         day = (
             datetime.fromtimestamp(newest / 1e3, timezone.utc).astimezone().toordinal()
         )
-        bad = _BAD.index(one.status) if one.status in _BAD else len(_BAD)
+        bad = _BAD.index(standing.status) if standing.status in _BAD else len(_BAD)
         return -day, bad, -newest
 
     return tuple(sorted(standings, key=need))
@@ -112,6 +112,6 @@ def _leaks(run: Run, ranks: Sequence[int], numbers: RankNumbers) -> bool:
     """As the finding about it says."""
     if peak_column(run, numbers) == RSS:
         processes = growing_processes_of(run, numbers.last_of(ranks), RSS)
-        return any(one.is_soon for one in processes)
+        return any(process.is_soon for process in processes)
     growing = strip_of(run, ranks, numbers).growing_ranks()
-    return any(one.is_soon for one in growing)
+    return any(rank.is_soon for rank in growing)

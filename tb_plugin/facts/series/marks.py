@@ -29,16 +29,16 @@ def marks_of(
     reader: SeriesReader, run: Run, axis: XAxis, ranks: Sequence[int]
 ) -> tuple[Mark, ...]:
     """Marks of the run and of the given ranks, in order of x, at most 500."""
-    found: dict[tuple[str, float, int | None, str], Mark] = {}
+    unique: dict[tuple[str, float, int | None, str], Mark] = {}
     for mark in _all(reader, run, axis, ranks):
-        found.setdefault((mark.kind, mark.x, mark.rank, mark.label), mark)
-    marks = sorted(found.values(), key=lambda m: (_ORDER.index(m.kind), m.x))
+        unique.setdefault((mark.kind, mark.x, mark.rank, mark.label), mark)
+    marks = sorted(unique.values(), key=lambda m: (_ORDER.index(m.kind), m.x))
     return tuple(sorted(marks[:MAX_MARKS], key=lambda mark: mark.x))
 
 
 def ranks_with_oom(reader: SeriesReader, run: Run) -> list[int]:
     """Ranks that ran out of memory, by note or by counter."""
-    found = {event.rank for event in run.notes.events("oom")}
+    ranks = {event.rank for event in run.notes.events("oom")}
     key = run.catalogue.find("num_ooms")
     if key is not None:
         for attempt in run.attempts:
@@ -46,8 +46,8 @@ def ranks_with_oom(reader: SeriesReader, run: Run) -> list[int]:
                 columns, _ = reader.aggregates(file, key, ["num_ooms:max"])
                 counts = columns["num_ooms:max"]
                 if len(counts) and np.nanmax(np.append(counts, 0.0)) > 0:
-                    found.add(rank)
-    return sorted(found)
+                    ranks.add(rank)
+    return sorted(ranks)
 
 
 def _all(
@@ -69,8 +69,8 @@ def _all(
                 if kind == "phase" and axis.kind == "step" and event.step is not None:
                     # Each phase counts its own steps; the axis is the training's.
                     file = attempt.files[event.rank]
-                    at = reader.train_step_at(file, event.time_ns, event.step)
-                    event = event._replace(step=at)  # noqa: PLW2901
+                    step = reader.train_step_at(file, event.time_ns, event.step)
+                    event = event._replace(step=step)  # noqa: PLW2901
                 own = event.rank if kind in ("oom", "dropped") else None
                 yield from _mark(axis, attempt, event, kind, key, own)
     noted = {event.rank for event in run.notes.events("oom")}

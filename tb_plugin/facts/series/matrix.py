@@ -43,16 +43,16 @@ def matrix(rows: Sequence[Rows | None], edges: Floats) -> Floats:
     """Highest value of each rank in each column; NaN where there is none."""
     result = np.full((len(rows), len(edges) - 1), np.nan)
     groups: dict[tuple[int, int], list[int]] = {}
-    found = {index: row for index, row in enumerate(rows) if row is not None}
-    for index, row in found.items():
+    row_by_index = {index: row for index, row in enumerate(rows) if row is not None}
+    for index, row in row_by_index.items():
         if len(row):
             groups.setdefault((id(row.first), id(row.last)), []).append(index)
     for members in groups.values():
-        shared = found[members[0]]
+        shared = row_by_index[members[0]]
         start, stop = windows(shared.first, shared.last, edges)
-        for at in range(0, len(members), _AT_ONCE):
-            part = members[at : at + _AT_ONCE]
-            values = np.stack([found[index].high for index in part])
+        for first in range(0, len(members), _AT_ONCE):
+            part = members[first : first + _AT_ONCE]
+            values = np.stack([row_by_index[index].high for index in part])
             result[part] = pooled(values, start, stop)
     return result
 

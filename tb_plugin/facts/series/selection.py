@@ -261,11 +261,11 @@ def capacity_of(run: Run, ranks: Iterable[int], group: str) -> Capacity:
     smallest = Capacity(None, "none")
     for rank in ranks:
         for _, file in run.rank_files(rank)[-1:]:
-            found = _capacity(file.header, CAPACITY_GROUPS.get(group))
-            if found.size_bytes is None:
+            capacity = _capacity(file.header, CAPACITY_GROUPS.get(group))
+            if capacity.size_bytes is None:
                 continue
-            if smallest.size_bytes is None or found.size_bytes < smallest.size_bytes:
-                smallest = found
+            if smallest.size_bytes is None or capacity.size_bytes < smallest.size_bytes:
+                smallest = capacity
     return smallest
 
 
@@ -281,10 +281,10 @@ def _capacity(header: Header, kind: str | None) -> Capacity:
 
 def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:
     """Lowest and highest x; (0, 0) where there is nothing."""
-    found = [r for r in rows if r is not None and len(r)]
-    if not found:
+    present = [r for r in rows if r is not None and len(r)]
+    if not present:
         return 0.0, 0.0
-    unique = {id(r.first): r for r in found}.values()
+    unique = {id(r.first): r for r in present}.values()
     return (
         min(float(r.first[0]) for r in unique),
         max(float(r.last.max()) for r in unique),

@@ -62,12 +62,12 @@ def _sawtooth_of(
     file: RankFile, series: SeriesReader, key: SeriesKey, budget: Budget
 ) -> Sawtooth | None:
     counts = SeriesKey(STEP_TABLE, _COUNTS[-1])
-    known = series.steps(file)
-    if known is None or not schemas_of(file, counts):
+    first_and_last = series.steps(file)
+    if first_and_last is None or not schemas_of(file, counts):
         return None
     wanted = ["step", "time_ns", key.column, *_COUNTS]
-    low = max(known[0], known[1] - MAX_STEPS)
-    columns = series.rows_between(file, key, wanted, low, known[1], budget)
+    low = max(first_and_last[0], first_and_last[1] - MAX_STEPS)
+    columns = series.rows_between(file, key, wanted, low, first_and_last[1], budget)
     if columns is None:
         return None
     rows = columns["step"] >= low

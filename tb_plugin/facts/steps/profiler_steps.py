@@ -42,7 +42,7 @@ def profiler_steps(
     reader: SeriesReader, run: Run, ranks: Iterable[int], phase: str, budget: Budget
 ) -> tuple[ProfilerStep, ...]:
     """Of all these ranks, each once: who trains beside one of them waits for it."""
-    found = set()
+    steps_of_profilers = set()
     for rank in ranks:
         again = np.inf
         for _, file in reversed(run.rank_files(rank)):
@@ -51,28 +51,32 @@ def profiler_steps(
             captures = file.behind.captures.found
             key = (_STAMP, stamp_of(file), len(captures), phase)
             make = partial(_of_file, reader, file, phase, budget)
-            held = reader.derived(key, make)
+            numbers = reader.derived(key, make)
             steps = reader.steps(file)
-            if held is None or steps is None:
+            if numbers is None or steps is None:
                 continue
             # A later start of the job replaced the steps that it ran again.
             newest = min(steps[1], again)
-            for what, first, last in held.reshape(-1, 3):
+            for kind, first, last in numbers.reshape(-1, 3):
                 if first <= newest:
-                    word = _WHAT[int(what)]
-                    found.add(ProfilerStep(int(first), int(min(last, newest)), word))
+                    word = _WHAT[int(kind)]
+                    steps_of_profilers.add(
+                        ProfilerStep(int(first), int(min(last, newest)), word)
+                    )
             again = min(again, steps[0] - 1)
-    return tuple(sorted(found, key=lambda one: (one.first, one.last, one.what)))
+    return tuple(
+        sorted(steps_of_profilers, key=lambda step: (step.first, step.last, step.what))
+    )
 
 
 def _of_file(
     reader: SeriesReader, file: RankFile, phase: str, budget: Budget
 ) -> Floats:
-    found = [
-        [_WHAT.index(one.what), one.first, one.last]
-        for one in _told(reader, file, phase, budget)
+    rows = [
+        [_WHAT.index(step.what), step.first, step.last]
+        for step in _told(reader, file, phase, budget)
     ]
-    return np.array(found, np.float64).ravel()
+    return np.array(rows, np.float64).ravel()
 
 
 def _told(
@@ -83,7 +87,9 @@ def _told(
         if step is not None:
             yield step
     # A cycle that was lost before it was traced took no time of the profiler's.
-    traces = [one for one, _ in traces_of(file, budget) if one.context != TRACE_LOST]
+    traces = [
+        trace for trace, _ in traces_of(file, budget) if trace.context != TRACE_LOST
+    ]
     if not traces:
         return
     columns, _ = reader.aggregates(

@@ -110,11 +110,13 @@ class StepTables:
         for attempt, file in self._run.rank_files(rank):
             if not schemas_of(file, self.key):
                 continue
-            found = self._reader.rows_between(file, self.key, wanted, low, high, budget)
-            if found is None:
+            columns = self._reader.rows_between(
+                file, self.key, wanted, low, high, budget
+            )
+            if columns is None:
                 return None
-            if len(found["step"]):
-                pieces.append(self._piece(attempt, _as_buckets(found), 1))
+            if len(columns["step"]):
+                pieces.append(self._piece(attempt, _as_buckets(columns), 1))
         rows = _merged(pieces)
         if rows is None:
             return None
@@ -145,7 +147,9 @@ class StepTables:
             if column.headline or column.name == STEP_TIME
         }
         names = [STEP_TIME, *(name for name in COLUMNS if name in own)]
-        wanted = [f"{name}:{what}" for name in names for what in ("max", "mean")]
+        wanted = [
+            f"{name}:{statistic}" for name in names for statistic in ("max", "mean")
+        ]
         columns, width = self._reader.aggregates(
             file, self.key, [*_AXES, *wanted], keep=keep
         )
@@ -190,16 +194,16 @@ def _floats(
     return np.where(np.isfinite(floats) & (floats >= 0), floats, np.nan)
 
 
-def _as_buckets(found: Mapping[str, Values]) -> dict[str, Values]:
+def _as_buckets(rows: Mapping[str, Values]) -> dict[str, Values]:
     """Single rows as buckets of one row each."""
     columns: dict[str, Values] = {
-        "step_first": found["step"],
-        "step_last": found["step"],
-        "ns_first": found["time_ns"],
-        "ns_last": found["time_ns"],
+        "step_first": rows["step"],
+        "step_last": rows["step"],
+        "ns_first": rows["time_ns"],
+        "ns_last": rows["time_ns"],
     }
     for name in (STEP_TIME, *COLUMNS):
-        columns[f"{name}:max"] = columns[f"{name}:mean"] = found[name]
+        columns[f"{name}:max"] = columns[f"{name}:mean"] = rows[name]
     return columns
 
 
@@ -207,7 +211,7 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
     """Attempts in order, each step once."""
     if not pieces:
         return None
-    joined = StepRows.joined(pieces, width=max(one.width for one in pieces))
+    joined = StepRows.joined(pieces, width=max(piece.width for piece in pieces))
     places = np.arange(len(joined), dtype=np.float64)
     kept = on_steps([Rows(joined.first, joined.last, places, places, 1)])
     if len(kept) == 0:
@@ -225,15 +229,16 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
 
 def parts_of(seconds: Floats, parts: Floats) -> tuple[StepPart, ...]:
     """The parts of steps that are known, by (part, step), and what they leave."""
-    known = {
+    seconds_by_part = {
         name: values
         for name, values in zip(PARTS, parts, strict=True)
         if not np.isnan(values).all()
     }
-    if known:
-        known[OTHER] = other_part(seconds, parts)
+    if seconds_by_part:
+        seconds_by_part[OTHER] = other_part(seconds, parts)
     return tuple(
-        StepPart(name, *part_words(name), f64(values)) for name, values in known.items()
+        StepPart(name, *part_words(name), f64(values))
+        for name, values in seconds_by_part.items()
     )
 
 

@@ -105,7 +105,9 @@ _RANKS: Final = (
     Column("part_excess_seconds", unit="excess_seconds"),
     Column("stands_out", unit="yes"),
 )
-_MEASURED: Final = tuple(one.key for one in _RANKS if one.key not in ("host", "words"))
+_MEASURED: Final = tuple(
+    column.key for column in _RANKS if column.key not in ("host", "words")
+)
 _STAMP: Final = "step times"
 _COLUMNS: Final = 1024
 _PART_COLUMNS: Final = 256
@@ -131,9 +133,9 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
             continue
         # Kept, so that a run of thousands of ranks comes to an end over a few polls.
         key = (_STAMP, source.stamps([rank]), low, high)
-        held = reader.derived(key, partial(_pooled, tables, rank, edges, coarse))
-        if held is not None:
-            read[rank] = held
+        pooled = reader.derived(key, partial(_pooled, tables, rank, edges, coarse))
+        if pooled is not None:
+            read[rank] = pooled
             widest = max(widest, rows.width)
     if not read:
         return StragglersResponse(run=view.summary, num_left_out=len(wanted))
@@ -146,10 +148,10 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
     left_out = ~usual_columns(profiled, coarse, widest)
     for values in (times.coarse_seconds, *times.parts.values()):
         values[:, left_out] = np.nan
-    found = stragglers(times)
+    ordered = stragglers(times)
     usual = step_seconds(times)
     hosts = {rank: run.rank_files(rank)[-1][1].header.host for rank in read}
-    standing_out = [one for one in found if one.stands_out]
+    standing_out = [straggler for straggler in ordered if straggler.stands_out]
     findings: list[Finding] = []
     if view.summary.virtual_gpu:
         standing_out = []  # its times are not real
@@ -159,8 +161,8 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
         made = _findings(
             run, tables, times, edges, standing_out, hosts, usual, profiled
         )
-        findings = [one for one in made if one is not None]
-    parts = _part_means(times, usual, found[0].rank if found else None)
+        findings = [finding for finding in made if finding is not None]
+    parts = _part_means(times, usual, ordered[0].rank if ordered else None)
     num_steps = high - low + 1
     num_profiled = _num_left_out(profiled, low, high, usual_steps)
     return StragglersResponse(
@@ -171,22 +173,24 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
         step_seconds=finite(usual),
         parts=parts,
         ranks=_ranks(
-            found[:MAX_ROWS],
+            ordered[:MAX_ROWS],
             hosts,
             "; ".join(
                 _summary(
                     len(standing_out),
                     len(read),
-                    len(found),
+                    len(ordered),
                     len(wanted) - len(read),
                     max(per_column, widest),
                 )
             ),
         ),
-        late=tuple(one.rank for one in standing_out),
+        late=tuple(straggler.rank for straggler in standing_out),
         num_left_out=len(wanted) - len(read),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
-        findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
+        findings=tuple(
+            sorted(findings, key=lambda finding: finding.cost or 0.0, reverse=True)
+        ),
     )
 
 
@@ -208,11 +212,11 @@ def _pooled(
 
 def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> StepTimes:
     """Means of all ranks on the same columns; parts on fewer ones."""
-    held = np.stack(list(read.values()))
-    parts = held[:, num_columns:].reshape(len(read), len(PARTS) + 1, num_coarse)
+    rows = np.stack(list(read.values()))
+    parts = rows[:, num_columns:].reshape(len(read), len(PARTS) + 1, num_coarse)
     return StepTimes(
         ranks=tuple(read),
-        seconds=held[:, :num_columns].astype(np.float64),
+        seconds=rows[:, :num_columns].astype(np.float64),
         parts={
             name: parts[:, index].astype(np.float64)
             for index, name in enumerate(PARTS)
@@ -230,8 +234,10 @@ def _num_left_out(
         return 0
     steps = {
         step
-        for one in profiled
-        for step in range(max(one.first, low), min(one.last, high) + 1)
+        for profiler_step in profiled
+        for step in range(
+            max(profiler_step.first, low), min(profiler_step.last, high) + 1
+        )
     }
     return len(steps)
 
@@ -248,11 +254,11 @@ def _part_means(
     stacked = np.stack(list(times.parts.values()))
     other = other_part(times.coarse_seconds, stacked)
     parts = {**times.parts, OTHER: other}
-    known = ~np.isnan(other) & (times.coarse_seconds > 0)
-    if not known.any():
+    is_known = ~np.isnan(other) & (times.coarse_seconds > 0)
+    if not is_known.any():
         return ()
-    whole = float(times.coarse_seconds[known].mean())
-    of_usual = usual_parts(times, parts, middle_rank(times, known), usual)
+    whole = float(times.coarse_seconds[is_known].mean())
+    of_usual = usual_parts(times, parts, middle_rank(times, is_known), usual)
     of_first: Mapping[str, float] = {}
     if first is not None:
         row = times.ranks.index(first)
@@ -263,13 +269,15 @@ def _part_means(
         StepPartMean(
             name,
             *part_words(name),
-            seconds=(mean := float(np.nansum(values[known])) / np.count_nonzero(known)),
+            seconds=(
+                mean := float(np.nansum(values[is_known])) / np.count_nonzero(is_known)
+            ),
             share=mean / whole,
             usual=of_usual.get(name),
             of_first=of_first.get(name),
         )
         for name, values in parts.items()
-        if not np.isnan(values[known]).all()
+        if not np.isnan(values[is_known]).all()
     )
 
 
@@ -321,12 +329,12 @@ def _sentence(
 ) -> str:
     """How long a step takes, the parts that take most of it, and what was left out."""
     most = sorted(((part.usual or 0.0, part.name) for part in parts), reverse=True)
-    words = ", ".join(
+    parts_text = ", ".join(
         f"{name} {duration_text(took)}" for took, name in most[:_NAMED] if took > 0
     )
     whose = " on the median rank" if num_ranks > 1 else ""
     took = "an unknown time" if math.isnan(usual) else duration_text(usual)
-    first = f"A step takes {took}{whose}{f': {words}' if words else ''}."
+    first = f"A step takes {took}{whose}{f': {parts_text}' if parts_text else ''}."
     if not num_profiled:
         return first
     return (
@@ -359,22 +367,22 @@ def _summary(
 
 
 def _ranks(
-    found: Sequence[Straggler], hosts: Mapping[int, str], summary: str
+    rows: Sequence[Straggler], hosts: Mapping[int, str], summary: str
 ) -> TableRows:
     values = {
-        "host": [hosts[one.rank] for one in found],
-        "words": [_words(one) for one in found],
-        **{key: [getattr(one, key) for one in found] for key in _MEASURED},
+        "host": [hosts[straggler.rank] for straggler in rows],
+        "words": [_words(straggler) for straggler in rows],
+        **{key: [getattr(straggler, key) for straggler in rows] for key in _MEASURED},
     }
-    notes = tuple("late" if one.stands_out else "" for one in found)
+    notes = tuple("late" if straggler.stands_out else "" for straggler in rows)
     table = table_of(_RANKS, values, "", more={"rank": {"notes": notes}})
     return titled(table, "Stragglers", summary, "No rank has step times.")
 
 
-def _words(one: Straggler) -> str:
+def _words(straggler: Straggler) -> str:
     """`rank 12: dataloader +38.0 ms`; what it has more of than the median rank."""
-    if one.part:
-        return f"rank {one.rank}: {one.part} +{duration_text(one.part_excess_seconds)}"
-    if one.excess_seconds > 0:
-        return f"rank {one.rank}: step +{duration_text(one.excess_seconds)}"
-    return f"rank {one.rank}: as fast as the others"
+    if straggler.part:
+        return f"rank {straggler.rank}: {straggler.part} +{duration_text(straggler.part_excess_seconds)}"
+    if straggler.excess_seconds > 0:
+        return f"rank {straggler.rank}: step +{duration_text(straggler.excess_seconds)}"
+    return f"rank {straggler.rank}: as fast as the others"

@@ -113,11 +113,11 @@ class RunClocks:
 
     def of(self, rank: int, at_ns: int) -> RankClock:
         """A rank's clock at a moment of its own times."""
-        found = UNCOMPARED
+        clock = UNCOMPARED
         for number, (started_ns, clocks) in enumerate(self.attempts):
             if rank in clocks and (started_ns <= at_ns or not number):
-                found = clocks[rank]
-        return found
+                clock = clocks[rank]
+        return clock
 
     def offset_ns(self, rank: int) -> int:
         """What was added last to a rank's times; its own numbers are few per second."""
@@ -131,7 +131,10 @@ class RunClocks:
 def run_clocks(run: Run) -> RunClocks:
     """What a run's recordings say of their clocks; hold the run's lock."""
     return RunClocks(
-        tuple((one.started_ns, recorded_clocks(one.files)) for one in run.attempts)
+        tuple(
+            (attempt.started_ns, recorded_clocks(attempt.files))
+            for attempt in run.attempts
+        )
     )
 
 
@@ -143,22 +146,22 @@ def placed(
     Those that know no wall clock begin where the others do, or with the run at
     `first_ns`.
     """
-    offsets = {id(one): _shift(one, clocks) for one in sources}
+    offsets = {id(source): _shift(source, clocks) for source in sources}
     begins = [
-        one.trace.base_ns + one.trace.start_ns + offsets[id(one)].offset_ns
-        for one in sources
-        if one.trace.has_wall_clock
+        source.trace.base_ns + source.trace.start_ns + offsets[id(source)].offset_ns
+        for source in sources
+        if source.trace.has_wall_clock
     ]
     start = min(begins, default=first_ns)
-    found = []
-    for one in sources:
-        offset, trace = offsets[id(one)], one.trace
+    places = []
+    for source in sources:
+        offset, trace = offsets[id(source)], source.trace
         zero, method = trace.base_ns + offset.offset_ns, offset.method
         if not trace.has_wall_clock:
             zero, method = start - trace.start_ns, "none"
-        found.append(
+        places.append(
             PlacedSource(
-                one,
+                source,
                 zero,
                 TraceClock(
                     method,
@@ -167,7 +170,7 @@ def placed(
                 ),
             )
         )
-    return found
+    return places
 
 
 class _Shift(NamedTuple):
@@ -203,8 +206,8 @@ def chosen_tracks(
     for source_id, indices in query.tracks:
         if source_id.startswith(COUNTERS):
             continue
-        found = open_sources[source_id]
-        yield found, sorted(set(_known(found.trace, indices)))
+        source = open_sources[source_id]
+        yield source, sorted(set(_known(source.trace, indices)))
 
 
 def _known(trace: Trace, indices: Iterable[int]) -> Iterator[int]:
@@ -228,5 +231,8 @@ def window_of(query: TracksQuery) -> tuple[int, int]:
         raise BadRequestError(
             "A window of time must be given.", "t0, t1", "Reset the view."
         )
-    t0, t1 = (max(-_FARTHEST_NS, min(at, _FARTHEST_NS)) for at in (query.t0, query.t1))
+    t0, t1 = (
+        max(-_FARTHEST_NS, min(edge_ns, _FARTHEST_NS))
+        for edge_ns in (query.t0, query.t1)
+    )
     return t0, max(t1, t0 + 1)

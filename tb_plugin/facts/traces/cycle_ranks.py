@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
     """The profiled steps of these ranks, one rank after the other."""
-    num_steps = [len(one.step) for one in ranks]
+    num_steps = [len(rank.step) for rank in ranks]
 
     def joined(name: str) -> Ints:
         return np.concatenate(
-            [*(getattr(one, name) for one in ranks), np.empty(0, np.int64)]
+            [*(getattr(rank, name) for rank in ranks), np.empty(0, np.int64)]
         )
 
     return RankSteps(
-        ranks=np.array([one.rank for one in ranks], np.int64),
+        ranks=np.array([rank.rank for rank in ranks], np.int64),
         row=np.repeat(np.arange(len(ranks)), num_steps),
         step=joined("step"),
         start_ns=joined("start_ns"),
@@ -46,7 +46,7 @@ def straggler(
     shown: Sequence[RankSummary], together: ComparedRanks
 ) -> tuple[Finding, ...]:
     """The rank that the others wait for."""
-    steps_ns = {one.rank: int(one.duration_ns.sum()) for one in shown}
+    steps_ns = {rank.rank: int(rank.duration_ns.sum()) for rank in shown}
     return tuple(last_in_collectives(together, steps_ns))
 
 
@@ -56,14 +56,14 @@ of more the ones that were looked at already count."""
 
 
 def compared_with(
-    readers: RunReaders, run_id: str, traces: Sequence[FoundSource], found: FoundSource
+    readers: RunReaders, run_id: str, traces: Sequence[FoundSource], source: FoundSource
 ) -> list[RankSummary]:
     """What there is of the ranks of a trace's cycle, one for each."""
-    own = [one for one in traces if one.cycle == found.cycle]
+    own = [trace for trace in traces if trace.cycle == source.cycle]
     if len(own) < 2:
         return []
-    is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
-    opens = is_small and not any(is_remote(one.path or "") for one in own)
-    known = readers.rank_summaries.beside(run_id, own, opens=opens)
-    by_rank = {one.rank: one for one in known}
+    is_small = sum(trace.num_bytes for trace in own) <= MAX_BESIDE
+    opens = is_small and not any(is_remote(trace.path or "") for trace in own)
+    summaries = readers.rank_summaries.beside(run_id, own, opens=opens)
+    by_rank = {summary.rank: summary for summary in summaries}
     return [by_rank[rank] for rank in sorted(by_rank)]

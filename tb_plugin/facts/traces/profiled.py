@@ -80,10 +80,12 @@ class ChosenTrace(NamedTuple):
     @property
     def stamp(self) -> tuple[object, ...]:
         """What decides it, and how far it is."""
-        found = self.opening
-        tried = [one.found.id for one in (*self.passed_over, found) if one is not None]
-        state = found and (found.state, found.progress, found.doing)
-        return [(one.id, *one.key) for one in self.traces], tried, state
+        opening = self.opening
+        tried = [
+            job.found.id for job in (*self.passed_over, opening) if job is not None
+        ]
+        state = opening and (opening.state, opening.progress, opening.doing)
+        return [(trace.id, *trace.key) for trace in self.traces], tried, state
 
     @property
     def profile(self) -> TraceProfile | None:
@@ -93,23 +95,25 @@ class ChosenTrace(NamedTuple):
 
     def choice(self, query: SourceQuery) -> ProfileChoice:
         """What may be chosen, and what was."""
-        found = self.opening
+        opening = self.opening
         of_trace: dict[str, Any] = {}
-        if found is not None:
-            source = found.result
+        if opening is not None:
+            source = opening.result
             left_out = (
                 ()
                 if source is None
-                else problems_of_trace(source.trace, found.found.name, found.found.rank)
+                else problems_of_trace(
+                    source.trace, opening.found.name, opening.found.rank
+                )
             )
             of_trace = {
-                "source": found.found.id,
-                "state": found.state,
-                "progress": found.progress,
-                "doing": found.doing,
-                "problem": found.problem,
+                "source": opening.found.id,
+                "state": opening.state,
+                "progress": opening.progress,
+                "doing": opening.doing,
+                "problem": opening.problem,
                 "problems": (
-                    *_passed_over(self.passed_over, found.found),
+                    *_passed_over(self.passed_over, opening.found),
                     *left_out,
                 ),
             }
@@ -123,13 +127,13 @@ class ChosenTrace(NamedTuple):
         return ProfileChoice(
             traces=tuple(
                 ProfiledTrace(
-                    id=one.id,
-                    name=one.name,
-                    rank=one.rank,
-                    cycle=one.cycle,
-                    title=_title(one),
+                    id=trace.id,
+                    name=trace.name,
+                    rank=trace.rank,
+                    cycle=trace.cycle,
+                    title=_title(trace),
                 )
-                for one in self.traces[-MAX_LISTED:]
+                for trace in self.traces[-MAX_LISTED:]
             ),
             num_traces=len(self.traces),
             **of_trace,
@@ -138,8 +142,10 @@ class ChosenTrace(NamedTuple):
 
 def _title(trace: FoundSource) -> str:
     numbers = {"rank": trace.rank, "cycle": trace.cycle}
-    known = [f"{what} {one}" for what, one in numbers.items() if one is not None]
-    return f"{', '.join(known)}: {trace.name}" if known else trace.name
+    numbered = [
+        f"{noun} {number}" for noun, number in numbers.items() if number is not None
+    ]
+    return f"{', '.join(numbered)}: {trace.name}" if numbered else trace.name
 
 
 def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
@@ -157,8 +163,8 @@ def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
     wanted = (query.source, query.rank, query.cycle)
     candidates = candidates_of(traces, *wanted)[:MAX_TRIED]
     readers.traces.sources.show(1)
-    for found in candidates:
-        opening = readers.traces.sources.open(query.run, found)
+    for candidate in candidates:
+        opening = readers.traces.sources.open(query.run, candidate)
         if opening.failed_before is None or len(candidates) == 1:
             opening.wait(max(0.0, deadline - time.monotonic()))
         if opening.failure is None:
@@ -171,22 +177,22 @@ def shown(readers: RunReaders, query: SourceQuery) -> ChosenTrace:
 def begin(readers: RunReaders, run_id: str) -> None:
     """Begin to open the trace that a run's Overview shows first."""
     traces = profiler_traces(readers.traces.listed(run_id).sources)
-    for found in candidates_of(traces, None)[:1]:
-        if found.num_bytes <= MAX_AHEAD and not is_remote(found.path or ""):
-            readers.traces.sources.open(run_id, found)
+    for candidate in candidates_of(traces, None)[:1]:
+        if candidate.num_bytes <= MAX_AHEAD and not is_remote(candidate.path or ""):
+            readers.traces.sources.open(run_id, candidate)
 
 
 def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
     """Those that a profiler wrote, by cycle and rank, those that we recorded last."""
     return sorted(
-        (one for one in sources if one.kind == "trace"),
-        key=lambda one: (
-            one.is_recorded,
-            one.cycle or 0,
-            one.rank is None,
-            one.rank or 0,
-            one.time_ns,
-            one.name,
+        (source for source in sources if source.kind == "trace"),
+        key=lambda trace: (
+            trace.is_recorded,
+            trace.cycle or 0,
+            trace.rank is None,
+            trace.rank or 0,
+            trace.time_ns,
+            trace.name,
         ),
     )
 
@@ -204,23 +210,27 @@ def candidates_of(
     An id that is not there chooses nothing: the page says so.
     """
     if source is not None:
-        return [one for one in traces if one.id == source]
-    own = [one for one in traces if rank is None or one.rank == rank] or traces
+        return [trace for trace in traces if trace.id == source]
+    own = [trace for trace in traces if rank is None or trace.rank == rank] or traces
     return sorted(
         own,
-        key=lambda one: (one.cycle != cycle, not one.is_recorded, -(one.cycle or 0)),
+        key=lambda trace: (
+            trace.cycle != cycle,
+            not trace.is_recorded,
+            -(trace.cycle or 0),
+        ),
     )
 
 
 def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[Problem]:
-    for one in openings:
-        if one.failure is not None:
+    for opening in openings:
+        if opening.failure is not None:
             # Without its name the page's line would be about the trace that is shown.
             yield replace(
-                one.failure,
+                opening.failure,
                 severity="warning",
-                what=f"Another trace, {one.found.name}, cannot be opened: "
-                f"{one.failure.what}",
+                what=f"Another trace, {opening.found.name}, cannot be opened: "
+                f"{opening.failure.what}",
                 salvaged=f"{shown.name} is shown.",
             )
 
@@ -238,11 +248,11 @@ def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
     def declare(view: View[S]) -> View[S]:
         @route(name, query)
         def answer(asked: RouteRequest[S]) -> object:
-            found = shown(asked.state, asked.query)
-            asked.decided_by(*found.stamp)
-            profile = found.profile
-            choice = found.choice(asked.query)
-            return view(found.run, choice, profile or _EMPTY, asked.query)
+            chosen = shown(asked.state, asked.query)
+            asked.decided_by(*chosen.stamp)
+            profile = chosen.profile
+            choice = chosen.choice(asked.query)
+            return view(chosen.run, choice, profile or _EMPTY, asked.query)
 
         return view
 

@@ -69,7 +69,7 @@ class TraceListing:
     @property
     def keys(self) -> list[tuple[object, ...]]:
         """What decides what is in it."""
-        return [(one.id, *one.key) for one in self.sources]
+        return [(source.id, *source.key) for source in self.sources]
 
 
 class RunTraces:
@@ -91,13 +91,15 @@ class RunTraces:
         """
         now = time.monotonic()
         with self._lock:
-            known = self._lists.get(run_id)
-        if known is not None and not fresh and now - known[0] < _LISTED_SECONDS:
-            return known[1]
+            stamped = self._lists.get(run_id)
+        if stamped is not None and not fresh and now - stamped[0] < _LISTED_SECONDS:
+            return stamped[1]
         with self._readers.reading(run_id) as reading:
             run, budget = reading
             sources = [*span_sources(run, budget), *self._files(run, budget)]
-            sources.sort(key=lambda one: (one.rank is None, one.rank or 0, one.kind))
+            sources.sort(
+                key=lambda source: (source.rank is None, source.rank or 0, source.kind)
+            )
             listing = run.found.traces
             listed = TraceListing(
                 sources,
@@ -123,8 +125,8 @@ class RunTraces:
             NotReadyError: one is still being opened.
             UnreadableError: one cannot be opened.
         """
-        wanted = {one for one in ids if not one.startswith(COUNTERS)}
-        by_id = {one.id: one for one in listed.sources}
+        wanted = {source_id for source_id in ids if not source_id.startswith(COUNTERS)}
+        by_id = {source.id: source for source in listed.sources}
         if not wanted <= by_id.keys():
             raise NotFoundError(
                 "There is no such trace in the run.",
@@ -132,14 +134,17 @@ class RunTraces:
                 "It may have been deleted: reload the page.",
             )
         # Held here: what else is opened meanwhile may leave no room for them.
-        opened = {one: self._opened(run_id, by_id[one]) for one in sorted(wanted)}
+        opened = {
+            source_id: self._opened(run_id, by_id[source_id])
+            for source_id in sorted(wanted)
+        }
         # All that are shown together decide where one without a wall clock lies.
         shown = [
-            opened.get(one.id) or self.sources.ready(run_id, one.id)
-            for one in listed.sources
+            opened.get(source.id) or self.sources.ready(run_id, source.id)
+            for source in listed.sources
         ]
-        found = _placed(shown, listed.clocks, listed.summary)
-        return {one.id: one for one in found if one.id in wanted}
+        all_places = _placed(shown, listed.clocks, listed.summary)
+        return {place.id: place for place in all_places if place.id in wanted}
 
     def placed(
         self,
@@ -149,26 +154,26 @@ class RunTraces:
         summary: RunSummary,
     ) -> list[PlacedSource]:
         """Those of the sources that are open, on one clock."""
-        ready = (self.sources.ready(run_id, one.id) for one in sources)
+        ready = (self.sources.ready(run_id, source.id) for source in sources)
         return _placed(ready, clocks, summary)
 
-    def _opened(self, run_id: str, found: FoundSource) -> OpenSource:
+    def _opened(self, run_id: str, source: FoundSource) -> OpenSource:
         """One that is open, after some waiting."""
-        ready = self.sources.ready(run_id, found.id)
+        ready = self.sources.ready(run_id, source.id)
         if ready is not None:
             return ready
-        opening = self.sources.open(run_id, found)
+        opening = self.sources.open(run_id, source)
         opening.wait(PICTURE_SECONDS)
         if opening.problem is not None or opening.result is None:
-            raise not_open("trace", found.name[:200], opening.problem)
+            raise not_open("trace", source.name[:200], opening.problem)
         return opening.result
 
 
 def _placed(
     sources: Iterable[OpenSource | None], clocks: RunClocks, summary: RunSummary
 ) -> list[PlacedSource]:
-    found = [one for one in sources if one is not None]
-    return placed(found, clocks, int(summary.first_ms * 1e6))
+    open_sources = [source for source in sources if source is not None]
+    return placed(open_sources, clocks, int(summary.first_ms * 1e6))
 
 
 def places_of(asked: RouteRequest[TracksQuery]) -> dict[str, PlacedSource]:
@@ -179,10 +184,10 @@ def places_of(asked: RouteRequest[TracksQuery]) -> dict[str, PlacedSource]:
         HeldError: the client holds the answer already.
     """
     query, traces = asked.query, asked.state.traces
-    ids = [one for one, _ in query.tracks]
+    ids = [source_id for source_id, _ in query.tracks]
     listed = traces.listed(query.run)
     places = traces.places(query.run, listed, ids)
-    numbers = any(one.startswith(COUNTERS) for one in ids)
+    numbers = any(source_id.startswith(COUNTERS) for source_id in ids)
     asked.decided_by(*_stamp(places), listed.version if numbers else 0)
     return places
 
@@ -205,5 +210,7 @@ def row_of(asked: RouteRequest[RowQuery]) -> tuple[PlacedSource, int]:
 
 
 def _stamp(places: dict[str, PlacedSource]) -> tuple[object, ...]:
-    found = list(places.values())
-    return [one.source.found.key for one in found], [one.zero_ns for one in found]
+    placed_sources = list(places.values())
+    return [place.source.found.key for place in placed_sources], [
+        place.zero_ns for place in placed_sources
+    ]

@@ -58,9 +58,9 @@ def read_file(
     except UnreadableError as error:
         return FileContents(None, (_problem(file, error, severity="error"),))
     except OSError as error:
-        what = f"The file cannot be read: {error.strerror or error}."
+        sentence = f"The file cannot be read: {error.strerror or error}."
         remedy = getattr(error, "remedy", "Check its permissions and the disk.")
-        fault = UnreadableError(what, "", str(remedy))
+        fault = UnreadableError(sentence, "", str(remedy))
         return FileContents(None, (_problem(file, fault, severity="error"),))
     return FileContents(value, tuple(problems))
 
@@ -127,15 +127,15 @@ def _stats_problems(file: FoundDump, stats: Stats) -> Iterator[Problem]:
 def report_in(file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """A report of one call."""
     report = read_report(data)
-    what = "The report has no end: it was cut off while it was written."
-    return report, _report_problems(file, report, what, "")
+    sentence = "The report has no end: it was cut off while it was written."
+    return report, _report_problems(file, report, sentence, "")
 
 
 def call_in(call: Call, file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """One call of a file of many."""
     report = read_call(data, call)
-    what = f"The call {call.function.function} {call.iteration} breaks off."
-    return report, _report_problems(file, report, what, f"line {call.line}")
+    sentence = f"The call {call.function.function} {call.iteration} breaks off."
+    return report, _report_problems(file, report, sentence, f"line {call.line}")
 
 
 def _report_problems(
@@ -153,12 +153,12 @@ def _report_problems(
 
 def calls_in(file: FoundDump, data: bytes) -> tuple[dict[Window, Call], list[Problem]]:
     """Where the calls of a file of many stand in it."""
-    found = find_calls(data, file.said.rank)
-    calls = {Window(*call.function, call.iteration): call for call in found.calls}
+    parsed = find_calls(data, file.said.rank)
+    calls = {Window(*call.function, call.iteration): call for call in parsed.calls}
     problems = []
-    if found.left_out.num:
+    if parsed.left_out.num:
         salvaged = counted(len(calls), "call")
-        problems.append(_problem(file, found.left_out.error(), salvaged=salvaged))
+        problems.append(_problem(file, parsed.left_out.error(), salvaged=salvaged))
     return calls, problems
 
 

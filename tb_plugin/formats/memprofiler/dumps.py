@@ -95,8 +95,10 @@ def _read_snaps(events: Events, stats: Stats) -> None:
                 else:
                     events.skip(value)
         else:
-            found = shown(value_of(event))
-            stats.left_out.add(f"{shown(key)} is {found}, not a mapping of statistics")
+            value_text = shown(value_of(event))
+            stats.left_out.add(
+                f"{shown(key)} is {value_text}, not a mapping of statistics"
+            )
             events.skip(event)
 
 
@@ -170,8 +172,8 @@ def read_pickle(data: bytes) -> Stats:
         UnreadableError: it is cut off, damaged, or no mapping of snaps.
     """
     if data[:1] != _PROTO:
-        what = "The file cannot be read: it does not start like a pickle."
-        raise UnreadableError(what, "byte 0", _REMEDY)
+        sentence = "The file cannot be read: it does not start like a pickle."
+        raise UnreadableError(sentence, "byte 0", _REMEDY)
     try:
         root = _StatsMachine(Window(io.BytesIO(data))).run()
     except RefusedError as error:

@@ -70,14 +70,14 @@ class Imports:
         self._problems: dict[_Part, tuple[Problem, ...]] = {}
         """Of what was read so far."""
 
-    def update(self, found: FoundFiles[FoundDump]) -> bool:
+    def update(self, listing: FoundFiles[FoundDump]) -> bool:
         """Take a new listing; whether it differs from the last."""
-        if found is self.found:
+        if listing is self.found:
             return False
-        self.found = found
+        self.found = listing
         self._stats, self._reports, self._modules = {}, {}, {}
         self._windows = None
-        for file in found.files:
+        for file in listing.files:
             name = file.said
             if name.kind == "report":
                 function, phase = split_phase(name.function)
@@ -88,11 +88,11 @@ class Imports:
             elif name.kind != "history":
                 self._stats.setdefault(name.rank, []).append(file)
         self.snapshots = FoundSnapshots(
-            snapshot_at(file) for file in found.files if file.said.kind == "history"
+            snapshot_at(file) for file in listing.files if file.said.kind == "history"
         )
         for of_rank in self._stats.values():
             of_rank.sort(key=lambda file: file.said.kind, reverse=True)
-        kept = set(found.files)
+        kept = set(listing.files)
         self._problems = {p: w for p, w in self._problems.items() if p.file in kept}
         self._calls = {f: c for f, c in self._calls.items() if f in kept}
         return True
@@ -116,14 +116,14 @@ class Imports:
         question finds; where it lacks one, the report of that call, as its name says.
         """
         if self._windows is None:
-            found: dict[Window, dict[int, FoundDump]] = {}
+            windows: dict[Window, dict[int, FoundDump]] = {}
             for rank, file in self._modules.items():
                 for window in self._calls_of(file):
-                    found.setdefault(window, {})[rank] = file
+                    windows.setdefault(window, {})[rank] = file
             for window, ranks in self._reports.items():
                 for rank, file in ranks.items():
-                    found.setdefault(window, {}).setdefault(rank, file)
-            self._windows = found
+                    windows.setdefault(window, {}).setdefault(rank, file)
+            self._windows = windows
         return self._windows
 
     def snaps(self, rank: int) -> Mapping[FunctionKey, SnapTable]:
@@ -136,34 +136,36 @@ class Imports:
 
     def report(self, window: Window, rank: int) -> Report | None:
         """The memory by module of one call on one rank; None where it is not readable."""
-        found: Report | None = None
+        report: Report | None = None
         if rank in self._modules:
-            found = self._of_many(self._modules[rank], window)
+            report = self._of_many(self._modules[rank], window)
         file = self._reports.get(window, {}).get(rank)
-        if found is None and file is not None:
-            found = self._once(_Part(file), MAX_REPORT_BYTES, report_in, size_of_report)
-        return found
+        if report is None and file is not None:
+            report = self._once(
+                _Part(file), MAX_REPORT_BYTES, report_in, size_of_report
+            )
+        return report
 
     def _of_many(self, file: FoundDump, window: Window) -> Report | None:
         call = self._calls_of(file).get(window)
         if call is None:
             return None
-        found: Report | None = self._once(
+        report: Report | None = self._once(
             _Part(file, window),
             MAX_MODULES_BYTES,
             partial(call_in, call),
             size_of_report,
         )
-        return found
+        return report
 
     def _calls_of(self, file: FoundDump) -> Mapping[Window, Call]:
         """The calls of a file of many: kept, as there is no listing without them."""
-        found = self._calls.get(file)
-        if found is None:
+        calls = self._calls.get(file)
+        if calls is None:
             read = read_file(file, MAX_MODULES_BYTES, calls_in)
             self._problems[_Part(file)] = read.problems
-            found = self._calls[file] = read.value or {}
-        return found
+            calls = self._calls[file] = read.value or {}
+        return calls
 
     def check(self, budget: Budget) -> bool:
         """Read what nobody has asked for yet, so that damage is named; True when done."""
@@ -199,10 +201,10 @@ class Imports:
         size_of: Callable[[Any], int],
     ) -> Any:
         """What `read` makes of a file's bytes: kept while there is room for it."""
-        found = self._cache.get(part)
-        if found is None:
-            found = read_file(part.file, most_bytes, read)
-            size = 0 if found.value is None else size_of(found.value)
-            self._cache.put(part, found, size)
-        self._problems[part] = found.problems
-        return found.value
+        contents = self._cache.get(part)
+        if contents is None:
+            contents = read_file(part.file, most_bytes, read)
+            size = 0 if contents.value is None else size_of(contents.value)
+            self._cache.put(part, contents, size)
+        self._problems[part] = contents.problems
+        return contents.value

@@ -37,14 +37,14 @@ class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
         return _said(candidate).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundDump:
-        said = _said(candidate)
+        file_name = _said(candidate)
         return FoundDump(
             file.id,
             file.path,
             file.shown_path,
             file.key,
-            said.rank,
-            said=said,
+            file_name.rank,
+            said=file_name,
             target=file.target,
         )
 
@@ -58,10 +58,10 @@ class DumpListing(Listing[FoundDump, FoundFiles[FoundDump]]):
 
 
 def _said(candidate: Candidate) -> FileName:
-    said = parse_file_name(candidate.name)
-    if said is None:
+    file_name = parse_file_name(candidate.name)
+    if file_name is None:
         raise ValueError(f"{candidate.name} is none of MemProfiler's files")
-    return said
+    return file_name
 
 
 def _place(file: FoundDump) -> tuple[str, int, str, str]:

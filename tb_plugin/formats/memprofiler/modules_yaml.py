@@ -72,10 +72,10 @@ def find_calls(data: bytes, rank: int) -> Calls:
     left_out = LeftOut()
     heads = [match for match in _LINE.finditer(data) if _is_head(match[0])]
     ends = [*(match.start() for match in heads[1:]), len(data)]
-    line = at = 0
+    line = position = 0
     for match, stop in zip(heads, ends, strict=False):
-        line += data.count(b"\n", at, match.start())
-        at = match.start()
+        line += data.count(b"\n", position, match.start())
+        position = match.start()
         key = _key_of(match[0])
         parts = None if key is None else _KEY.fullmatch(key)
         if parts is None:
@@ -86,10 +86,10 @@ def find_calls(data: bytes, rank: int) -> Calls:
             left_out.add(f"line {line + 1}: more than {MAX_CALLS:,} calls")
         else:
             function = split_phase(parts[2])
-            calls.append(Call(function, int(parts[3]), at, stop, line + 1))
+            calls.append(Call(function, int(parts[3]), position, stop, line + 1))
     if not calls:
-        what = f"No call of rank {rank} stands in the file{left_out.first}."
-        raise UnreadableError(what, "", _REMEDY)
+        sentence = f"No call of rank {rank} stands in the file{left_out.first}."
+        raise UnreadableError(sentence, "", _REMEDY)
     return Calls(tuple(calls), left_out)
 
 
@@ -199,6 +199,6 @@ def _sequence(events: Events, event: yaml.Event, rows: Rows) -> Iterator[yaml.Ev
 
 def _leave_out(events: Events, event: yaml.Event, rows: Rows, expected: str) -> None:
     tag = getattr(event, "tag", None)
-    found = shown(RefusedObject(str(tag))) if tag else shown(value_of(event))
-    rows.leave_out(f"{found} stands where a {expected} was expected")
+    instead = shown(RefusedObject(str(tag))) if tag else shown(value_of(event))
+    rows.leave_out(f"{instead} stands where a {expected} was expected")
     events.skip(event)

@@ -123,13 +123,13 @@ def names_of(keys: Iterable[FunctionKey]) -> Mapping[FunctionKey, str]:
     of several phases counts its calls in each of them, so two calls had one name: all
     phases but train stand before it then, e.g. `val.step`.
     """
-    known = set(keys)
-    num_phases = Counter(key.function for key in known)
+    unique = set(keys)
+    num_phases = Counter(key.function for key in unique)
     return {
         key: key.function
         if num_phases[key.function] == 1
         else joined_phase(key.function, key.phase)
-        for key in known
+        for key in unique
     }
 
 

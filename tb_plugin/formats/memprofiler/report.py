@@ -154,8 +154,8 @@ class _Parser:
                 if text:
                     self._put(self._row, label, text)
 
-    def _leave_out(self, what: str) -> None:
-        self._rows.leave_out(what)
+    def _leave_out(self, reason: str) -> None:
+        self._rows.leave_out(reason)
 
 
 class _Table:

@@ -116,17 +116,19 @@ class Report:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What to know of its numbers, in words."""
-        found = []
+        reasons = []
         if self.rounding_bytes:
             digit = round(2 * self.rounding_bytes)
-            found.append(f"Sizes are as printed: rounded to {counted(digit, 'byte')}.")
+            reasons.append(
+                f"Sizes are as printed: rounded to {counted(digit, 'byte')}."
+            )
         if self._peak_is_anothers():
-            found.append(
+            reasons.append(
                 "The peak at the top of the report is below that of a module in it: it"
                 " is another iteration's. MemProfiler prints the last iteration's peak"
                 " into every report; the modules' numbers are this iteration's own."
             )
-        return tuple(found)
+        return tuple(reasons)
 
     def _peak_is_anothers(self) -> bool:
         states = self.states
@@ -202,9 +204,9 @@ class Rows:
         index = CATEGORIES.index(category)
         row.bytes[index] = row.bytes.get(index, 0.0) + size_bytes
 
-    def leave_out(self, what: str) -> None:
+    def leave_out(self, reason: str) -> None:
         """Something could not be used; the rest can."""
-        self._left_out.add(f"{self.where}: {what}" if self.where else what)
+        self._left_out.add(f"{self.where}: {reason}" if self.where else reason)
 
     def report(self, *, is_cut: bool, remedy: str) -> Report:
         """What was gathered.
@@ -213,8 +215,8 @@ class Rows:
             UnreadableError: nothing was.
         """
         if not self._rows:
-            what = f"Nothing in the file is a memory report{self._left_out.first}."
-            raise UnreadableError(what, "", remedy)
+            sentence = f"Nothing in the file is a memory report{self._left_out.first}."
+            raise UnreadableError(sentence, "", remedy)
         return Report(
             states=self._states(),
             left_out=self._left_out,

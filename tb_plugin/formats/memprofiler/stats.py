@@ -56,10 +56,10 @@ class LeftOut:
     """The first of it, and why."""
     num: int = 0
 
-    def add(self, what: str) -> None:
+    def add(self, reason: str) -> None:
         self.num += 1
         if len(self.texts) < _MAX_LEFT_OUT:
-            self.texts.append(what)
+            self.texts.append(reason)
 
     @property
     def first(self) -> str:

@@ -104,9 +104,9 @@ def value_of(event: yaml.Event) -> Any:
 def _broken(error: Exception) -> UnreadableError:
     mark = getattr(error, "problem_mark", None)
     where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
-    what = getattr(error, "problem", None) or str(error)
+    problem = getattr(error, "problem", None) or str(error)
     return UnreadableError(
-        f"The file is no YAML from here on: {str(what)[:200]}.",
+        f"The file is no YAML from here on: {str(problem)[:200]}.",
         where,
         "It may have been cut off while it was written; everything before that is"
         " shown.",

@@ -84,8 +84,8 @@ def read_chunks(
     """
     names = [column.name for column in schema.columns]
     # A table may have got more columns later: what it has not yet is not recorded.
-    held = [column for column in columns if column in names]
-    indices = [names.index(column) for column in held]
+    recorded_columns = [column for column in columns if column in names]
+    indices = [names.index(column) for column in recorded_columns]
     result: dict[str, list[Values]] = {column: [] for column in columns}
     with PartsReader(file.layout) as reader:
         for ref in refs:
@@ -98,11 +98,11 @@ def read_chunks(
                     raise CorruptError("a chunk has not the rows its directory says")
             except (FormatError, OSError) as error:
                 file.add_damage(ref.offset, ref.end, str(error))
-                found: dict[str, Values] = {}
+                values_by_column: dict[str, Values] = {}
             else:
-                found = dict(zip(held, decoded, strict=True))
+                values_by_column = dict(zip(recorded_columns, decoded, strict=True))
             for column in columns:
-                values = found.get(column)
+                values = values_by_column.get(column)
                 if values is None:
                     values = _stand_in(column, ref)
                 elif column not in _AXES:
@@ -126,15 +126,15 @@ def _listed(
 ) -> tuple[IntArray, int]:
     """The chunks one digest lists, as rows of `ChunkRef`, and the digest before it."""
     key = (file.identity, "directory", offset)
-    known: tuple[IntArray, int] | None = cache.get(key)
-    if known is None:
+    chunks_and_offset: tuple[IntArray, int] | None = cache.get(key)
+    if chunks_and_offset is None:
         try:
             digest, payload = file.digest_at(reader, offset)
-            known = digest.chunks(payload), digest.previous_offset
+            chunks_and_offset = digest.chunks(payload), digest.previous_offset
         except FormatError:
             return _scanned(reader, offset, budget), 0
-        cache.put(key, known, known[0].nbytes)
-    return known
+        cache.put(key, chunks_and_offset, chunks_and_offset[0].nbytes)
+    return chunks_and_offset
 
 
 def _scanned(reader: PartsReader, stop: int, budget: Budget) -> IntArray:

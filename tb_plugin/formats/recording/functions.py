@@ -80,7 +80,7 @@ class FunctionsReader:
 
     def collected(self, run: Run, budget: Budget) -> dict[FunctionKey, dict[int, int]]:
         """Which functions have what: bits of `KINDS` by function and rank."""
-        found: dict[FunctionKey, dict[int, int]] = {}
+        functions: dict[FunctionKey, dict[int, int]] = {}
         for file in run.files.values():
             of_file = dict.fromkeys(snapped(file), bit_of("snaps"))
             for entry in captures_of(file, budget):
@@ -89,11 +89,11 @@ class FunctionsReader:
                     key = FunctionKey(entry.function, entry.phase)
                     of_file[key] = of_file.get(key, 0) | bit
             for key, bits in of_file.items():
-                ranks = found.setdefault(key, {})
+                ranks = functions.setdefault(key, {})
                 ranks[file.rank] = ranks.get(file.rank, 0) | bits
         if run.imported is not None:
-            _add_imported(found, run.imported, budget)
-        return found
+            _add_imported(functions, run.imported, budget)
+        return functions
 
     def entries(self, run: Run, rank: int, budget: Budget) -> list[Entry]:
         """A rank's captures, in the order they were written."""
@@ -142,8 +142,8 @@ class FunctionsReader:
                 continue
             for schema in _schemas_of(file, key):
                 if any(column.name == stat for column in schema.columns):
-                    found = self._call(file, schema, iteration, step, stat, budget)
-                    sides = _filled(sides, found)
+                    own_sides = self._call(file, schema, iteration, step, stat, budget)
+                    sides = _filled(sides, own_sides)
         return sides
 
     def _call(
@@ -185,11 +185,13 @@ class FunctionsReader:
         num_rows = sum(ref.num_rows for ref in refs)
         newest = _newest(refs)
         key = (file.identity, "rows", schema.schema_id)
-        known: tuple[int, dict[str, Values]] | None = self._cache.get(key)
-        fresh = [ref for ref in newest if known is None or ref.offset > known[0]]
+        read_before: tuple[int, dict[str, Values]] | None = self._cache.get(key)
+        fresh = [
+            ref for ref in newest if read_before is None or ref.offset > read_before[0]
+        ]
         rows = _joined_columns(read_chunks(file, schema, fresh, (*_KEY, *names)))
-        if known is not None:
-            rows = {n: np.concatenate([known[1][n], v]) for n, v in rows.items()}
+        if read_before is not None:
+            rows = {n: np.concatenate([read_before[1][n], v]) for n, v in rows.items()}
         rows = {name: values[-MAX_ROWS:] for name, values in rows.items()}
         if fresh and not budget.exhausted:
             size = sum(values.nbytes for values in rows.values())
@@ -262,8 +264,8 @@ def _joined_columns(pieces: Mapping[str, Sequence[Values]]) -> dict[str, Values]
     A chunk that could not be decoded reads as rows without values: -1 there.
     """
     rows: dict[str, Values] = {}
-    for name, held in pieces.items():
-        joined = np.concatenate([np.empty(0, np.int64), *held])
+    for name, pieces_of_column in pieces.items():
+        joined = np.concatenate([np.empty(0, np.int64), *pieces_of_column])
         if name in _KEY and joined.dtype != np.int64:
             joined = np.nan_to_num(joined, nan=-1.0).astype(np.int64)
         rows[name] = joined
@@ -294,9 +296,9 @@ def _sides(table: SnapTable, iteration: int, stat: str) -> tuple[float, float]:
     sides = [_NAN, _NAN]
     for context in range(len(CONTEXTS)):
         here = (table.iteration == iteration) & (table.context == context)
-        at = np.flatnonzero(here)
-        if len(at) and values is not None:
-            sides[context] = float(values[at[-1]])
+        rows = np.flatnonzero(here)
+        if len(rows) and values is not None:
+            sides[context] = float(values[rows[-1]])
     return sides[0], sides[1]
 
 
@@ -309,18 +311,18 @@ def _filled(
 
 
 def _add_imported(
-    found: dict[FunctionKey, dict[int, int]], imports: Imports, budget: Budget
+    functions: dict[FunctionKey, dict[int, int]], imports: Imports, budget: Budget
 ) -> None:
     def add(function: str, phase: str, rank: int, kind: str) -> None:
-        ranks = found.setdefault(FunctionKey(function, phase), {})
+        ranks = functions.setdefault(FunctionKey(function, phase), {})
         ranks[rank] = ranks.get(rank, 0) | bit_of(kind)
 
     for rank in imports.found.ranks:
         for key in imports.snaps(rank) if budget.allows() else ():
             add(key.function, key.phase, rank, "snaps")
         for file in imports.snapshots.of_rank(rank):
-            said = file.said
-            add(said.function or said.label, said.phase, rank, "history")
+            file_name = file.said
+            add(file_name.function or file_name.label, file_name.phase, rank, "history")
     for window, files in imports.windows.items():
         for rank in files:
             add(window.function, window.phase, rank, "modules")

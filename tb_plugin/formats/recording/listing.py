@@ -54,10 +54,10 @@ class RankFileListing:
         with contextlib.suppress(OSError), files.scandir(self._folder) as entries:
             for entry in entries:
                 self._look_at(entry, real_folder, parts, seen, problems)
-        found = tuple(problems[:MAX_PROBLEMS])
-        if seen == self._seen and found == self.problems:
+        first_problems = tuple(problems[:MAX_PROBLEMS])
+        if seen == self._seen and first_problems == self.problems:
             return False
-        self._seen, self.problems = seen, found
+        self._seen, self.problems = seen, first_problems
         self.files = {
             key: self._in_order(key, of_key)
             for key, of_key in sorted(_joined(parts).items())
@@ -91,14 +91,14 @@ class RankFileListing:
         if parsed is None:
             return
         try:
-            found = plain_file(entry.path, self._root, _is_rank_file)
+            file = plain_file(entry.path, self._root, _is_rank_file)
         except OSError:
             return  # it vanished between the listing and the look
         shown = f"{self._shown_folder}/{entry.name}"
-        if isinstance(found, OpenRefusal):
-            problems.append(found.problem(shown, parsed.rank))
+        if isinstance(file, OpenRefusal):
+            problems.append(file.problem(shown, parsed.rank))
             return
-        path, status = found
+        path, status = file
         is_link = path != entry.path
         real_path = path if is_link else os.path.join(real_folder, entry.name)
         part = Part(

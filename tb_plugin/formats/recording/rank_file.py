@@ -136,8 +136,8 @@ class RankFile:
         if self._header is None or self._header[0] != seen:
             header = written or header_by_name(self.rank, self.attempt)
             if header.device_name is None and header.device_type not in ("cpu", ""):
-                found = [note.data for note in self.notes() if note.kind == "device"]
-                header = with_device(header, found[-1]) if found else header
+                devices = [note.data for note in self.notes() if note.kind == "device"]
+                header = with_device(header, devices[-1]) if devices else header
             self._header = seen, header
         return self._header[1]
 
@@ -260,8 +260,10 @@ class RankFile:
         for item in read_frames(reader.read(offset, end - offset), offset):
             if isinstance(item, FramedRecord) and item.kind == kind:
                 return item.payload
-            what = item.what if isinstance(item, Damage) else "another record is there"
-            self.add_damage(offset, item.end, what)
+            reason = (
+                item.what if isinstance(item, Damage) else "another record is there"
+            )
+            self.add_damage(offset, item.end, reason)
             break
         raise CorruptError(f"{self.shown_path}: no intact {kind} record at {offset}")
 
@@ -391,9 +393,9 @@ class RankFile:
             self._faults.add_renamed(self.rank, rank)
 
     def add_damage(
-        self, offset: int, end: int, what: str, *, is_named: bool = False
+        self, offset: int, end: int, reason: str, *, is_named: bool = False
     ) -> None:
         """Keep as a fault that these bytes are lost, unless a missing segment says it."""
         if self.layout.gap_at(offset) is not None:
             return
-        self._faults.add_damage(offset, end, what, is_named=is_named)
+        self._faults.add_damage(offset, end, reason, is_named=is_named)

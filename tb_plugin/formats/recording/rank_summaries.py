@@ -67,30 +67,31 @@ class RankSummaries:
         Traces that are neither are still being opened: ask again.
         """
         until = time.monotonic() + seconds
-        found: dict[int, RankSummary] = {}
+        summary_by_place: dict[int, RankSummary] = {}
         failed: list[TraceJob] = []
         waiting: list[tuple[int, FoundSource]] = []
-        for at, trace in enumerate(traces):
-            known = self._known(run_id, trace)
-            if known is None:
-                waiting.append((at, trace))
+        for place, trace in enumerate(traces):
+            known_summary = self._known(run_id, trace)
+            if known_summary is None:
+                waiting.append((place, trace))
             else:
-                found[at] = known
-        while waiting and (not found or time.monotonic() < until):
+                summary_by_place[place] = known_summary
+        while waiting and (not summary_by_place or time.monotonic() < until):
             now, waiting = waiting[:_IN_FLIGHT], waiting[_IN_FLIGHT:]
             asked = [
-                (at, trace, self._sources.open(run_id, trace)) for at, trace in now
+                (place, trace, self._sources.open(run_id, trace))
+                for place, trace in now
             ]
-            for at, trace, opening in asked:
+            for place, trace, opening in asked:
                 opening.wait(max(0.0, until - time.monotonic()))
                 summary = self._summarised(run_id, trace, opening)
                 if summary is not None:
-                    found[at] = summary
+                    summary_by_place[place] = summary
                 elif opening.problem is not None:
                     failed.append(opening)
             if time.monotonic() >= until:
                 break
-        return [found[at] for at in sorted(found)], failed
+        return [summary_by_place[place] for place in sorted(summary_by_place)], failed
 
     def beside(
         self, run_id: str, traces: Sequence[FoundSource], *, opens: bool
@@ -101,22 +102,24 @@ class RankSummaries:
         """
         if opens:
             return self.summaries(run_id, traces, _GLANCE_SECONDS)[0]
-        known = (self._known(run_id, trace) for trace in traces)
-        return [one for one in known if one is not None]
+        summaries = (self._known(run_id, trace) for trace in traces)
+        return [summary for summary in summaries if summary is not None]
 
     def compared(self, summaries: Sequence[RankSummary]) -> ComparedRanks:
         """The collectives of ranks beside each other; of each rank the last one counts."""
         key = tuple(summaries)
-        known: ComparedRanks | None = self._compared.get(key)
-        if known is None:
-            of_rank = {one.rank: one.collectives for one in summaries}
-            known = compared(of_rank, world_size_of(summaries))
-            self._compared.put(key, known, held_bytes(known))
-        return known
+        comparison: ComparedRanks | None = self._compared.get(key)
+        if comparison is None:
+            of_rank = {summary.rank: summary.collectives for summary in summaries}
+            comparison = compared(of_rank, world_size_of(summaries))
+            self._compared.put(key, comparison, held_bytes(comparison))
+        return comparison
 
     def _known(self, run_id: str, trace: FoundSource) -> RankSummary | None:
-        known: RankSummary | None = self._summaries.get((run_id, trace.id, *trace.key))
-        return known
+        summary: RankSummary | None = self._summaries.get(
+            (run_id, trace.id, *trace.key)
+        )
+        return summary
 
     def _summarised(
         self, run_id: str, trace: FoundSource, opening: TraceJob
@@ -135,7 +138,7 @@ class RankSummaries:
 
 def world_size_of(summaries: Iterable[RankSummary]) -> int:
     """How many ranks there are at least, as traces say it, or by the highest rank."""
-    sizes = [max(one.world_size, one.rank + 1) for one in summaries]
+    sizes = [max(summary.world_size, summary.rank + 1) for summary in summaries]
     return max(sizes, default=0)
 
 

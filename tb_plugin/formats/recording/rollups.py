@@ -86,26 +86,28 @@ class RollupReader:
         table = file.digest.tables[schema.schema_id]
         span = table.coarse if _is_coarse(schema, wanted) else table.fine
         key = (file.identity, file.digest.offset, span.start)
-        found = {name: self._cache.get((key, name)) for name in wanted}
-        missing = [name for name, column in found.items() if column is None]
+        values_by_name = {name: self._cache.get((key, name)) for name in wanted}
+        missing = [name for name, column in values_by_name.items() if column is None]
         if missing:
             try:
-                found.update(self._decode(file.read_digest(), span, missing))
+                values_by_name.update(self._decode(file.read_digest(), span, missing))
             except (FormatError, OSError):
                 # `read_digest` has named the damage. Without the rollup nothing is left.
                 return _nothing(wanted), 1
             # Steps are asked for again, and one array serves all ranks in step.
             for name in missing if keep else set(STEP_AXIS) & set(missing):
-                self._cache.put((key, name), found[name], found[name].nbytes)
-        return found, span.rows_per_bucket
+                self._cache.put(
+                    (key, name), values_by_name[name], values_by_name[name].nbytes
+                )
+        return values_by_name, span.rows_per_bucket
 
     def _decode(
         self, payload: bytes, span: RollupSpan, wanted: Sequence[str]
     ) -> dict[str, Values]:
-        held = {name: _held_name(span, name) for name in wanted}
-        decoded = span.columns(payload, sorted(set(held.values())))
+        recorded_names = {name: _held_name(span, name) for name in wanted}
+        decoded = span.columns(payload, sorted(set(recorded_names.values())))
         columns: dict[str, Values] = {}
-        for name, held_name in held.items():
+        for name, held_name in recorded_names.items():
             column = decoded.get(held_name)
             if column is None:
                 column = np.full(span.num_buckets(payload), np.nan)
@@ -125,21 +127,25 @@ class RollupReader:
         needed = {name: _column_of(name) for name in wanted}
         behind = -1 if file.digest is None else file.digest.offset
         key = (file.identity, behind, schema.schema_id)
-        known: dict[str, tuple[int, Values]] = {}
+        cached_by_column: dict[str, tuple[int, Values]] = {}
         for column in set(needed.values()):
             cached = self._cache.get((key, column))
-            known[column] = (0, _EMPTY_INTS) if cached is None else cached
-        stale = [column for column, (count, _) in known.items() if count < len(tail)]
+            cached_by_column[column] = (0, _EMPTY_INTS) if cached is None else cached
+        stale = [
+            column
+            for column, (count, _) in cached_by_column.items()
+            if count < len(tail)
+        ]
         if stale:
-            start = min(known[column][0] for column in stale)
+            start = min(cached_by_column[column][0] for column in stale)
             fresh = read_chunks(file, schema, tail[start:], stale)
             for column in stale:
-                count, before = known[column]
+                count, before = cached_by_column[column]
                 pieces = fresh[column][count - start :]
                 values = np.concatenate([before, *pieces] if count else pieces)
-                known[column] = (len(tail), values)
-                self._cache.put((key, column), known[column], values.nbytes)
-        return {name: known[column][1] for name, column in needed.items()}
+                cached_by_column[column] = (len(tail), values)
+                self._cache.put((key, column), cached_by_column[column], values.nbytes)
+        return {name: cached_by_column[column][1] for name, column in needed.items()}
 
     def _share(self, axis: Values) -> npt.NDArray[np.int64]:
         """The one array of these values: ranks that run in step share their axes."""

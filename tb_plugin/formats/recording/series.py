@@ -222,7 +222,7 @@ class SeriesReader:
         axis: Literal["step", "ns"] = "step"
         if clock is not None:
             axis, low, high = "ns", clock.ns_of(low), clock.ns_of(high)
-        found = [
+        refs_by_schema = [
             (
                 schema,
                 chunks_between(
@@ -231,11 +231,13 @@ class SeriesReader:
             )
             for schema in schemas_of(file, key)
         ]
-        num_chunks = sum(len(refs) for _, refs in found)
+        num_chunks = sum(len(refs) for _, refs in refs_by_schema)
         if not budget.allows(num_chunks * SECONDS_PER_CHUNK * len(wanted) / 2):
             return None
         pieces = [
-            self._chunks(file, schema, refs, wanted) for schema, refs in found if refs
+            self._chunks(file, schema, refs, wanted)
+            for schema, refs in refs_by_schema
+            if refs
         ]
         columns = {
             name: np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
@@ -285,24 +287,25 @@ class SeriesReader:
         wanted: Sequence[str],
     ) -> list[Values]:
         """Columns of some chunks end to end, each decoded once while it is kept."""
-        held: dict[tuple[int, str], Values] = {}
+        values_of_chunk: dict[tuple[int, str], Values] = {}
         missing = []
         for ref in refs:
             for name in wanted:
                 values = self._cache.get((file.identity, ref.offset, name))
                 if values is not None:
-                    held[ref.offset, name] = values
-            if any((ref.offset, name) not in held for name in wanted):
+                    values_of_chunk[ref.offset, name] = values
+            if any((ref.offset, name) not in values_of_chunk for name in wanted):
                 missing.append(ref)
         if missing:
             fresh = read_chunks(file, schema, missing, wanted)
             for name in wanted:
                 for ref, values in zip(missing, fresh[name], strict=True):
-                    held[ref.offset, name] = values
+                    values_of_chunk[ref.offset, name] = values
                     key = (file.identity, ref.offset, name)
                     self._cache.put(key, values, values.nbytes)
         return [
-            np.concatenate([held[ref.offset, name] for ref in refs]) for name in wanted
+            np.concatenate([values_of_chunk[ref.offset, name] for ref in refs])
+            for name in wanted
         ]
 
 

@@ -116,8 +116,8 @@ class CaptureLister:
         last, self._last = self._last, None
         lost = None
         if last is not None:
-            what = f"{named(last.entry)} is incomplete"
-            lost = LostCapture(self._offset, self._end, what)
+            reason = f"{named(last.entry)} is incomplete"
+            lost = LostCapture(self._offset, self._end, reason)
         if item.kind != CAPTURE:
             return lost
         part, _ = decode_part(item.payload)
@@ -127,8 +127,8 @@ class CaptureLister:
             self._offset = item.offset
         else:
             if lost is None and part.entry != self._broken:  # one is worth a word
-                what = f"the start of {named(part.entry)} is lost"
-                lost = LostCapture(item.offset, item.end, what)
+                reason = f"the start of {named(part.entry)} is lost"
+                lost = LostCapture(item.offset, item.end, reason)
             self._broken = part.entry
             return lost
         self._end = item.end
@@ -141,9 +141,9 @@ class CaptureLister:
 
 def named(entry: CaptureEntry) -> str:
     """A capture in words, e.g. `the capture "modules" of step, call 2`."""
-    words = f'the capture "{entry.kind[:40]}"'
+    capture_text = f'the capture "{entry.kind[:40]}"'
     if entry.function:
-        words += f" of {entry.function[:80]}, call {entry.iteration}"
+        capture_text += f" of {entry.function[:80]}, call {entry.iteration}"
     if entry.label:
-        words += f" ({entry.label[:80]})"
-    return words
+        capture_text += f" ({entry.label[:80]})"
+    return capture_text

@@ -81,15 +81,15 @@ class Batch:
     def __init__(
         self,
         data: bytes,
-        at: int,
+        offset: int,
         shapes: Sequence[Shape],
         text: Callable[[bytes], int],
         stacks: RawStacks,
     ) -> None:
         """`text`: the number of a text's UTF-8, -1 where it is none."""
-        self.at = at
+        self.at = offset
         self.end = len(data)
-        self.starts = _starts(data, at, shapes)
+        self.starts = _starts(data, offset, shapes)
         number = len(self.starts)
         self.ends = np.zeros(number, np.int64)
         self.shape = np.full(number, -1, np.int64)
@@ -103,14 +103,14 @@ class Batch:
             rows = np.flatnonzero(self.shape < 0)
             if len(rows):
                 reading = _Reading(data, self.starts[rows], following[rows])
-                reading.text, reading.stacks, reading.at = text, stacks, at
+                reading.text, reading.stacks, reading.at = text, stacks, offset
                 self._read(place, shape, rows, reading)
         self._link(data, following)
 
-    def chain(self, at: int) -> tuple[int, int]:
-        """The events from `at` on that follow each other: from, to."""
-        first = int(np.searchsorted(self.starts, at))
-        if first == len(self.starts) or self.starts[first] != at:
+    def chain(self, offset: int) -> tuple[int, int]:
+        """The events from `offset` on that follow each other: from, to."""
+        first = int(np.searchsorted(self.starts, offset))
+        if first == len(self.starts) or self.starts[first] != offset:
             return 0, 0
         if self.shape[first] < 0:
             return 0, 0
@@ -118,7 +118,7 @@ class Batch:
 
     def _read(self, place: int, shape: Shape, rows: Numbers, reading: _Reading) -> None:
         """Those of the events that have this shape."""
-        found = [(key, reading.value(key, shape)) for key in shape.keys]
+        pairs = [(key, reading.value(key, shape)) for key in shape.keys]
         reading.expect(_SET_ITEMS)
         # What was held back at the data's end may be read wrongly: the machine will.
         good = np.flatnonzero(reading.fits & (reading.at_byte < reading.last))
@@ -126,7 +126,7 @@ class Batch:
         self.shape[there] = place
         self.ends[there] = reading.at_byte[good]
         self.num_entries[there] = reading.num_entries[good]
-        for key, value in found:
+        for key, value in pairs:
             field = self.fields.get(key.name)
             if field is None:
                 field = self.fields[key.name] = Field(key.kind, len(self.starts))
@@ -149,24 +149,24 @@ class Batch:
         """Where a batch of the list's items ends and the next one begins."""
 
 
-def _starts(data: bytes, at: int, shapes: Sequence[Shape]) -> Numbers:
+def _starts(data: bytes, offset: int, shapes: Sequence[Shape]) -> Numbers:
     """Where events of any of the shapes begin."""
-    held = np.frombuffer(data, np.uint8, offset=at)
-    last = len(held) - PADDING
+    raw = np.frombuffer(data, np.uint8, offset=offset)
+    last = len(raw) - PADDING
     if last <= 0:
         return np.empty(0, np.int64)
-    found = np.flatnonzero(held[:last] == HEAD[0])
+    starts = np.flatnonzero(raw[:last] == HEAD[0])
     for place in range(1, len(HEAD)):
-        found = found[held[found + place] == HEAD[place]]
+        starts = starts[raw[starts + place] == HEAD[place]]
     if shapes:
-        of_any = np.zeros(len(found), np.bool_)
+        of_any = np.zeros(len(starts), np.bool_)
         for head in {shape.head for shape in shapes}:
-            of_this = np.ones(len(found), np.bool_)
+            of_this = np.ones(len(starts), np.bool_)
             for place in range(len(HEAD), len(head)):
-                of_this &= held[found + place] == head[place]
+                of_this &= raw[starts + place] == head[place]
             of_any |= of_this
-        found = found[of_any]
-    return found + at
+        starts = starts[of_any]
+    return starts + offset
 
 
 class _Reading:
@@ -226,21 +226,21 @@ class _Reading:
             lengths = self._bytes[self.at_byte + 1].astype(np.int64)
             self._advance(2)
         else:
-            given = self._bytes[self.at_byte + 1]
-            lengths = np.where(is_long, given, _INT_BYTES[opcodes])
+            given_lengths = self._bytes[self.at_byte + 1]
+            lengths = np.where(is_long, given_lengths, _INT_BYTES[opcodes])
             self._advance(np.where(is_long, 2, 1))
         fits = (lengths >= 1) & (lengths <= 8)
         self.fits &= fits
         lengths[~fits] = 1
-        words = self._words[self.at_byte]
+        packed = self._words[self.at_byte]
         self._advance(lengths)
         shifts = 64 - 8 * lengths
-        signed = (words << shifts) >> shifts
+        signed = (packed << shifts) >> shifts
         plain = (opcodes == _BYTE_INT) | (opcodes == _SHORT_INT)
-        found: Numbers = signed
+        numbers: Numbers = signed
         if plain.any():
-            found = np.where(plain, words & _MASKS[lengths], signed)
-        return found
+            numbers = np.where(plain, packed & _MASKS[lengths], signed)
+        return numbers
 
     def _bools(self, field: Field) -> None:
         opcodes = self._bytes[self.at_byte]
@@ -259,12 +259,12 @@ class _Reading:
         """What a byte says, or what was written before."""
         widths = self._references(field)
         opcodes = self._bytes[self.at_byte]
-        known = widths > 0
+        has_width = widths > 0
         for place, opcode in enumerate((_NONE, _TRUE, _FALSE)):
             here = opcodes == opcode
             field.numbers[here] = place
-            known |= here
-        self.fits &= known
+            has_width |= here
+        self.fits &= has_width
         self._advance(1 + widths)
 
     def _pairs(self, field: Field) -> None:
@@ -285,33 +285,33 @@ class _Reading:
 
     def _references(self, field: Field) -> Numbers:
         """Note what events refer to; how long the references are, 0 where none is."""
-        words = self._words[self.at_byte]
-        widths: Numbers = _GET_BYTES[words & 0xFF]
+        packed = self._words[self.at_byte]
+        widths: Numbers = _GET_BYTES[packed & 0xFF]
         refers = widths > 0
-        field.entries = np.where(refers, (words >> 8) & _MASKS[widths], NO_ENTRY)
+        field.entries = np.where(refers, (packed >> 8) & _MASKS[widths], NO_ENTRY)
         return widths
 
     def _texts(self, field: Field) -> None:
         widths = self._references(field)
-        words = self._words[self.at_byte]
-        is_inline = (words & 0xFF) == _INLINE_TEXT
+        packed = self._words[self.at_byte]
+        is_inline = (packed & 0xFF) == _INLINE_TEXT
         self.fits &= is_inline | (widths > 0)
         if is_inline.any():
-            field.numbers = self._inline(words, is_inline)
-            widths = np.where(is_inline, 2 + ((words >> 8) & 0xFF), widths)
+            field.numbers = self._inline(packed, is_inline)
+            widths = np.where(is_inline, 2 + ((packed >> 8) & 0xFF), widths)
             field.own = np.where(is_inline, self.num_entries, 0)
             self.num_entries += is_inline
         self._advance(1 + widths)
 
-    def _inline(self, words: Numbers, is_inline: npt.NDArray[np.bool_]) -> Numbers:
+    def _inline(self, packed: Numbers, is_inline: npt.NDArray[np.bool_]) -> Numbers:
         """The numbers of texts that stand in the events; most are alike."""
-        numbers = np.full(len(words), -1, np.int64)
-        lengths = (words >> 8) & 0xFF
+        numbers = np.full(len(packed), -1, np.int64)
+        lengths = (packed >> 8) & 0xFF
         ends = np.minimum(self.at_byte + 2 + lengths, self.last)
         self.fits &= ~is_inline | (self._bytes[ends] == _MEMOIZE)
         left = np.flatnonzero(is_inline & self.fits)
         # Of six bytes and less, the word is all there is to tell them apart.
-        alike = words & _MASKS[np.minimum(lengths + 2, 8)]
+        alike = packed & _MASKS[np.minimum(lengths + 2, 8)]
         some, rest = left[lengths[left] <= 6], left[lengths[left] > 6]
         for _ in range(_MAX_ALIKE):
             if not len(some):
@@ -320,7 +320,7 @@ class _Reading:
             numbers[some[same]] = self._text(int(some[0]), int(ends[some[0]]))
             some = some[~same]
         rest = np.concatenate((rest, some))
-        data, text, known = self._data, self.text, dict[bytes, int]()
+        data, text, number_by_text = self._data, self.text, dict[bytes, int]()
         for row, start, end in zip(
             rest.tolist(),
             (self.at_byte[rest] + 2).tolist(),
@@ -328,9 +328,9 @@ class _Reading:
             strict=True,
         ):
             raw = data[start:end]
-            number = known.get(raw)
+            number = number_by_text.get(raw)
             if number is None:
-                number = known[raw] = text(raw)
+                number = number_by_text[raw] = text(raw)
             numbers[row] = number
         self.fits &= ~is_inline | (numbers >= 0)
         return numbers
@@ -354,16 +354,16 @@ class _Reading:
         self.at_byte[rows] = np.minimum(ends, self.last)
 
     def _spellings(self, starts: Numbers, ends: Numbers) -> list[int]:
-        data, known = self._data, self.stacks.numbers.get
+        data, number_of_raw = self._data, self.stacks.numbers.get
         places = zip(starts.tolist(), ends.tolist(), strict=True)
-        found = [known(data[start:end]) for start, end in places]
-        if None in found:
+        numbers = [number_of_raw(data[start:end]) for start, end in places]
+        if None in numbers:
             places = zip(starts.tolist(), ends.tolist(), strict=True)
-            found = [
+            numbers = [
                 self._spelling(data[start:end]) if number is None else number
-                for number, (start, end) in zip(found, places, strict=True)
+                for number, (start, end) in zip(numbers, places, strict=True)
             ]
-        return found  # type: ignore[return-value]
+        return numbers  # type: ignore[return-value]
 
     def _spelling(self, raw: bytes) -> int:
         number = self.stacks.numbers.get(raw)

@@ -95,23 +95,23 @@ class EventReader:
         events.settle = self.settle
         events.kinds_changed = self._kinds_changed
 
-    def read(self, data: bytes, at: int) -> SkippedRun | None:
-        """Pass over the events at `at` of a window."""
-        if not self._shapes.known or data[at : at + len(HEAD)] != HEAD:
+    def read(self, data: bytes, offset: int) -> SkippedRun | None:
+        """Pass over the events at `offset` of a window."""
+        if not self._shapes.known or data[offset : offset + len(HEAD)] != HEAD:
             return None
         batch = self._batch
         if batch is None:
-            self._at = at
+            self._at = offset
             shapes = self._shapes.known
-            batch = self._batch = Batch(data, at, shapes, self._text, self._raws)
+            batch = self._batch = Batch(data, offset, shapes, self._text, self._raws)
             sums = np.cumsum(batch.num_entries)
             self._before = np.concatenate((np.zeros(1, np.int64), sums))
-        first, stop = batch.chain(at)
+        first, stop = batch.chain(offset)
         if first == stop:
             return None
         count = stop - first
         num_entries = int(self._before[stop] - self._before[first])
-        entry = self._memo.skip(num_entries, at)
+        entry = self._memo.skip(num_entries, offset)
         self._runs.append(Run(first, stop, self._events.num_rows, entry))
         self._events.num_rows += count
         closed = np.flatnonzero(batch.closes[first : stop - 1]) + 1
@@ -128,7 +128,7 @@ class EventReader:
             self.settle()
         self._batch = None
 
-    def pending(self, number: int, at: int) -> Any:
+    def pending(self, number: int, offset: int) -> Any:
         """What a memo entry of a run is that is not settled yet; None: it is of none."""
         place = bisect_right(self._runs, number, key=lambda run: run.entry) - 1
         if place < 0 or self._batch is None:
@@ -143,7 +143,7 @@ class EventReader:
             if own and int(field.own[event]) == own:
                 first = int(field.numbers[event])
                 if field.kind == "stack":
-                    return StackNumber(self._stack(first, at))
+                    return StackNumber(self._stack(first, offset))
                 if field.kind == "pair":
                     return first, int(field.second[event])
                 return self._events.text_list[first]
@@ -255,8 +255,8 @@ class EventReader:
             if len(there):
                 if (references[there] >= entries[there]).any():
                     raise RefusedError("refers to what comes later", self._at)
-                found = self._referred(field.kind, references[there])
-                for column, values in zip(columns, found, strict=True):
+                referred = self._referred(field.kind, references[there])
+                for column, values in zip(columns, referred, strict=True):
                     column[there] = values
         return columns
 
@@ -267,8 +267,8 @@ class EventReader:
             return (self._texts(references),)
         distinct, places = np.unique(references, return_inverse=True)
         look_up = self._pair_at if kind == "pair" else self._value_at
-        found = np.array([look_up(entry) for entry in distinct.tolist()], np.int64)
-        return tuple(found.reshape(len(distinct), -1)[places.reshape(-1)].T)
+        values = np.array([look_up(entry) for entry in distinct.tolist()], np.int64)
+        return tuple(values.reshape(len(distinct), -1)[places.reshape(-1)].T)
 
     def _stacks_of(self, spellings: Numbers, entries: Numbers) -> Numbers:
         """Stacks by the numbers of their spellings."""
@@ -276,21 +276,21 @@ class EventReader:
             raise RefusedError("refers to what comes later", self._at)
         return self._raws.stacks(spellings, self._at)
 
-    def _stack(self, spelling: int, at: int) -> int:
-        return int(self._raws.stacks(np.array([spelling]), at)[0])
+    def _stack(self, spelling: int, offset: int) -> int:
+        return int(self._raws.stacks(np.array([spelling]), offset)[0])
 
     def _stacks_before(self, references: Numbers) -> Numbers:
         """Stacks of lists of frames that were written before."""
         stacks = self._memo.stacks(references)
         for place in np.flatnonzero(stacks == NOTHING).tolist():
             entry = int(references[place])
-            found = self._object(entry, self._at)
-            if type(found) is StackNumber:
-                stacks[place] = found
-            elif type(found) is not list:
+            frames = self._object(entry, self._at)
+            if type(frames) is StackNumber:
+                stacks[place] = frames
+            elif type(frames) is not list:
                 raise RefusedError("an event's frames are something else", self._at)
             else:
-                number = self._stacks.number_of(found, self._at)
+                number = self._stacks.number_of(frames, self._at)
                 self._memo.replace(entry, StackNumber(number))
                 stacks[place] = number
         return stacks
@@ -303,10 +303,10 @@ class EventReader:
         unknown = np.flatnonzero(numbers == _UNKNOWN)
         if len(unknown):
             distinct, places = np.unique(references[unknown], return_inverse=True)
-            found = np.array([self._text_at(entry) for entry in distinct.tolist()])
-            numbers[unknown] = found[places.reshape(-1)]
+            texts = np.array([self._text_at(entry) for entry in distinct.tolist()])
+            numbers[unknown] = texts[places.reshape(-1)]
             here = distinct < _EARLY - 1
-            self._text_of_entry[distinct[here]] = found[here]
+            self._text_of_entry[distinct[here]] = texts[here]
         return numbers
 
     def _text_at(self, entry: int) -> int:
@@ -335,5 +335,5 @@ class EventReader:
         except UnicodeDecodeError:
             return _UNKNOWN
 
-    def _object(self, entry: int, at: int) -> Any:
-        return self._memo.get(entry, at)
+    def _object(self, entry: int, offset: int) -> Any:
+        return self._memo.get(entry, offset)

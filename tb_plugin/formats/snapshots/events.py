@@ -78,8 +78,8 @@ class Column:
 
     def add(self, row: int, *values: float) -> None:
         self.rows.append(row)
-        for held, value in zip(self.values, values, strict=True):
-            held.append(value)
+        for column, value in zip(self.values, values, strict=True):
+            column.append(value)
 
     def settle(
         self, first: int, count: int, rows: Numbers | None, values: tuple[Numbers, ...]
@@ -102,7 +102,7 @@ class Column:
             packed.append(filled)
         if self.rows:
             self.rows = array("q")
-            self.values = [array(held.typecode) for held in self.values]
+            self.values = [array(column.typecode) for column in self.values]
 
 
 class Events:
@@ -122,41 +122,41 @@ class Events:
         self._stacks = stacks
         self._text_bytes = 0
 
-    def add(self, event: Mapping[str, Any], at: int) -> None:
+    def add(self, event: Mapping[str, Any], offset: int) -> None:
         """Append a row; a list of frames is given as its stack's number."""
         kinds = {key: kind_of(value) for key, value in event.items()}
         for key, kind in kinds.items():
-            column = self.column(key, kind, at)
+            column = self.column(key, kind, offset)
             if kind != column.kind:
-                self._reconcile(column, kind, event[key], at)
+                self._reconcile(column, kind, event[key], offset)
         for key, value in event.items():
-            self._add_value(self.columns[key], value, at)
+            self._add_value(self.columns[key], value, offset)
         self.num_rows += 1
         if self.num_rows - self.num_settled >= _MAX_UNSETTLED:
             self.settle()
 
-    def column(self, key: str, kind: str, at: int) -> Column:
+    def column(self, key: str, kind: str, offset: int) -> Column:
         """The column of a key; made where it is new."""
         column = self.columns.get(key)
         if column is None:
             if len(self.columns) >= MAX_KEYS:
-                raise RefusedError("events have too many different keys", at)
+                raise RefusedError("events have too many different keys", offset)
             column = self.columns[key] = Column(kind, self.num_settled)
         return column
 
-    def text(self, text: str, at: int) -> int:
+    def text(self, text: str, offset: int) -> int:
         """The number of a text."""
         number = self.texts.setdefault(text, len(self.texts))
         if number == len(self.text_list):
             self.text_list.append(text)
             self._text_bytes += _TEXT + len(text)
             if self._text_bytes > MAX_TEXT_BYTES:
-                raise RefusedError("events have too many different texts", at)
+                raise RefusedError("events have too many different texts", offset)
         return number
 
-    def plain(self, value: Any, at: int) -> int:
+    def plain(self, value: Any, offset: int) -> int:
         """The number of the text of any value."""
-        return self.text(_plain(value, at), at)
+        return self.text(_plain(value, offset), offset)
 
     def settle_singles(self) -> None:
         """Settle rows that came one by one, where there are no others."""
@@ -175,7 +175,7 @@ class Events:
             column.settle(first, count, rows, values.get(key, ()))
         self.num_settled = self.num_rows
 
-    def _add_value(self, column: Column, value: Any, at: int) -> None:
+    def _add_value(self, column: Column, value: Any, offset: int) -> None:
         row = self.num_rows
         if column.kind in ("int", "uint"):
             if value < 0:
@@ -184,17 +184,17 @@ class Events:
         elif column.kind == "stack":
             column.add(row, value)
         elif column.kind == "text":
-            column.add(row, self.text(value, at))
+            column.add(row, self.text(value, offset))
         elif column.kind == "pair":
             column.add(row, *value)
         elif column.kind == "value":
             if type(value) is StackNumber:
                 value = self._stacks.frames_of(value)
-            column.add(row, self.plain(value, at))
+            column.add(row, self.plain(value, offset))
         else:
             column.add(row, value)
 
-    def _reconcile(self, column: Column, kind: str, value: Any, at: int) -> None:
+    def _reconcile(self, column: Column, kind: str, value: Any, offset: int) -> None:
         """Make the column one that takes a value of another kind as well."""
         if column.kind == "value" or (
             (kind, column.kind) == ("int", "uint") and value >= 0
@@ -206,10 +206,10 @@ class Events:
         else:
             # Numbers without sign are kept modulo 2**64, where a negative one would
             # look like another.
-            self._as_values(column, at)
+            self._as_values(column, offset)
         self.kinds_changed()
 
-    def _as_values(self, column: Column, at: int) -> None:
+    def _as_values(self, column: Column, offset: int) -> None:
         """The key's values change their type: keep them all as text from now on."""
         kind, parts = column.kind, column.parts
         gap = column.gap
@@ -223,21 +223,21 @@ class Events:
                 if first == gap or first != first:  # noqa: PLR0124  # NaN
                     numbers[place] = NOTHING
                 else:
-                    plain = self._plain_of(kind, values, at)
-                    numbers[place] = self.text(plain, at)
+                    plain = self._plain_of(kind, values, offset)
+                    numbers[place] = self.text(plain, offset)
             column.parts[0].append(numbers[places.reshape(-1)])
 
-    def _plain_of(self, kind: str, values: list[Any], at: int) -> str:
+    def _plain_of(self, kind: str, values: list[Any], offset: int) -> str:
         number = values[0]
         if kind == "text":
-            return _plain(self.text_list[number], at)
+            return _plain(self.text_list[number], offset)
         if kind == "stack":
-            return _plain(self._stacks.frames_of(number), at)
+            return _plain(self._stacks.frames_of(number), offset)
         if kind == "pair":
-            return _plain(tuple(values), at)
+            return _plain(tuple(values), offset)
         if kind == "uint":
-            return _plain(number % _WRAP, at)
-        return _plain(bool(number) if kind == "bool" else number, at)
+            return _plain(number % _WRAP, offset)
+        return _plain(bool(number) if kind == "bool" else number, offset)
 
 
 def kind_of(value: Any) -> str:
@@ -263,13 +263,15 @@ def is_pair(value: Any) -> bool:
     )
 
 
-def _plain(value: Any, at: int) -> str:
+def _plain(value: Any, offset: int) -> str:
     if is_container(value):
-        Extent(_MAX_VALUES).check(value, at)
+        Extent(_MAX_VALUES).check(value, offset)
     try:
         return plain_text(value)
     except (RecursionError, ValueError, UnicodeError) as error:
-        raise RefusedError(f"an event holds what has no text: {error}", at) from error
+        raise RefusedError(
+            f"an event holds what has no text: {error}", offset
+        ) from error
 
 
 def _nobody() -> None: ...

@@ -143,8 +143,8 @@ class Frames:
         """
         columns = {}
         for key, column in (("name", self._names), ("filename", self._files)):
-            held = np.frombuffer(column, np.int32)[numbers]
-            order, places = first_seen(held, len(self._texts))
+            text_numbers = np.frombuffer(column, np.int32)[numbers]
+            order, places = first_seen(text_numbers, len(self._texts))
             columns[key] = [self._texts[text] for text in order.tolist()], places
         return columns
 
@@ -194,5 +194,5 @@ def _narrowed(numbers: Numbers) -> Numbers:
 
 
 def _taken(column: array[int], places: Numbers) -> array[int]:
-    held = np.frombuffer(column, f"i{column.itemsize}")[places]
-    return array(column.typecode, held.tobytes())
+    values = np.frombuffer(column, f"i{column.itemsize}")[places]
+    return array(column.typecode, values.tobytes())

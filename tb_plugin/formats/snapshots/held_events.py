@@ -134,8 +134,8 @@ class PackedRows:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         kind = np.float64 if self.is_float else np.int64
-        held = [np.empty(0, kind), *self.chunks()]
-        return np.concatenate(held).astype(dtype or kind, copy=bool(copy))
+        pieces = [np.empty(0, kind), *self.chunks()]
+        return np.concatenate(pieces).astype(dtype or kind, copy=bool(copy))
 
     @property
     def is_float(self) -> bool:

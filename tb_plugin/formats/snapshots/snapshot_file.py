@@ -76,19 +76,19 @@ class _Objects:
         """Frames by content: equal ones are one object."""
 
     def made(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             raise ValueError("a key stands twice in one object")
-        if "line" in found and "filename" in found:
+        if "line" in fields and "filename" in fields:
             try:
-                return self._frames.setdefault(tuple(pairs), found)
+                return self._frames.setdefault(tuple(pairs), fields)
             except TypeError:  # it holds a list or an object
-                return found
+                return fields
         for key in _PAIRS:
-            pair = found.get(key)
+            pair = fields.get(key)
             if type(pair) is list and len(pair) == 2:
-                found[key] = tuple(pair)
-        return found
+                fields[key] = tuple(pair)
+        return fields
 
 
 def _refuse(constant: str) -> Any:
@@ -120,9 +120,9 @@ def read_tables(
         extent.check(frame)
     _check_events(root, reader.spans)
     try:
-        held = EventTables(reader.events, reader.stacks, reader.spans)
+        tables = EventTables(reader.events, reader.stacks, reader.spans)
         del reader  # what only reading needed takes no memory beside the tables
-        return tables_of(root, held)
+        return tables_of(root, tables)
     except NotFramesError:
         raise RefusedError("the stacks of events hold what are no frames", 0) from None
 

@@ -50,10 +50,10 @@ class Stacks:
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    def number_of(self, frames: Any, at: int) -> int:
+    def number_of(self, frames: Any, offset: int) -> int:
         """The number of a list of frames: dicts, or their numbers."""
         if type(frames) is not list:
-            raise RefusedError("an event's frames are no list of frames", at)
+            raise RefusedError("an event's frames are no list of frames", offset)
         numbers = array("i")
         number_of = self.frames.number_of
         for frame in frames:
@@ -62,10 +62,10 @@ class Stacks:
             elif type(frame) is dict:
                 numbers.append(number_of(frame))
             else:
-                raise RefusedError("an event's frames are no list of frames", at)
-        return self.number(numbers.tobytes(), at)
+                raise RefusedError("an event's frames are no list of frames", offset)
+        return self.number(numbers.tobytes(), offset)
 
-    def number(self, key: bytes, at: int) -> int:
+    def number(self, key: bytes, offset: int) -> int:
         """The number of a stack of frames, by their numbers of four bytes each."""
         number = self._by_frames.get(key)
         if number is None:
@@ -73,7 +73,9 @@ class Stacks:
                 len(key) > 4 * MAX_FRAMES
                 or self._ends[-1] + len(key) // 4 > MAX_ALL_FRAMES
             ):
-                raise RefusedError("more frames than the stacks of a program have", at)
+                raise RefusedError(
+                    "more frames than the stacks of a program have", offset
+                )
             number = self._by_frames[key] = len(self)
             self._frame_numbers.frombytes(key)
             self._ends.append(len(self._frame_numbers))
@@ -111,8 +113,8 @@ class Stacks:
 
         Places are given one stack after the other, frames in the order of first sight.
         """
-        held = np.frombuffer(self._frame_numbers, np.int32)
-        order, places = first_seen(held, len(self.frames))
+        frame_numbers = np.frombuffer(self._frame_numbers, np.int32)
+        order, places = first_seen(frame_numbers, len(self.frames))
         return np.diff(np.frombuffer(self._ends, np.int64)), places, order
 
 
@@ -163,7 +165,7 @@ class RawStacks:
         """By number; `NO_STACK`: not looked up yet."""
         self._num_entries = 0
 
-    def number(self, raw: bytes, at: int) -> int:
+    def number(self, raw: bytes, offset: int) -> int:
         """The number of a spelling that was not met before."""
         entries = raw_stack(raw) if len(raw) <= _MAX_RAW else None
         if entries is None:
@@ -174,39 +176,41 @@ class RawStacks:
         self._stack.append(NO_STACK)
         self._num_entries += len(entries)
         if self._num_entries > MAX_ALL_FRAMES:
-            raise RefusedError("more frames than the stacks of a program have", at)
+            raise RefusedError("more frames than the stacks of a program have", offset)
         return number
 
     def last_entries(self, numbers: Numbers) -> Numbers:
         """The largest entry that each spelling refers to."""
         return np.frombuffer(self._last_entry, np.int64)[numbers]
 
-    def stacks(self, numbers: Numbers, at: int) -> Numbers:
+    def stacks(self, numbers: Numbers, offset: int) -> Numbers:
         """The stacks that some spellings stand for."""
         stacks = np.frombuffer(self._stack, np.int64)
         missing = np.unique(numbers[stacks[numbers] == NO_STACK])
         if len(missing):
             del stacks
-            self._look_up(missing.tolist(), at)
+            self._look_up(missing.tolist(), offset)
             stacks = np.frombuffer(self._stack, np.int64)
         return stacks[numbers]
 
-    def _look_up(self, numbers: list[int], at: int) -> None:
+    def _look_up(self, numbers: list[int], offset: int) -> None:
         """All at once: a dict's place after the other would take most of the time."""
         spelled = [self._entries.pop(number) for number in numbers]
         ends = np.cumsum([len(entries) for entries in spelled]).tolist()
         entries = np.frombuffer(b"".join(spelled), np.int64)
         frames = self._memo.frames(entries)
         for place in np.flatnonzero(frames == NOTHING).tolist():
-            frames[place] = self._frame(self._get(int(entries[place]), at), at)
+            frames[place] = self._frame(self._get(int(entries[place]), offset), offset)
         start = 0
         for number, end in zip(numbers, ends, strict=True):
-            self._stack[number] = self._stacks.number(frames[start:end].tobytes(), at)
+            self._stack[number] = self._stacks.number(
+                frames[start:end].tobytes(), offset
+            )
             start = end
 
-    def _frame(self, frame: Any, at: int) -> int:
+    def _frame(self, frame: Any, offset: int) -> int:
         if type(frame) is FrameNumber:
             return frame
         if type(frame) is not dict:
-            raise RefusedError("an event's frames are no list of frames", at)
+            raise RefusedError("an event's frames are no list of frames", offset)
         return self._stacks.frames.number_of(frame)

@@ -66,14 +66,14 @@ class Window:
         """Whether `data` reaches to the end."""
         return self._at_end
 
-    def fill(self, at: int, num_bytes: int = 0) -> int:
-        """Drop what lies before `at` and read on, at least so many bytes if there are.
+    def fill(self, place: int, num_bytes: int = 0) -> int:
+        """Drop what lies before `place` and read on, at least so many bytes if there are.
 
-        Returns where `at` is now.
+        Returns where `place` is now.
         """
         num_bytes = num_bytes or MARGIN + _READ
-        self._drop(at)
-        parts = [self.data[at:]]
+        self._drop(place)
+        parts = [self.data[place:]]
         length = len(parts[0])
         while not self._at_end and length < num_bytes:
             parts.append(self._without_frames(self._more(), length))
@@ -81,19 +81,19 @@ class Window:
         self._take(b"".join(parts))
         return 0
 
-    def frame(self, at: int, length: int) -> None:
-        """The window's next `length` bytes from `at` on are a frame.
+    def frame(self, place: int, length: int) -> None:
+        """The window's next `length` bytes from `place` on are a frame.
 
         Raises:
             RefusedError: it lies within another one; the offset is in the window, as
                 in all errors of reading.
         """
         if self._until_frame is not None:
-            raise RefusedError("a frame begins within another", at)
+            raise RefusedError("a frame begins within another", place)
         self._until_frame = length
-        rest = self.data[at:] + self._held
+        rest = self.data[place:] + self._held
         self._held = b""
-        self._take(self.data[:at] + self._without_frames(rest, at))
+        self._take(self.data[:place] + self._without_frames(rest, place))
 
     @property
     def is_cut_off(self) -> bool:
@@ -105,58 +105,58 @@ class Window:
         """Of the file, as it lies there."""
         return self._size
 
-    def offset(self, at: int) -> int:
+    def offset(self, place: int) -> int:
         """Where in the pickle a place of the window is."""
-        return self._start + at + _FRAME_BYTES * bisect_right(self._cuts, at)
+        return self._start + place + _FRAME_BYTES * bisect_right(self._cuts, place)
 
     def _take(self, data: bytes) -> None:
         self.data = data
         self.low = len(data) if self._at_end else max(0, len(data) - MARGIN)
 
-    def _drop(self, at: int) -> None:
-        passed = bisect_right(self._cuts, at)
-        self._start += at + _FRAME_BYTES * passed
-        self._cuts = [cut - at for cut in self._cuts[passed:]]
+    def _drop(self, place: int) -> None:
+        passed = bisect_right(self._cuts, place)
+        self._start += place + _FRAME_BYTES * passed
+        self._cuts = [cut - place for cut in self._cuts[passed:]]
 
     def _more(self) -> bytes:
         """What follows; at the end nothing."""
         try:
-            found = self._source.read(_READ)
+            piece = self._source.read(_READ)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise RefusedError(f"the file does not inflate: {error}", 0) from error
         if self._inflated is not None:
-            self._inflated += len(found)
+            self._inflated += len(piece)
             most = max(_ALWAYS_INFLATED, self._size * _MAX_RATIO)
             if self._inflated > min(_MAX_INFLATED, most):
                 raise RefusedError("the file inflates to more than a snapshot", 0)
-        self._at_end = not found
+        self._at_end = not piece
         if self._report is not None:
             self._report(self._file.tell() / self._size)
-        return found
+        return piece
 
     def _without_frames(self, data: bytes, place: int) -> bytes:
         """The bytes without the opcodes of frames; `place`: theirs in the window."""
         data = self._held + data
         self._held = b""
         parts: list[bytes] = []
-        at = 0
+        end = 0
         while self._until_frame is not None:
-            inside = min(self._until_frame, len(data) - at)
-            parts.append(data[at : at + inside])
-            at, place = at + inside, place + inside
+            inside = min(self._until_frame, len(data) - end)
+            parts.append(data[end : end + inside])
+            end, place = end + inside, place + inside
             self._until_frame -= inside
             if self._until_frame:
                 return b"".join(parts)
-            if at < len(data) and data[at] != _FRAME:
+            if end < len(data) and data[end] != _FRAME:
                 self._until_frame = None
-            elif len(data) - at >= _FRAME_BYTES:
-                length = data[at + 1 : at + _FRAME_BYTES]
+            elif len(data) - end >= _FRAME_BYTES:
+                length = data[end + 1 : end + _FRAME_BYTES]
                 self._until_frame = int.from_bytes(length, "little")
                 self._cuts.append(place)
-                at += _FRAME_BYTES
+                end += _FRAME_BYTES
             elif self._at_end:
                 self._until_frame = None
             else:
-                self._held = data[at:]
+                self._held = data[end:]
                 return b"".join(parts)
-        return b"".join((*parts, data[at:]))
+        return b"".join((*parts, data[end:]))

@@ -90,19 +90,19 @@ class FileArgs:
 
     def _skip_to(self, offset: int, length: int) -> bytes:
         assert self._stream is not None  # noqa: S101  # asked before
-        file, stream, at, data = self._stream
+        file, stream, position, data = self._stream
         try:
-            while at + len(data) <= offset and (block := stream.read()):
-                at, data = at + len(data), block
-            while at + len(data) < offset + length and (block := stream.read()):
+            while position + len(data) <= offset and (block := stream.read()):
+                position, data = position + len(data), block
+            while position + len(data) < offset + length and (block := stream.read()):
                 data += block
         except (OSError, RefusedError):
             self._close()
             raise
-        start = offset - at
-        found = data[start : start + length]
-        self._stream = (file, stream, offset + len(found), data[start + length :])
-        return found
+        start = offset - position
+        text = data[start : start + length]
+        self._stream = (file, stream, offset + len(text), data[start + length :])
+        return text
 
     def _opened(self) -> IO[bytes]:
         file, status = storage.at(self._path).open(self._path)
@@ -130,8 +130,8 @@ def _events(data: bytes) -> Sequence[bytes]:
 
 def _args(event: bytes) -> Mapping[str, Any]:
     for text in (event, *repairs(event)):
-        found = plain(text)
-        if isinstance(found, dict):
-            args = found.get("args")
+        event_dict = plain(text)
+        if isinstance(event_dict, dict):
+            args = event_dict.get("args")
             return args if isinstance(args, dict) else {"args": args}
     return {}

@@ -93,12 +93,12 @@ def tables_of(
         "num_events": dict(gathered.num_events.most_common(4096)),
         "problems": [
             {
-                "what": what,
+                "what": sentence,
                 "count": count,
-                "where": gathered.problems.first[what],
-                "is_usual": what in gathered.problems.usual,
+                "where": gathered.problems.first[sentence],
+                "is_usual": sentence in gathered.problems.usual,
             }
-            for what, count in gathered.problems.counts.items()
+            for sentence, count in gathered.problems.counts.items()
         ][:256],
     }
     return tables, meta
@@ -112,8 +112,8 @@ def _placed(
     shown = placed.slices.level[placed.row_of] < MAX_LEVELS
     if shown.all():
         return placed
-    what = f"slices beyond {MAX_LEVELS:,} levels are not shown"
-    gathered.problems.note(what, int(np.count_nonzero(~shown)))
+    sentence = f"slices beyond {MAX_LEVELS:,} levels are not shown"
+    gathered.problems.note(sentence, int(np.count_nonzero(~shown)))
     gathered.keep_details(shown)
     return place(tracks, **{name: column[shown] for name, column in slices.items()})
 
@@ -161,9 +161,9 @@ def _work(gathered: Gathering, track: Ints) -> dict[int, tuple[int, int]]:
     work = gathered.tables["device_work"]
     if not len(work):
         return {}
-    known, first = np.unique(track[work.peek("slice")], return_index=True)
+    tracks_of_work, first = np.unique(track[work.peek("slice")], return_index=True)
     device, stream = work.peek("device")[first], work.peek("stream")[first]
-    rows = zip(known.tolist(), device.tolist(), stream.tolist(), strict=True)
+    rows = zip(tracks_of_work.tolist(), device.tolist(), stream.tolist(), strict=True)
     return {number: (device, stream) for number, device, stream in rows}
 
 

@@ -57,12 +57,12 @@ class Texts(dict[Any, int]):
         return number
 
     def _number(self, text: str) -> int:
-        known = self.get(text)
-        if known is None:
-            known = self[text] = len(self.all)
+        number = self.get(text)
+        if number is None:
+            number = self[text] = len(self.all)
             self.all.append(text)
             self._chars_left -= len(text)
-        return known
+        return number
 
 
 class RawTexts(dict[bytes, int]):
@@ -131,18 +131,18 @@ def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
     num = len(args)
     return {
         "external_id": external_ids(args),
-        "sequence": whole([one.sequence for one in args]),
-        "forward_thread": whole([one.forward_thread for one in args]),
-        "input_dims": raw.column([one.input_dims for one in args], num),
-        "input_types": raw.column([one.input_types for one in args], num),
-        "call_stack": raw.column([one.call_stack for one in args], num),
+        "sequence": whole([argument.sequence for argument in args]),
+        "forward_thread": whole([argument.forward_thread for argument in args]),
+        "input_dims": raw.column([argument.input_dims for argument in args], num),
+        "input_types": raw.column([argument.input_types for argument in args], num),
+        "call_stack": raw.column([argument.call_stack for argument in args], num),
     }
 
 
 def launches(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
     """Of calls of a runtime or driver."""
     return {
-        "correlation": whole([one.correlation for one in args]),
+        "correlation": whole([argument.correlation for argument in args]),
         "external_id": external_ids(args),
     }
 
@@ -151,16 +151,16 @@ def device_work(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of kernels, copies and fills."""
     num = len(args)
     return {
-        "device": whole([one.device for one in args]),
-        "stream": whole([one.stream for one in args]),
-        "correlation": whole([one.correlation for one in args]),
+        "device": whole([argument.device for argument in args]),
+        "stream": whole([argument.stream for argument in args]),
+        "correlation": whole([argument.correlation for argument in args]),
         "external_id": external_ids(args),
-        "grid": raw.column([one.grid for one in args], num),
-        "block": raw.column([one.block for one in args], num),
-        "registers": whole([one.registers for one in args]),
-        "shared_memory_bytes": whole([one.shared_memory for one in args]),
-        "blocks_per_sm": floats([one.blocks_per_sm for one in args]),
-        "occupancy_pct": floats([one.occupancy for one in args]),
+        "grid": raw.column([argument.grid for argument in args], num),
+        "block": raw.column([argument.block for argument in args], num),
+        "registers": whole([argument.registers for argument in args]),
+        "shared_memory_bytes": whole([argument.shared_memory for argument in args]),
+        "blocks_per_sm": floats([argument.blocks_per_sm for argument in args]),
+        "occupancy_pct": floats([argument.occupancy for argument in args]),
     }
 
 
@@ -168,35 +168,35 @@ def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of what carries collective metadata."""
     num = len(args)
     return {
-        "name": raw.column([one.collective for one in args], num),
-        "dtype": raw.column([one.dtype for one in args], num),
-        "group": raw.column([one.group for one in args], num),
-        "in_elements": whole([one.in_elements for one in args]),
-        "out_elements": whole([one.out_elements for one in args]),
-        "group_size": whole([one.group_size for one in args]),
-        "sequence": whole([one.collective_sequence for one in args]),
+        "name": raw.column([argument.collective for argument in args], num),
+        "dtype": raw.column([argument.dtype for argument in args], num),
+        "group": raw.column([argument.group for argument in args], num),
+        "in_elements": whole([argument.in_elements for argument in args]),
+        "out_elements": whole([argument.out_elements for argument in args]),
+        "group_size": whole([argument.group_size for argument in args]),
+        "sequence": whole([argument.collective_sequence for argument in args]),
     }
 
 
 def memory_events(args: Sequence[Args]) -> Columns:
     # Of `[memory]` instants
     return {
-        "num_bytes": whole([one.memory_bytes for one in args], 0),
-        "address": whole([one.address for one in args], 0),
-        "device_type": whole([one.device_type for one in args]),
-        "device": whole([one.memory_device for one in args]),
-        "allocated_bytes": whole([one.allocated for one in args]),
-        "reserved_bytes": whole([one.reserved for one in args]),
+        "num_bytes": whole([argument.memory_bytes for argument in args], 0),
+        "address": whole([argument.address for argument in args], 0),
+        "device_type": whole([argument.device_type for argument in args]),
+        "device": whole([argument.memory_device for argument in args]),
+        "allocated_bytes": whole([argument.allocated for argument in args]),
+        "reserved_bytes": whole([argument.reserved for argument in args]),
     }
 
 
 def external_ids(args: Sequence[Args]) -> npt.NDArray[np.int64]:
     """`External id`, which older traces write `external id`."""
-    found = whole([one.external_id for one in args])
-    if (found == -1).any():
-        old = whole([one.old_external_id for one in args])
-        found = np.where(found == -1, old, found)
-    return found
+    ids = whole([argument.external_id for argument in args])
+    if (ids == -1).any():
+        old = whole([argument.old_external_id for argument in args])
+        ids = np.where(ids == -1, old, ids)
+    return ids
 
 
 class Growing:
@@ -253,7 +253,7 @@ class Tracks(dict[tuple[Any, Any], int]):
         if len(self.ids) > MAX_TRACKS:
             self.num_beyond += 1
             return MAX_TRACKS
-        pid, tid = (clean(id_text(one)) for one in key)
+        pid, tid = (clean(id_text(part)) for part in key)
         number = self.get((pid, tid))
         if number is None:
             number = self[pid, tid] = len(self.ids)
@@ -272,18 +272,18 @@ class Problems:
         """Those of a trace with which nothing is wrong."""
 
     def note(
-        self, what: str, count: int, where: str = "", *, is_usual: bool = False
+        self, sentence: str, count: int, where: str = "", *, is_usual: bool = False
     ) -> None:
         """So many of one kind."""
         if count:
             if is_usual:
-                self.usual.add(what)
-            self.counts[what] = self.counts.get(what, 0) + count
-            self.first.setdefault(what, where)
+                self.usual.add(sentence)
+            self.counts[sentence] = self.counts.get(sentence, 0) + count
+            self.first.setdefault(sentence, where)
 
     def num_of(self, beginning: str) -> int:
         """Kinds whose text begins so."""
-        return sum(what.startswith(beginning) for what in self.counts)
+        return sum(sentence.startswith(beginning) for sentence in self.counts)
 
 
 def text_of(value: Any) -> str:

@@ -131,28 +131,28 @@ class Gathering:
         by_phase: defaultdict[str | None, list[int]] = defaultdict(list)
         for index, event in enumerate(chunk.events):
             by_phase[None if event is None else event.ph].append(index)
-        for phase, found in by_phase.items():
+        for phase, indices in by_phase.items():
             if phase is None:
                 continue  # counted where it was met
-            place = np.array(found)
+            place = np.array(indices)
             events: Any = chunk.events
             times = chunk.times_ns
-            if len(found) != len(events):
-                events = [events[index] for index in found]
+            if len(indices) != len(events):
+                events = [events[index] for index in indices]
                 times = times[place]
             self._count(phase, events)
             numbers = (place + chunk.first).astype(np.int32)
             handler = self._handlers.get(phase)
             if handler is None:
-                what = f"events of phase {phase[:8]!r} are not shown"
-                self.problems.note(clean(what), len(found), _where(numbers[0]))
+                sentence = f"events of phase {phase[:8]!r} are not shown"
+                self.problems.note(clean(sentence), len(indices), _where(numbers[0]))
                 continue
             if phase != "M":
                 valid = times != NO_TIME
                 if not valid.all():
-                    what = "events without a time are not shown"
+                    sentence = "events without a time are not shown"
                     bad = int(np.count_nonzero(~valid))
-                    self.problems.note(what, bad, _where(numbers[~valid][0]))
+                    self.problems.note(sentence, bad, _where(numbers[~valid][0]))
                     events = [events[index] for index in np.flatnonzero(valid)]
                     times, numbers = times[valid], numbers[valid]
             if events:
@@ -199,10 +199,14 @@ class Gathering:
         self.tables[table].add({"slice": rows, **columns})
         if table not in _MAY_BE_COLLECTIVE:
             return
-        found = [at for at, one in enumerate(args) if one.collective is not NO_RAW]
-        if found:
-            columns = details.collectives([args[at] for at in found], self._raw)
-            self.tables["collectives"].add({"slice": rows[found], **columns})
+        places = [
+            place
+            for place, argument in enumerate(args)
+            if argument.collective is not NO_RAW
+        ]
+        if places:
+            columns = details.collectives([args[place] for place in places], self._raw)
+            self.tables["collectives"].add({"slice": rows[places], **columns})
 
     def _durations(self, events: list[Any], numbers: Ints) -> Ints:
         if isinstance(events[0], AnyEvent):
@@ -210,13 +214,13 @@ class Gathering:
         else:
             durations = from_floats(np.array([event.dur for event in events]))
         none = durations == NO_TIME
-        for at in np.flatnonzero(none).tolist():
-            dur_us = _number(events[at].dur)
+        for row in np.flatnonzero(none).tolist():
+            dur_us = _number(events[row].dur)
             if math.isfinite(dur_us):
-                name = clean(text_of(events[at].name))
-                note(self.problems, name, int(numbers[at]), dur_us / 1e6)
-                none[at], durations[at] = False, 0
-        for what, wrong in (
+                name = clean(text_of(events[row].name))
+                note(self.problems, name, int(numbers[row]), dur_us / 1e6)
+                none[row], durations[row] = False, 0
+        for sentence, wrong in (
             ("slices without a duration are shown as points", none),
             (
                 "slices of negative duration are shown as points",
@@ -225,7 +229,7 @@ class Gathering:
         ):
             if wrong.any():
                 count = int(np.count_nonzero(wrong))
-                self.problems.note(what, count, _where(numbers[wrong][0]))
+                self.problems.note(sentence, count, _where(numbers[wrong][0]))
         return np.maximum(durations, 0)
 
     def _instants(self, events: list[Any], times: Ints, numbers: Ints) -> None:
@@ -297,8 +301,8 @@ class Gathering:
         ):
             values = plain(event.args) if isinstance(event, AnyEvent) else None
             if not isinstance(values, dict):
-                what = "counters without values are not shown"
-                self.problems.note(what, 1, _where(number))
+                sentence = "counters without values are not shown"
+                self.problems.note(sentence, 1, _where(number))
                 continue
             # One counter of several threads is still one: Chrome knows it by process.
             track = self.tracks[event.pid, f"counter {text_of(event.name)}"]
@@ -311,13 +315,13 @@ class Gathering:
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            what = "values of counters that are not numbers are not shown"
-            self.problems.note(what, 1, clean(names[0])[:_MAX_LABEL])
+            sentence = "values of counters that are not numbers are not shown"
+            self.problems.note(sentence, 1, clean(names[0])[:_MAX_LABEL])
             return
         key = (track, clean(names[0])[:_MAX_LABEL], clean(names[1])[:_MAX_LABEL])
         if key not in self.points and len(self.points) >= _MAX_SERIES:
-            what = f"points of counters beyond {_MAX_SERIES:,} series are not shown"
-            self.problems.note(what, 1, key[1])
+            sentence = f"points of counters beyond {_MAX_SERIES:,} series are not shown"
+            self.problems.note(sentence, 1, key[1])
             return
         times, values = self.points.setdefault(key, ([], []))
         times.append(time_ns)

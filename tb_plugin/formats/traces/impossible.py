@@ -47,14 +47,14 @@ def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
     if not len(work):
         return slices
     rows = work.peek("slice")
-    held = _holds_others(slices, rows, work)
+    has_inner = _holds_others(slices, rows, work)
     beyond = _reaches_beyond(slices, rows, gathered)
     names = gathered.texts.all
     communicates = np.zeros(len(rows), np.bool_)
-    for at in np.flatnonzero(held & ~beyond).tolist():
-        name = names[int(slices["name"][rows[at]])]
-        communicates[at] = COMMUNICATION_KERNEL.match(name) is not None
-    wrong = rows[beyond | (held & ~communicates)]
+    for place in np.flatnonzero(has_inner & ~beyond).tolist():
+        name = names[int(slices["name"][rows[place]])]
+        communicates[place] = COMMUNICATION_KERNEL.match(name) is not None
+    wrong = rows[beyond | (has_inner & ~communicates)]
     duration = slices["duration_ns"].copy()
     for row in wrong.tolist():
         name = names[int(slices["name"][row])]
@@ -66,11 +66,13 @@ def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
 
 def note(problems: Problems, name: str, number: int, seconds: float) -> None:
     """Name one whose duration is left out; of many names the first, the rest as others."""
-    what = f"impossible durations of {name[:_MAX_NAME]!r} are left out: shown as points"
-    if what not in problems.counts and problems.num_of(_IMPOSSIBLE) >= _MOST_NAMED:
-        what = f"{_IMPOSSIBLE} other slices are left out: shown as points"
+    sentence = (
+        f"impossible durations of {name[:_MAX_NAME]!r} are left out: shown as points"
+    )
+    if sentence not in problems.counts and problems.num_of(_IMPOSSIBLE) >= _MOST_NAMED:
+        sentence = f"{_IMPOSSIBLE} other slices are left out: shown as points"
     where = f"event {number}, " if number >= 0 else ""
-    problems.note(what, 1, f"{where}{seconds:,.6g} s")
+    problems.note(sentence, 1, f"{where}{seconds:,.6g} s")
 
 
 def _holds_others(slices: Columns, rows: Ints, work: Growing) -> Ints:
@@ -80,22 +82,22 @@ def _holds_others(slices: Columns, rows: Ints, work: Growing) -> Ints:
     correlation = work.peek("correlation")
     order = np.lexsort((start, work.peek("stream"), work.peek("device")))
     lane = np.stack((work.peek("device"), work.peek("stream")))[:, order]
-    found = np.zeros(len(rows), np.bool_)
+    contains = np.zeros(len(rows), np.bool_)
     same = np.append((lane[:, 1:] == lane[:, :-1]).all(axis=0), [False])
     start, end, correlation = start[order], end[order], correlation[order]
     overlaps = same & (np.append(start[1:], [0]) < end)
     overlaps &= end - start >= _SHORTEST_NS
     lane_ends = np.append(np.flatnonzero(~same), [len(order)])
-    for at in np.flatnonzero(overlaps).tolist():
-        lane_end = int(lane_ends[np.searchsorted(lane_ends, at)]) + 1
-        later = slice(at + 1, min(at + 1 + _MOST_HELD, lane_end))
-        others = (correlation[later] != correlation[at]) | (correlation[later] <= 0)
-        inside = others & (end[later] <= end[at])
+    for row in np.flatnonzero(overlaps).tolist():
+        lane_end = int(lane_ends[np.searchsorted(lane_ends, row)]) + 1
+        later = slice(row + 1, min(row + 1 + _MOST_HELD, lane_end))
+        others = (correlation[later] != correlation[row]) | (correlation[later] <= 0)
+        inside = others & (end[later] <= end[row])
         if not inside.any():
             continue
         usual = float(np.median((end[later] - start[later])[inside]))
-        found[order[at]] = end[at] - start[at] >= _TIMES_LONGER * usual
-    return found
+        contains[order[row]] = end[row] - start[row] >= _TIMES_LONGER * usual
+    return contains
 
 
 def _reaches_beyond(slices: Columns, rows: Ints, gathered: Gathering) -> Ints:
@@ -112,5 +114,5 @@ def _reaches_beyond(slices: Columns, rows: Ints, gathered: Gathering) -> Ints:
     first = int(start[spans].min())
     last = max(int((start + duration)[spans].max()), int(start[rows].max()))
     least = max(_TIMES_LONGER * (last - first), _SHORTEST_BEYOND_NS)
-    found: Ints = ends - last >= least
-    return found
+    reaches_beyond: Ints = ends - last >= least
+    return reaches_beyond

@@ -49,7 +49,7 @@ def without_recorder(
     if not has_own(names, metadata):
         return None
     rows = placed.slices
-    found = folded(
+    fold = folded(
         names,
         HostSlices(
             name=rows.name,
@@ -61,16 +61,16 @@ def without_recorder(
         ),
         is_tracked=tracks_modules(metadata),
     )
-    if found.stays.all():
+    if fold.stays.all():
         return None
-    _link(gathered, placed, found.repeats)
-    stays = found.stays[placed.row_of]
+    _link(gathered, placed, fold.repeats)
+    stays = fold.stays[placed.row_of]
     gathered.keep_details(stays)
-    num = len(found.root)
+    num = len(fold.root)
     pieces = {
-        "track": rows.track[found.root],
-        "start_ns": found.start_ns,
-        "duration_ns": found.end_ns - found.start_ns,
+        "track": rows.track[fold.root],
+        "start_ns": fold.start_ns,
+        "duration_ns": fold.end_ns - fold.start_ns,
         "name": np.full(num, gathered.texts[RECORDER]),
         "category": np.full(num, gathered.texts[OPERATOR]),
         "args": np.full(num, -1),

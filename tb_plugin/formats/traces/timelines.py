@@ -78,14 +78,14 @@ def gather(start: bytes, stream: InflatedFile, gathered: Gathering) -> dict[str,
     data = b"".join(parts)
     if data[:1] == b"<":
         return _page(data)
-    found = _raw(data) or _sizes(data)
-    if found is None:
+    content = _raw(data) or _sizes(data)
+    if content is None:
         raise RefusedError(
             "It is a list of lists, but neither events nor a memory timeline.",
             0,
             remedy="Open a trace, or what export_memory_timeline wrote.",
         )
-    form, times, sizes, num_points = found
+    form, times, sizes, num_points = content
     track = gathered.tracks["memory", f"counter {COUNTER}"]
     for category, name in enumerate(CATEGORIES):
         values = sizes[:, category]
@@ -119,10 +119,10 @@ def _raw(data: bytes) -> tuple[str, Ints, Ints, int] | None:
         return None
     if np.abs(num_bytes).max() >= 2**47:
         return None
-    known = time_ns[time_ns != PREEXISTING]
+    recorded_ns = time_ns[time_ns != PREEXISTING]
     # What was there before is there when the profiler begins.
     time_ns = np.where(
-        time_ns == PREEXISTING, known.min() if len(known) else 0, time_ns
+        time_ns == PREEXISTING, recorded_ns.min() if len(recorded_ns) else 0, time_ns
     )
     order = np.argsort(time_ns, kind="stable")
     changes = np.zeros((len(rows), len(CATEGORIES)), np.int64)
@@ -162,9 +162,9 @@ def _page(data: bytes) -> dict[str, Any]:
         )
     facts = facts_of({})
     facts["metadata"] = {"format": "memory_timeline_page"}
-    for found in _PEAK.finditer(data):
-        name = "max_allocated_bytes" if found[1] else "max_reserved_bytes"
-        gib = float((found[1] or found[2]).rstrip(b".") or b"0")
+    for match in _PEAK.finditer(data):
+        name = "max_allocated_bytes" if match[1] else "max_reserved_bytes"
+        gib = float((match[1] or match[2]).rstrip(b".") or b"0")
         facts["metadata"][name] = round(gib * _GIB)
     encoded = b"".join(picture[1].split())
     if len(encoded) <= _MAX_PICTURE:

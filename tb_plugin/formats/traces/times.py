@@ -44,9 +44,9 @@ def from_floats(times_us: Floats) -> Ints:
     usual = bool(valid.all())
     times = times_us if usual else np.where(valid, times_us, 0.0)
     whole = np.floor(times)
-    found = whole.astype(np.int64) * 1000
-    found += np.rint((times - whole) * 1000).astype(np.int64)
-    return found if usual else np.where(valid, found, NO_TIME)
+    times_ns = whole.astype(np.int64) * 1000
+    times_ns += np.rint((times - whole) * 1000).astype(np.int64)
+    return times_ns if usual else np.where(valid, times_ns, NO_TIME)
 
 
 def needs_digits(times_us: Floats, text: bytes) -> bool:
@@ -66,9 +66,9 @@ def from_digits(texts: Sequence[bytes]) -> Ints:
         return np.empty(0, np.int64)
     lengths = {len(text) for text in texts}
     longest = max(lengths)
-    found = _alike(texts, longest) if len(lengths) == 1 else None
-    if found is not None:
-        return found
+    from_equal_lengths = _alike(texts, longest) if len(lengths) == 1 else None
+    if from_equal_lengths is not None:
+        return from_equal_lengths
     if longest > _WIDE:
         return np.array([_one(text) for text in texts], np.int64)
     letters = np.array(texts, f"S{_WIDE}").view(np.uint8).reshape(-1, _WIDE)
@@ -156,7 +156,7 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
     for place, key in enumerate(keys):
         if key != of:
             unended += len(begun)
-            made += [(at, end_ns) for at in begun]
+            made += [(place_begun, end_ns) for place_begun in begun]
             begun, of = [], key
             num_begun.clear()
         if signs[place] > 0:
@@ -169,21 +169,21 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
             continue
         is_ended = False
         while not is_ended:
-            at = begun.pop()
-            made.append((at, times[place]))
-            num_begun[names[at]] -= 1
-            is_ended = names[at] == name
+            place_begun = begun.pop()
+            made.append((place_begun, times[place]))
+            num_begun[names[place_begun]] -= 1
+            is_ended = names[place_begun] == name
     unended += len(begun)
-    made += [(at, end_ns) for at in begun]
-    what = "slices that never ended are shown until the trace's end"
-    problems.note(what, unended, is_usual=True)
+    made += [(place_begun, end_ns) for place_begun in begun]
+    sentence = "slices that never ended are shown until the trace's end"
+    problems.note(sentence, unended, is_usual=True)
     made.sort()
-    places = order[np.array([at for at, _ in made], np.int64)]
+    places = order[np.array([place for place, _ in made], np.int64)]
     ends = np.array([end for _, end in made], np.int64)
-    found = {name: columns[name][places] for name in _KEPT}
-    found["start_ns"] = columns["time_ns"][places]
-    found["duration_ns"] = np.maximum(ends - found["start_ns"], 0)
-    return found
+    slices = {name: columns[name][places] for name in _KEPT}
+    slices["start_ns"] = columns["time_ns"][places]
+    slices["duration_ns"] = np.maximum(ends - slices["start_ns"], 0)
+    return slices
 
 
 _START, _STEP, _END = 0, 1, 2
@@ -240,8 +240,8 @@ def arrows_of(flows: Growing, track_of: Ints, placed: PlacedSlices) -> dict[str,
     late = np.minimum(after[ends], max(len(point) - 1, 0))
     ok_late = ~ok & (after[ends] < len(point)) & (group[late] == group[ends])
     source = np.where(ok, source, np.where(ok_late, late, -1))
-    found = source >= 0
-    start, stop = point[source[found]], point[ends[found]]
+    is_inside = source >= 0
+    start, stop = point[source[is_inside]], point[ends[is_inside]]
     track = track_of[columns["track"]]
     rows = rows_at(placed, track, columns["time_ns"])
     made = {
@@ -259,18 +259,18 @@ def arrows_of(flows: Growing, track_of: Ints, placed: PlacedSlices) -> dict[str,
 def rows_at(placed: PlacedSlices, track: Ints, time_ns: Ints) -> Ints:
     """The innermost slice of each track at a time; -1 where there is none."""
     slices = placed.slices
-    found = np.full(len(track), -1, np.int64)
+    rows_found = np.full(len(track), -1, np.int64)
     for index in np.unique(track[track >= 0]).tolist():
-        known = placed.tracks[index]
-        if not known.num_slices:
+        own_track = placed.tracks[index]
+        if not own_track.num_slices:
             continue
-        first = known.first_row
-        rows = slice(first, first + known.num_slices)
+        first = own_track.first_row
+        rows = slice(first, first + own_track.num_slices)
         starts = slices.start_ns[rows]
         order = np.argsort(starts, kind="stable")
         asked = np.flatnonzero(track == index)
-        at = np.searchsorted(starts[order], time_ns[asked], "right") - 1
-        row = np.where(at >= 0, order[np.maximum(at, 0)] + first, -1)
+        place = np.searchsorted(starts[order], time_ns[asked], "right") - 1
+        row = np.where(place >= 0, order[np.maximum(place, 0)] + first, -1)
         open_ = row >= 0
         while open_.any():
             ends = slices.start_ns[row[open_]] + slices.duration_ns[row[open_]]
@@ -279,5 +279,5 @@ def rows_at(placed: PlacedSlices, track: Ints, time_ns: Ints) -> Ints:
             row[moved] = slices.parent[row[moved]]
             open_ = np.zeros(len(row), np.bool_)
             open_[moved] = row[moved] >= 0
-        found[asked] = row
-    return found
+        rows_found[asked] = row
+    return rows_found

@@ -46,9 +46,9 @@ def top_level(around: TraceEnvelope) -> tuple[dict[str, Any], str]:
     told = "The part before its events is not valid JSON; it is not shown."
     for text, problem in (*texts, (before, _FOLLOWS if around.ended else "")):
         for attempt in (text, *repairs(text)):
-            found = plain(attempt)
-            if isinstance(found, dict):
-                top = {key: found[key] for key in found if key != "traceEvents"}
+            value = plain(attempt)
+            if isinstance(value, dict):
+                top = {key: value[key] for key in value if key != "traceEvents"}
                 return top, problem
     return {}, told
 
@@ -58,11 +58,17 @@ def facts_of(top: dict[str, Any]) -> dict[str, Any]:
     distributed = _distributed(top.get("distributedInfo"))
     devices = top.get("deviceProperties")
     devices = devices if isinstance(devices, list) else []
-    known = {"distributedInfo", "deviceProperties", "schemaVersion", _BASE, *_FLAGS}
+    known_keys = {
+        "distributedInfo",
+        "deviceProperties",
+        "schemaVersion",
+        _BASE,
+        *_FLAGS,
+    }
     others = {
         clean(str(key))[:_MAX_TEXT]: _cut(value)
         for key, value in list(top.items())[:_MAX_KEYS]
-        if key not in known
+        if key not in known_keys
     }
     return {
         "rank": whole_number(distributed.get("rank")),
@@ -71,7 +77,9 @@ def facts_of(top: dict[str, Any]) -> dict[str, Any]:
         "host_name": _text(top.get("host_name")),
         "trace_id": _text(top.get("trace_id")),
         "backend": _text(distributed.get("backend")),
-        "devices": [one for one in devices[:_MAX_DEVICES] if isinstance(one, dict)],
+        "devices": [
+            device for device in devices[:_MAX_DEVICES] if isinstance(device, dict)
+        ],
         # Groups of many ranks take megabytes; what else is said must not go with them.
         "distributed": {
             clean(key)[:_MAX_TEXT]: _cut(value)
@@ -100,29 +108,29 @@ def _distributed(info: Any) -> dict[str, Any]:
         info = _parsed(info)
     if not isinstance(info, dict):
         return {}
-    found: dict[str, Any] = {str(key): value for key, value in info.items()}
-    groups = found.get("pg_config")
+    fields: dict[str, Any] = {str(key): value for key, value in info.items()}
+    groups = fields.get("pg_config")
     groups = _parsed(groups) if isinstance(groups, str) else groups
     if isinstance(groups, list):
-        found["pg_config"] = [
-            {**one, "ranks": _parsed(one.get("ranks"))}
-            if isinstance(one, dict) and isinstance(one.get("ranks"), str)
-            else one
-            for one in groups
+        fields["pg_config"] = [
+            {**group, "ranks": _parsed(group.get("ranks"))}
+            if isinstance(group, dict) and isinstance(group.get("ranks"), str)
+            else group
+            for group in groups
         ]
-    return found
+    return fields
 
 
 def _parsed(text: Any) -> Any:
     """A list or object from JSON or Python text; the text where it is neither."""
-    found = plain(text.encode(errors="replace")) if isinstance(text, str) else None
-    if found is not None:
-        return found
+    value = plain(text.encode(errors="replace")) if isinstance(text, str) else None
+    if value is not None:
+        return value
     try:
-        found = ast.literal_eval(text) if len(text) < _MAX_VALUE else text
+        value = ast.literal_eval(text) if len(text) < _MAX_VALUE else text
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return text
-    return found
+    return value
 
 
 def whole_number(value: Any) -> int:
@@ -191,29 +199,29 @@ def refused(start: bytes) -> RefusedError:
         return RefusedError("The file is empty.", 0, remedy=remedy)
     for mark, packed, command in _PACKED:
         if start.startswith(mark):
-            what = (
+            sentence = (
                 f"It is packed with {packed}: traces are read plain, or gzipped once."
             )
-            return RefusedError(what, 0, remedy=f"Unpack it with {command}.")
+            return RefusedError(sentence, 0, remedy=f"Unpack it with {command}.")
     for pattern, encoding in _WIDE:
         if pattern.match(start):
-            what = f"It is written in {encoding}; JSON is read in UTF-8."
+            sentence = f"It is written in {encoding}; JSON is read in UTF-8."
             remedy = f"Convert it: iconv -f {encoding} -t UTF-8 FILE > NEW_FILE"
-            return RefusedError(what, 0, remedy=remedy)
+            return RefusedError(sentence, 0, remedy=remedy)
     if start[:1] != b"{":
-        what = "It is not JSON: it begins with neither an object nor a list."
-        return RefusedError(what, 0, remedy=REMEDY)
+        sentence = "It is not JSON: it begins with neither an object nor a list."
+        return RefusedError(sentence, 0, remedy=REMEDY)
     value = _VALUE.search(start)
     if value is not None:
         kind = _VALUES.get(value[1], "a number")
-        what = f"Its `traceEvents` is {kind}, not a list of events."
-        return RefusedError(what, value.start(1), remedy=_EVENTS)
+        sentence = f"Its `traceEvents` is {kind}, not a list of events."
+        return RefusedError(sentence, value.start(1), remedy=_EVENTS)
     if b'"ph"' in start:
-        what = "Its events stand in no list: it has no `traceEvents`."
+        sentence = "Its events stand in no list: it has no `traceEvents`."
         remedy = "Put them into a list, with commas between them: [...]."
-        return RefusedError(what, 0, remedy=remedy)
-    what = "It has no `traceEvents`: it is not a trace."
-    return RefusedError(what, 0, remedy=REMEDY)
+        return RefusedError(sentence, 0, remedy=remedy)
+    sentence = "It has no `traceEvents`: it is not a trace."
+    return RefusedError(sentence, 0, remedy=REMEDY)
 
 
 def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
@@ -225,16 +233,16 @@ def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
     has_phases = any(not key.startswith("|") for key in gathered.num_events)
     if has_phases or not (around.bad or gathered.num_events):
         return
-    first = min((one.offset for one in around.bad.values()), default=0)
+    first = min((bad_events.offset for bad_events in around.bad.values()), default=0)
     if around.cut_off and around.num_bad == 1 and not gathered.num_events:
-        what = "The file ends inside its first event: it is incomplete."
-        raise RefusedError(what, first, remedy=_COPY)
+        sentence = "The file ends inside its first event: it is incomplete."
+        raise RefusedError(sentence, first, remedy=_COPY)
     nouns = [_NOUNS[fault] for fault in around.bad]
     if gathered.num_events:
         nouns.append("objects without a phase (`ph`)")
     where = "list" if around.is_list else "`traceEvents`"
-    what = f"This trace's {where} holds no events but {joined(nouns)}."
-    raise RefusedError(what, first, remedy=_EVENTS)
+    sentence = f"This trace's {where} holds no events but {joined(nouns)}."
+    raise RefusedError(sentence, first, remedy=_EVENTS)
 
 
 def note_problems(around: TraceEnvelope, gathered: Gathering, told: str) -> None:
@@ -244,16 +252,16 @@ def note_problems(around: TraceEnvelope, gathered: Gathering, told: str) -> None
     if nothing:
         problems.note(nothing, max(1, sum(gathered.num_events.values())))
     for fault, bad in around.bad.items():
-        what = "events that could not be read are not shown"
+        sentence = "events that could not be read are not shown"
         if fault != "unreadable":
-            what = f"{_NOUNS[fault]} among the events are not shown"
-        problems.note(what, bad.count, f"event {bad.number}, byte {bad.offset}")
+            sentence = f"{_NOUNS[fault]} among the events are not shown"
+        problems.note(sentence, bad.count, f"event {bad.number}, byte {bad.offset}")
     if around.num_lists > 1:
-        what = (
+        sentence = (
             f"The file has {around.num_lists} lists of events; all of them are shown."
             " Other viewers show the last one, or none."
         )
-        problems.note(what, 1)
+        problems.note(sentence, 1)
     if told:
         problems.note(told, 1)
 

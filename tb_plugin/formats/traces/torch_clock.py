@@ -67,4 +67,7 @@ def _move(gathered: Gathering, base_ns: int) -> None:
     for table, name, times in list(_columns(gathered)):
         table.put(name, np.where(times < RELATIVE_BELOW_NS, times + base_ns, times))
     for points, _ in gathered.points.values():
-        points[:] = [at + base_ns if at < RELATIVE_BELOW_NS else at for at in points]
+        points[:] = [
+            time_ns + base_ns if time_ns < RELATIVE_BELOW_NS else time_ns
+            for time_ns in points
+        ]

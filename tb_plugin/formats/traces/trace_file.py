@@ -59,17 +59,21 @@ def imported(
     places = _gather(chunks, gathered)
     around = chunks.around
     top, told = top_level(around)
-    what = f"texts beyond the first {MAX_TEXTS:,} different ones are shown as {BEYOND}"
-    gathered.problems.note(what, gathered.texts.num_beyond)
-    what = f"events of threads beyond the first {MAX_TRACKS:,} are shown as of one more"
-    gathered.problems.note(what, gathered.tracks.num_beyond)
+    sentence = (
+        f"texts beyond the first {MAX_TEXTS:,} different ones are shown as {BEYOND}"
+    )
+    gathered.problems.note(sentence, gathered.texts.num_beyond)
+    sentence = (
+        f"events of threads beyond the first {MAX_TRACKS:,} are shown as of one more"
+    )
+    gathered.problems.note(sentence, gathered.tracks.num_beyond)
     if stream.problem:
         gathered.problems.note(stream.problem, 1)
     else:
         refuse_no_events(around, gathered)
-        what = "The file ends inside its list of events: it is incomplete."
+        sentence = "The file ends inside its list of events: it is incomplete."
         is_torn = not around.ended and not around.is_list
-        gathered.problems.note(what, int(around.cut_off or is_torn))
+        gathered.problems.note(sentence, int(around.cut_off or is_torn))
     note_problems(around, gathered, told)
     facts, base_ns = facts_of(top), base_of(top)
     if base_ns is None and (added_ns := join_clocks(gathered)) is not None:
@@ -84,8 +88,10 @@ def _gather(chunks: Chunks[ColumnEvent], gathered: Gathering) -> dict[str, Any]:
         gathered.add(chunk)
         places.append((chunk.offset, chunk.num_bytes, chunk.first))
         if chunks.num_events >= MAX_EVENTS:
-            what = f"Only the first {counted(chunks.num_events, 'event')} are shown."
-            gathered.problems.note(what, 1)
+            sentence = (
+                f"Only the first {counted(chunks.num_events, 'event')} are shown."
+            )
+            gathered.problems.note(sentence, 1)
             chunks.around.ended = True
             chunks.around.tail = b"" if chunks.around.is_list else b"}"
             break

@@ -74,22 +74,24 @@ def tracks_of(
         for pid, tid in gathered.tracks.ids
         if ("process_sort_index", pid, tid) in gathered.labels
     }
-    made.sort(key=lambda one: _place(one[1], orders))
+    made.sort(key=lambda track_and_number: _place(track_and_number[1], orders))
     place = np.full(len(gathered.tracks.ids), NOTHING, np.int64)
     for index, (number, _) in enumerate(made):
         place[number] = index
-    return tuple(one for _, one in made), place
+    return tuple(track for _, track in made), place
 
 
 def _seen(gathered: Gathering, track: Ints, category: Ints) -> list[_TrackSlices]:
-    found = [_TrackSlices() for _ in gathered.tracks.ids]
+    slices_by_track = [_TrackSlices() for _ in gathered.tracks.ids]
     num = len(gathered.texts.all)
     for pair in np.unique(track.astype(np.int64) * num + category).tolist():
         name = gathered.texts.all[pair % num]
-        one = found[pair // num]
-        one.is_device |= table_of(name) == "device_work" or name.startswith("gpu_")
-        one.is_host |= name.lower() in _HOST or table_of(name) == "launches"
-    return found
+        track_slices = slices_by_track[pair // num]
+        track_slices.is_device |= table_of(name) == "device_work" or name.startswith(
+            "gpu_"
+        )
+        track_slices.is_host |= name.lower() in _HOST or table_of(name) == "launches"
+    return slices_by_track
 
 
 def _track(
@@ -142,8 +144,8 @@ class _Processes:
     def __call__(self, pid: str) -> str:
         name = self._names.get(("process_name", pid), "")
         label = self._names.get(("process_labels", pid), "")
-        known = " ".join(part for part in (name, pid) if part)
-        return f"{known} ({label})" if label else known
+        process = " ".join(part for part in (name, pid) if part)
+        return f"{process} ({label})" if label else process
 
 
 def _place(track: Track, orders: Mapping[str, int]) -> tuple[Any, ...]:
@@ -167,8 +169,8 @@ def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _number(text: str) -> int:
-    found = _NUMBER.search(text)
-    return _bounded(int(found[0])) if found else NOTHING
+    match = _NUMBER.search(text)
+    return _bounded(int(match[0])) if match else NOTHING
 
 
 def _bounded(number: int) -> int:

@@ -102,7 +102,7 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
             shown.state,
             window,
             choice.rank,
-            held=shown.measure == "held",
+            has_modules=shown.measure == "held",
             against="" if compared is None else compared.words,
         ),
         baseline=compared,

@@ -56,7 +56,7 @@ def again(cache: ColumnCache, snapshot: Snapshot) -> OpenHistory:
     """The same from what is kept."""
     known = read_replays(cache, KEY, snapshot)
     assert known or not snapshot.devices
-    return OpenHistory(snapshot, key=(), known=known)
+    return OpenHistory(snapshot, key=(), replays=known)
 
 
 def assert_the_same_again(cache: ColumnCache, snapshot: Snapshot) -> None:

@@ -93,9 +93,9 @@ class RankModules:
 class ModulesError(Exception):
     """A capture that cannot be shown; nothing else is lost by it."""
 
-    def __init__(self, what: str, where: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, sentence: str, where: str, remedy: str) -> None:
+        super().__init__(sentence)
+        self.what = sentence
         self.where = where
         self.remedy = remedy
 
@@ -131,9 +131,9 @@ class ModulesReader:
         Where the budget does not reach all captures, the newest of the files it reaches;
         the next call goes on from there.
         """
-        known = self._listed.get(run)
-        if known is not None and known[0] == run.version:
-            return known[1]
+        listed = self._listed.get(run)
+        if listed is not None and listed[0] == run.version:
+            return listed[1]
         windows = self._list(run, budget)
         if not budget.exhausted:
             self._listed[run] = run.version, windows
@@ -141,19 +141,19 @@ class ModulesReader:
 
     def has_listed(self, run: Run) -> bool:
         """Whether `windows` has reached all captures of all files."""
-        known = self._listed.get(run)
-        return not run.unfinished and known is not None and known[0] == run.version
+        listed = self._listed.get(run)
+        return not run.unfinished and listed is not None and listed[0] == run.version
 
     def _list(self, run: Run, budget: Budget) -> Windows:
-        found: dict[WindowKey, dict[int, RankWindow]] = {}
+        windows: dict[WindowKey, dict[int, RankWindow]] = {}
         for attempt in run.attempts:
             for file in attempt.files.values():
                 for window in _of_file(file, attempt.index, budget):
-                    found.setdefault(window.key, {})[window.rank] = window
+                    windows.setdefault(window.key, {})[window.rank] = window
         if run.imported is not None:
             for window in _imported(run.imported):
-                found.setdefault(window.key, {})[window.rank] = window
-        return dict(sorted(found.items(), key=lambda item: _newest_ns(item[1])))
+                windows.setdefault(window.key, {})[window.rank] = window
+        return dict(sorted(windows.items(), key=lambda item: _newest_ns(item[1])))
 
     def open(self, window: RankWindow, *, keep: bool = True) -> RankModules:
         """A window's memory; kept unless it is one of many that are read in turn.
@@ -161,12 +161,12 @@ class ModulesReader:
         Raises:
             ModulesError: it cannot be read.
         """
-        found = self.cache.get(window.identity)
-        if found is None:
-            found = window.open()
+        cached = self.cache.get(window.identity)
+        if cached is None:
+            cached = window.open()
             if keep:
-                self.cache.put(window.identity, found, found.memory.num_bytes)
-        opened: RankModules = found
+                self.cache.put(window.identity, cached, cached.memory.num_bytes)
+        opened: RankModules = cached
         return opened
 
 
@@ -205,30 +205,30 @@ def _recorded(file: RankFile, entry: CaptureEntry) -> RankModules:
         capture = read_capture(file, entry, NEEDED)
         log = module_log(capture.tables, capture.meta.get("devices"))
     except (FormatError, LogError, OSError) as error:
-        what = str(error)
+        reason = str(error)
         if isinstance(error, LogError):
-            what = f"{named(entry)} cannot be shown: {what}"
+            reason = f"{named(entry)} cannot be shown: {reason}"
         raise ModulesError(
-            f"{what[:1].upper()}{what[1:]}.",
+            f"{reason[:1].upper()}{reason[1:]}.",
             f"byte {entry.offset} of the file",
             "The disk was full or the process died while it was written. All other"
             " windows are shown.",
         ) from error
-    said = Meta(capture.meta)
+    meta = Meta(capture.meta)
     facts = CaptureFacts(
         source="simulated" if file.header.simulated else "recorded",
-        backend=said.text("backend"),
-        world=said.text("world"),
-        root=said.text("root"),
-        estimate=said.text("estimate"),
-        incomplete=said.flag("incomplete") is True,
-        inputs=said.text("inputs"),
-        num_optimizers=said.count("optimizers"),
-        rounding_bytes=said.count("rounding_bytes"),
-        torch_version=said.text("torch"),
+        backend=meta.text("backend"),
+        world=meta.text("world"),
+        root=meta.text("root"),
+        estimate=meta.text("estimate"),
+        incomplete=meta.flag("incomplete") is True,
+        inputs=meta.text("inputs"),
+        num_optimizers=meta.count("optimizers"),
+        rounding_bytes=meta.count("rounding_bytes"),
+        torch_version=meta.text("torch"),
         num_events=len(log.delta_bytes),
-        num_events_dropped=said.count("num_events_dropped") or 0,
-        reasons=tuple(said.texts("reasons", _MAX_REASONS)),
+        num_events_dropped=meta.count("num_events_dropped") or 0,
+        reasons=tuple(meta.texts("reasons", _MAX_REASONS)),
         num_repaired=log.num_repaired,
         num_negative=log.num_negative,
     )

@@ -48,18 +48,18 @@ def captures_of(
     What was listed once is kept with the file, so the next call goes on from there.
     """
     pieces = [file.behind.captures.found]
-    at = 0 if file.digest is None else file.digest.offset
+    digest_offset = 0 if file.digest is None else file.digest.offset
     with PartsReader(file.layout) as reader:
-        while at and sum(map(len, pieces)) < MAX_CAPTURES:
-            listed = file.listed_captures.get(at)
+        while digest_offset and sum(map(len, pieces)) < MAX_CAPTURES:
+            listed = file.listed_captures.get(digest_offset)
             if listed is None:
                 if budget is not None and not budget.allows():
                     break
-                listed = _listed(file, reader, at, budget)
+                listed = _listed(file, reader, digest_offset, budget)
             entries, before = listed
             pieces.append(entries)
             # A chain that does not lead backwards would never end.
-            at = before if 0 < before < at else 0
+            digest_offset = before if 0 < before < digest_offset else 0
     return tuple(entry for piece in reversed(pieces) for entry in piece)
 
 
@@ -71,26 +71,26 @@ def traces_of(
     The first is there as soon as the trace has ended; where it was saved, and where it was
     read, a later one says that and more. A cycle without a trace has one, too.
     """
-    found: dict[tuple[int, int], tuple[CaptureEntry, CaptureEntry]] = {}
+    entries_by_trace: dict[tuple[int, int], tuple[CaptureEntry, CaptureEntry]] = {}
     others = []
     for entry in captures_of(file, budget):
         key = entry.time_ns, entry.iteration
         if entry.kind != TRACE:
             continue
-        if key not in found:
-            found[key] = entry, entry
-        elif _progress(entry) > _progress(found[key][1]):
-            found[key] = found[key][0], entry
+        if key not in entries_by_trace:
+            entries_by_trace[key] = entry, entry
+        elif _progress(entry) > _progress(entries_by_trace[key][1]):
+            entries_by_trace[key] = entries_by_trace[key][0], entry
         else:
             others.append((entry, entry))
-    both = [*found.values(), *others]
-    return sorted(both, key=lambda one: one[0].offset)
+    both = [*entries_by_trace.values(), *others]
+    return sorted(both, key=lambda first_and_latest: first_and_latest[0].offset)
 
 
 def _progress(entry: CaptureEntry) -> int:
     """How far a trace had come when its capture was written."""
-    known = entry.context in TRACE_CONTEXTS
-    return TRACE_CONTEXTS.index(entry.context if known else "")
+    is_trace = entry.context in TRACE_CONTEXTS
+    return TRACE_CONTEXTS.index(entry.context if is_trace else "")
 
 
 def read_capture(

@@ -73,15 +73,15 @@ class TraceReports:
 
     def of(self, run: Run, budget: Budget) -> list[FoundReport]:
         """All of a run, by rank and time; the newest of each where there are many."""
-        found = []
+        reports = []
         for rank in run.ranks:
             for _, file in run.rank_files(rank):
                 for first, entry in traces_of(file, budget)[-MAX_REPORTS:]:
                     meta = self._metas.of(file, entry, budget)
                     if meta:
                         name = f"{file.rank}-{file.attempt}-{first.offset}"
-                        found.append(FoundReport(name, file, entry, Meta(meta)))
-        return found[-MAX_REPORTS:]
+                        reports.append(FoundReport(name, file, entry, Meta(meta)))
+        return reports[-MAX_REPORTS:]
 
 
 def tables_of(report: FoundReport) -> ReportTables:
@@ -127,22 +127,25 @@ def _memory(
     time_ns = np.asarray(table["time_ns"], np.int64)[:MAX_MOMENTS]
     device = np.asarray(table["device"], dtype=object)[:MAX_MOMENTS]
     columns = [np.asarray(table[f"{name}_bytes"], np.int64) for name in categories]
-    held = np.stack([column[:MAX_MOMENTS] for column in columns], axis=1)
-    if not len(time_ns) == len(device) == len(held):
+    sizes = np.stack([column[:MAX_MOMENTS] for column in columns], axis=1)
+    if not len(time_ns) == len(device) == len(sizes):
         raise ValueError("columns of unequal length")
-    found: dict[str, tuple[Ints, Ints]] = {}
+    memory_by_device: dict[str, tuple[Ints, Ints]] = {}
     for name in dict.fromkeys(device.tolist()):
-        if len(found) >= MAX_DEVICES:
+        if len(memory_by_device) >= MAX_DEVICES:
             break
         rows = np.flatnonzero(device == name)
         rows = rows[np.argsort(time_ns[rows], kind="stable")]
-        found[str(name)[:_MAX_TEXT]] = (time_ns[rows], np.maximum(held[rows], 0))
-    return categories, found
+        memory_by_device[str(name)[:_MAX_TEXT]] = (
+            time_ns[rows],
+            np.maximum(sizes[rows], 0),
+        )
+    return categories, memory_by_device
 
 
 def device_shown(devices: Sequence[str], asked: str | None) -> str | None:
     """The device asked for, else the first accelerator, else any; None: there is none."""
     if asked in devices:
         return asked
-    accelerators = [one for one in devices if not one.startswith("cpu")]
+    accelerators = [device for device in devices if not device.startswith("cpu")]
     return next(iter([*accelerators, *devices]), None)

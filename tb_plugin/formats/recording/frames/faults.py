@@ -50,32 +50,36 @@ class Faults:
         """Which bytes each loss is of, and whether what they held is named."""
 
     def add(
-        self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
+        self,
+        severity: Literal["warning", "error"],
+        sentence: str,
+        where: str,
+        remedy: str,
     ) -> None:
-        fault = Fault(severity, what, where, remedy)
+        fault = Fault(severity, sentence, where, remedy)
         if len(self.found) < _MAX_FAULTS and fault not in self.found:
             self.found.append(fault)
             self.num_said += 1
 
     def add_damage(
-        self, offset: int, end: int, what: str, *, is_named: bool = False
+        self, offset: int, end: int, reason: str, *, is_named: bool = False
     ) -> None:
-        """These bytes are lost; `is_named`: `what` says what they held.
+        """These bytes are lost; `is_named`: `reason` says what they held.
 
         The same loss is said once, by its name where that is known.
         """
-        if what != SCHEMA_LOST and len(self.damaged) < _MAX_DAMAGED:
+        if reason != SCHEMA_LOST and len(self.damaged) < _MAX_DAMAGED:
             self.damaged.append((offset, end))
-        self.lacks_schemas |= what == SCHEMA_LOST
-        for said, (first, last, was_named) in tuple(self._damage.items()):
+        self.lacks_schemas |= reason == SCHEMA_LOST
+        for damage, (first, last, was_named) in tuple(self._damage.items()):
             if first <= offset and end <= last and (was_named or not is_named):
                 return
             if offset <= first and last <= end and (is_named or not was_named):
-                del self._damage[said]
-                self.found.remove(said)
+                del self._damage[damage]
+                self.found.remove(damage)
         fault = Fault(
             "warning",
-            f"A part of the file is damaged: {what}.",
+            f"A part of the file is damaged: {reason}.",
             f"bytes {offset} to {end}",
             "It cannot be recovered; check the disk if this keeps happening.",
         )
@@ -84,12 +88,12 @@ class Faults:
             self.found.append(fault)
             self.num_said += 1
 
-    def add_foreign(self, what: str, where: str) -> None:
+    def add_foreign(self, reason: str, where: str) -> None:
         """A record, or where the header is one the whole file, of another format."""
-        said = f"A record of another format was skipped: {what}."
+        sentence = f"A record of another format was skipped: {reason}."
         if where == "header":
-            said = f"The file is of another format: {what}."
-        self.add("error" if where == "header" else "warning", said, where, _VERSION)
+            sentence = f"The file is of another format: {reason}."
+        self.add("error" if where == "header" else "warning", sentence, where, _VERSION)
 
     def add_unreadable(self, error: OSError) -> None:
         """The file is there and cannot be opened or read."""
@@ -116,9 +120,9 @@ class Faults:
         num_bytes = sum(gap.end - gap.start for gap in layout.gaps)
         mirror = config.get("remote")
         url = mirror.get("url") if isinstance(mirror, dict) else None
-        what = "A segment of this rank's file is shorter than it was"
+        missing = "A segment of this rank's file is shorter than it was"
         if segments:
-            what = f"Segments of this rank's file are missing: {in_words(segments)}"
+            missing = f"Segments of this rank's file are missing: {in_words(segments)}"
         remedy = "Copy all of its segments here from where the recording was written."
         if url:
             remedy = (
@@ -127,7 +131,7 @@ class Faults:
             )
         self.add(
             "warning",
-            f"{what} ({counted(num_bytes, 'byte')}). All others are shown; the course of the"
+            f"{missing} ({counted(num_bytes, 'byte')}). All others are shown; the course of the"
             " whole run is known as far as a later segment sums it up.",
             "segments",
             remedy,

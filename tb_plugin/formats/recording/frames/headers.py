@@ -75,7 +75,9 @@ class SegmentHeads:
         Raises:
             OSError: one cannot be read.
         """
-        self._bases = {part: at for part, at in self._bases.items() if part in parts}
+        self._bases = {
+            part: base for part, base in self._bases.items() if part in parts
+        }
 
         def base_of(part: Part) -> int | None:
             if part not in self._bases:
@@ -144,9 +146,9 @@ def with_schema(schemas: Mapping[int, Schema], added: Schema) -> dict[int, Schem
     wanted = {**schemas, added.schema_id: _same(added)}
     # Schemas in the value keep the identities in its key from being given anew.
     key = tuple(map(id, wanted.values()))
-    found = _shared.get(key)
-    if found is None:
+    shared = _shared.get(key)
+    if shared is None:
         if len(_shared) >= _MAX_SHARED:
             _shared.clear()
-        found = _shared[key] = wanted
-    return found
+        shared = _shared[key] = wanted
+    return shared

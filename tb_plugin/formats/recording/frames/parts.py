@@ -74,9 +74,9 @@ class Layout:
         self._starts = [extent.start for extent in extents]
         before = (0, *(extent.end for extent in extents))
         self.gaps = tuple(
-            Gap(at, extent.start)
-            for at, extent in zip(before, extents, strict=False)
-            if extent.start > at
+            Gap(end, extent.start)
+            for end, extent in zip(before, extents, strict=False)
+            if extent.start > end
         )
         self.size_bytes = extents[-1].end if extents else 0  # Logical: gaps count
 
@@ -104,21 +104,21 @@ class Layout:
 
     def missing_segments(self) -> list[tuple[int, int]]:
         """Numbers of segments that are not here: first and last of each stretch."""
-        found, expected = [], 0
+        missing, expected = [], 0
         for extent in self.extents:
             number = extent.part.segment or 0
             if number > expected:
-                found.append((expected, number - 1))
+                missing.append((expected, number - 1))
             expected = number + 1
-        return found
+        return missing
 
 
 def end_to_end(parts: tuple[Part, ...]) -> Layout:
     """All parts, none of which is missing."""
-    extents, at = [], 0
+    extents, offset = [], 0
     for part in parts:
-        extents.append(Extent(part, at, at + part.size_bytes))
-        at += part.size_bytes
+        extents.append(Extent(part, offset, offset + part.size_bytes))
+        offset += part.size_bytes
     return Layout(tuple(extents))
 
 
@@ -137,16 +137,16 @@ def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> L
         if base is None or base == simple.extents[-1].start:
             return simple
     extents: list[Extent] = []
-    at = 0
+    end = 0
     for part in parts:
         base = base_of(part) if part.segment else 0
-        start = at if base is None else base
-        if extents and start < at:  # what is too long there is none of ours
+        start = end if base is None else base
+        if extents and start < end:  # what is too long there is none of ours
             last = extents[-1]
             start = max(start, last.start)
             extents[-1] = last._replace(end=start)
-        at = start + part.size_bytes
-        extents.append(Extent(part, start, at))
+        end = start + part.size_bytes
+        extents.append(Extent(part, start, end))
     return Layout(tuple(extents))
 
 
@@ -221,7 +221,7 @@ class ContentSample:
 
         As where it was written over; the whole of it is not read again to see that.
         """
-        return any(reader.read(at, len(b)) != b for at, b in self._held.items())
+        return any(reader.read(offset, len(b)) != b for offset, b in self._held.items())
 
 
 def continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:

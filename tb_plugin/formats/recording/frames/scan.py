@@ -54,37 +54,37 @@ def scan(
     there, and damage that reaches it, are not yielded; scan again from the last `end`
     when there is more. Ends early when the budget is exhausted.
     """
-    at, block = start, _BLOCK_BYTES
-    while at < stop and budget.allows():
-        gap = reader.layout.gap_at(at)
+    offset, block = start, _BLOCK_BYTES
+    while offset < stop and budget.allows():
+        gap = reader.layout.gap_at(offset)
         if gap is not None:
-            yield Damage(at, min(gap.end, stop), MISSING)
-            at = gap.end
+            yield Damage(offset, min(gap.end, stop), MISSING)
+            offset = gap.end
             continue
-        here = min(stop, reader.layout.end_of_run(at))
+        here = min(stop, reader.layout.end_of_run(offset))
         is_open = open_end and here >= stop
-        data = reader.read(at, min(block, here - at))
+        data = reader.read(offset, min(block, here - offset))
         if not data:
             return
-        end_of_data = at + len(data)
+        end_of_data = offset + len(data)
         last = end_of_data >= here
-        before = at
-        for item in read_frames(data, at, last=last and not is_open):
+        before = offset
+        for item in read_frames(data, offset, last=last and not is_open):
             unsure = isinstance(item, Damage) and item.end == end_of_data
             if unsure and (is_open or not last) and block < _MAX_BLOCK_BYTES:
                 # The next intact record may begin inside and end behind this block.
                 break
             yield item
-            at = item.end
-        if at > before:
+            offset = item.end
+        if offset > before:
             block = _BLOCK_BYTES
         elif last:
             return
         elif block < _MAX_BLOCK_BYTES:
             block *= 4
         else:
-            yield Damage(at, end_of_data, "a record is too long to be one of ours")
-            at, block = end_of_data, _BLOCK_BYTES
+            yield Damage(offset, end_of_data, "a record is too long to be one of ours")
+            offset, block = end_of_data, _BLOCK_BYTES
 
 
 def ends_cut_off(reader: PartsReader, offset: int) -> bool:
@@ -125,15 +125,17 @@ def latest_digest_offset(reader: PartsReader) -> int:
         base = max(start, size - reach)
         tail = reader.read(base, size - base)
         for _ in range(_MAX_FRAMES_BACK):
-            at = find_last_frame(tail)
-            if at is None:
+            frame_offset = find_last_frame(tail)
+            if frame_offset is None:
                 break
-            frame = next(read_frames(memoryview(tail)[at:], base + at))
+            frame = next(
+                read_frames(memoryview(tail)[frame_offset:], base + frame_offset)
+            )
             if isinstance(frame, FramedRecord):
                 offset = _digest_offset_in(frame)
                 if offset is not None:
                     return offset if offset < size else 0
-            tail = tail[:at]
+            tail = tail[:frame_offset]
         if base == start:
             return 0
     return 0

@@ -50,7 +50,7 @@ CONTAINERS: Final = (PICKLE, JSON)
 
 def container_of(head: bytes) -> Container | None:
     """By the first bytes of a file, inflated; None: another file, or a damaged one."""
-    return next((one for one in CONTAINERS if one.begins(head)), None)
+    return next((container for container in CONTAINERS if container.begins(head)), None)
 
 
 def begins_like_snapshot(head: bytes) -> bool:
@@ -58,8 +58,8 @@ def begins_like_snapshot(head: bytes) -> bool:
     container = container_of(head)
     # Of a pickle whose beginning is damaged, keys behind their opcodes are left.
     key = _behind_opcode if container is None else container.key
-    words = [word for word in (*_WORDS, *_MORE_WORDS) if key(word) in head]
-    return len(words) > 1 and any(word in _WORDS for word in words)
+    keys = [word for word in (*_WORDS, *_MORE_WORDS) if key(word) in head]
+    return len(keys) > 1 and any(word in _WORDS for word in keys)
 
 
 def is_cut_off(head: bytes) -> bool:

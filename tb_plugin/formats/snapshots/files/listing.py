@@ -71,19 +71,19 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
 
 def snapshot_at(file: FoundFile, folders: Sequence[str] = ()) -> FoundSnapshot:
     """A plain file as a snapshot, by its name and those of folders of the layout."""
-    said = parse_names(file.name, folders)
+    names = parse_names(file.name, folders)
     return FoundSnapshot(
         file.id,
         file.path,
         file.shown_path,
         file.key,
-        said.rank,
-        said,
+        names.rank,
+        names,
         target=file.target,
     )
 
 
-def _place(found: FoundSnapshot) -> tuple[int, int, str]:
-    rank = -1 if found.rank is None else found.rank
-    step = -1 if found.said.step is None else found.said.step
-    return rank, step, found.shown_path
+def _place(snapshot: FoundSnapshot) -> tuple[int, int, str]:
+    rank = -1 if snapshot.rank is None else snapshot.rank
+    step = -1 if snapshot.said.step is None else snapshot.said.step
+    return rank, step, snapshot.shown_path

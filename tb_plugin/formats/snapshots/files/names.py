@@ -142,8 +142,8 @@ def stem_of(name: str) -> str | None:
     return None if match is None or match.start() == 0 else name[: match.start()]
 
 
-def alike(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Those of `names` that differ from one of `known` in their numbers alone.
+def alike(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Those of `names` that differ from one of `taken` in their numbers alone.
 
     So do files of other ranks and steps that one program wrote; other programs' files
     in the same folder do not.
@@ -151,7 +151,7 @@ def alike(names: Iterable[str], known: Iterable[str]) -> list[str]:
     wanted = list(names)
     if not wanted:
         return []
-    patterns = {_NUMBERS.sub("#", name) for name in known}
+    patterns = {_NUMBERS.sub("#", name) for name in taken}
     return [name for name in wanted if _NUMBERS.sub("#", name) in patterns]
 
 
@@ -166,34 +166,36 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> SnapshotName:
     `folders` are base names from the outermost to the innermost; those that are no
     layout's tell nothing.
     """
-    found = _memprofilers(name) or _parse((stem_of(name) or name)[:MAX_NAME])
+    snapshot_name = _memprofilers(name) or _parse((stem_of(name) or name)[:MAX_NAME])
     for folder in reversed(folders):
         outer = _of_folder(folder)
         if outer is None:
             continue
-        found = replace(
-            found,
-            rank=outer.rank if found.rank is None else found.rank,
-            step=outer.step if found.step is None else found.step,
-            label=_joined(found.label, outer.label),
+        snapshot_name = replace(
+            snapshot_name,
+            rank=outer.rank if snapshot_name.rank is None else snapshot_name.rank,
+            step=outer.step if snapshot_name.step is None else snapshot_name.step,
+            label=_joined(snapshot_name.label, outer.label),
         )
-    return found
+    return snapshot_name
 
 
 def _memprofilers(name: str) -> SnapshotName | None:
     """A capture around a call, or by hand where ours says no side of one."""
-    said = parse_file_name(name)
-    if said is None or said.kind != "history":
+    file_name = parse_file_name(name)
+    if file_name is None or file_name.kind != "history":
         return None
-    function, phase = split_phase(said.function)
-    if not said.context:
-        return SnapshotName(said.rank, said.iteration, label=function, phase=phase)
-    context: Context = "start" if said.context == "start" else "end"
+    function, phase = split_phase(file_name.function)
+    if not file_name.context:
+        return SnapshotName(
+            file_name.rank, file_name.iteration, label=function, phase=phase
+        )
+    context: Context = "start" if file_name.context == "start" else "end"
     return SnapshotName(
-        said.rank,
+        file_name.rank,
         function=function,
         phase=phase,
-        iteration=said.iteration,
+        iteration=file_name.iteration,
         context=context,
     )
 
@@ -240,13 +242,13 @@ def _step(digits: str) -> int | None:
 
 def _label(stem: str, spans: list[tuple[int, int]]) -> str:
     """What is left of a name once rank, step and the usual words are taken out."""
-    rest, at = [], 0
+    rest, end_before = [], 0
     for start, end in sorted(spans):
-        rest.append(stem[at:start])
-        at = max(at, end)
-    rest.append(stem[at:])
-    words = _GENERIC.sub("_", "_".join(rest))
-    kept = _GAPS.sub("_", words).strip("-_.= ")
+        rest.append(stem[end_before:start])
+        end_before = max(end_before, end)
+    rest.append(stem[end_before:])
+    text = _GENERIC.sub("_", "_".join(rest))
+    kept = _GAPS.sub("_", text).strip("-_.= ")
     return "".join(c if c.isprintable() else "?" for c in kept)[:_MAX_LABEL]
 
 

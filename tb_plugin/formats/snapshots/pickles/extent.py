@@ -87,7 +87,7 @@ class Extent:
         self._flat: dict[int, bool] = {}
         """By id of frames and of lists of them: whether there are but scalars in them."""
 
-    def check(self, value: Any, at: int = 0) -> None:
+    def check(self, value: Any, offset: int = 0) -> None:
         """Refuse what is nested too deep, holds itself, or is too much when walked.
 
         Raises:
@@ -106,12 +106,14 @@ class Extent:
                     sizes.get(id(child), 1) for child in children
                 )
                 if sizes[id(value)] > self._most:
-                    raise RefusedError("the file stands for far more than it holds", at)
+                    raise RefusedError(
+                        "the file stands for far more than it holds", offset
+                    )
                 continue
             if id(value) in under_way:
-                raise RefusedError("the file holds something that holds itself", at)
+                raise RefusedError("the file holds something that holds itself", offset)
             if len(under_way) > MAX_DEPTH:
-                raise RefusedError("lists and dicts are nested too deep", at)
+                raise RefusedError("lists and dicts are nested too deep", offset)
             under_way.add(id(value))
             stack.append((value, True))
             stack.extend((child, False) for child in children)
@@ -128,20 +130,20 @@ class Extent:
         return value if type(value) in (list, tuple) else None
 
     def _are_flat(self, frames: Any) -> bool:
-        found = self._flat.get(id(frames))
-        if found is None:
-            found = type(frames) is list and all(map(self._is_flat, frames))
-            self._flat[id(frames)] = found
-        return found
+        is_flat = self._flat.get(id(frames))
+        if is_flat is None:
+            is_flat = type(frames) is list and all(map(self._is_flat, frames))
+            self._flat[id(frames)] = is_flat
+        return is_flat
 
     def _is_flat(self, frame: Any) -> bool:
-        found = self._flat.get(id(frame))
-        if found is None:
-            found = type(frame) is dict and not any(
+        is_flat = self._flat.get(id(frame))
+        if is_flat is None:
+            is_flat = type(frame) is dict and not any(
                 type(value) in _CONTAINERS for value in frame.values()
             )
-            self._flat[id(frame)] = found
-        return found
+            self._flat[id(frame)] = is_flat
+        return is_flat
 
 
 def is_container(value: Any) -> bool:

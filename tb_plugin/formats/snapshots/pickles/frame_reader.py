@@ -43,7 +43,7 @@ class FrameReader:
             pattern = b"".join((*parts, line, _INTEGER, b"u"))
             self._pattern = re.compile(pattern, re.DOTALL)
 
-    def read(self, data: bytes, at: int) -> tuple[list[FrameNumber], int]:
+    def read(self, data: bytes, offset: int) -> tuple[list[FrameNumber], int]:
         """The frames from here on, and where they end.
 
         Raises:
@@ -51,26 +51,26 @@ class FrameReader:
         """
         read: list[FrameNumber] = []
         if self._pattern is None:
-            return read, at
+            return read, offset
         memo, number_of = self._memo, self._frames.number
-        while match := self._pattern.match(data, at):
+        while match := self._pattern.match(data, offset):
             name_reference, file_reference, integer = match.groups()
-            name = self._text(name_reference, at)
-            filename = self._text(file_reference, at)
+            name = self._text(name_reference, offset)
+            filename = self._text(file_reference, offset)
             if name is None or filename is None:
                 break
             is_signed = integer[0] == _SIGNED
             line = int.from_bytes(integer[1:], "little", signed=is_signed)
             frame = number_of(name, filename, line)
-            memo.add_frame(memo.skip(1, at), frame)
+            memo.add_frame(memo.skip(1, offset), frame)
             read.append(frame)
-            at = match.end()
-        return read, at
+            offset = match.end()
+        return read, offset
 
-    def _text(self, reference: bytes, at: int) -> str | None:
+    def _text(self, reference: bytes, offset: int) -> str | None:
         text = self._texts.get(reference)
         if text is None:
-            entry: Any = self._memo.get(int.from_bytes(reference[1:], "little"), at)
+            entry: Any = self._memo.get(int.from_bytes(reference[1:], "little"), offset)
             if type(entry) is not str:
                 return None
             if len(self._texts) < _MAX_TEXTS:

@@ -199,10 +199,10 @@ class Machine(ValueMachine):
         self._get_entry(self._unsigned(4))
 
     def _get_entry(self, number: int) -> None:
-        found = self.memo.get(number, self._at)
-        if type(found) is list and id(found) in self.spans:
+        value = self.memo.get(number, self._at)
+        if type(value) is list and id(value) in self.spans:
             raise RefusedError("refers to a list of events", self._at)
-        self._push(found)
+        self._push(value)
 
     def _append(self) -> None:
         value = self._pop()
@@ -378,10 +378,10 @@ def is_event(plain: dict[str, Any]) -> bool:
 
 
 def _refusal(opcode: int) -> str:
-    what = _REFUSED.get(opcode)
-    if what is None:
+    action = _REFUSED.get(opcode)
+    if action is None:
         return f"opcode {opcode:#04x} is not one of plain data"
-    return f"{what}, which plain data never does: it is not carried out"
+    return f"{action}, which plain data never does: it is not carried out"
 
 
 _REFUSED: Final = {

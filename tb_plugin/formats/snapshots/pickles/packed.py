@@ -85,12 +85,12 @@ class PackedNumbers:
     def rows(self, spans: Sequence[tuple[int, int]]) -> Iterator[Numbers]:
         """Those of some spans of rows, one span after the other."""
         for start, stop in spans:
-            at = 0
+            first = 0
             for chunk in self.chunks():
-                if at >= stop:
+                if first >= stop:
                     break
-                part = chunk[max(0, start - at) : stop - at]
-                at += len(chunk)
+                part = chunk[max(0, start - first) : stop - first]
+                first += len(chunk)
                 if len(part):
                     yield part
 

@@ -139,20 +139,20 @@ class Memo:
         self._frames = array("i")
         """Entries that are frames, in ascending order, and which frames they are."""
 
-    def add(self, value: Any, at: int) -> int:
+    def add(self, value: Any, offset: int) -> int:
         """Keep an object under the next number."""
-        number = self.skip(1, at)
+        number = self.skip(1, offset)
         self._objects[number] = value
         if type(value) is str and len(self._entry_of_text) < _MAX_NAMES:
             self._entry_of_text.setdefault(value, number)
         return number
 
-    def skip(self, num_entries: int, at: int) -> int:
+    def skip(self, num_entries: int, offset: int) -> int:
         """Count entries whose codes `add_codes` is given later; returns the first."""
         first = self.count
         self.count += num_entries
         if self.count > _MAX_ENTRIES:
-            raise RefusedError("more entries than any snapshot has", at)
+            raise RefusedError("more entries than any snapshot has", offset)
         return first
 
     def add_codes(self, first: int, codes: Numbers) -> None:
@@ -166,29 +166,31 @@ class Memo:
         self._starts.append(first)
         self._codes.append(codes.astype(narrow))
 
-    def get(self, number: int, at: int) -> Any:
+    def get(self, number: int, offset: int) -> Any:
         """The object; a `StackNumber` where it is the list of frames of an event.
 
         Raises:
             RefusedError: there is no such entry, or it was an event: torch writes each
                 of them once.
         """
-        found = self._objects.get(number)
-        if found is None:
+        value = self._objects.get(number)
+        if value is None:
             code = self.code(number)
-            found = self.pending(number, at) if code == NOTHING else self.of_code(code)
-        if found is None:
-            found = self._frame(number)
-        if found is None:
-            what = (
+            value = (
+                self.pending(number, offset) if code == NOTHING else self.of_code(code)
+            )
+        if value is None:
+            value = self._frame(number)
+        if value is None:
+            reason = (
                 "an event, which torch writes once"
                 if number < self.count
                 else "nothing"
             )
-            raise RefusedError(f"refers to entry {number}, which is {what}", at)
-        if type(found) in (list, dict):
-            self.fetched.add(id(found))
-        return found
+            raise RefusedError(f"refers to entry {number}, which is {reason}", offset)
+        if type(value) in (list, dict):
+            self.fetched.add(id(value))
+        return value
 
     def of_code(self, code: int) -> Any:
         """What a code stands for."""
@@ -206,9 +208,9 @@ class Memo:
 
     def stacks(self, numbers: Numbers) -> Numbers:
         """The stacks kept under some numbers, `NOTHING` where there is none."""
-        found = np.full(len(numbers), NOTHING, np.int64)
+        stack_codes = np.full(len(numbers), NOTHING, np.int64)
         if not self._starts:
-            return found
+            return stack_codes
         runs = np.searchsorted(self._starts, numbers, side="right") - 1
         for run in np.unique(runs).tolist():
             if run >= 0:
@@ -216,8 +218,8 @@ class Memo:
                 codes = self._codes[run]
                 places = numbers[rows] - self._starts[run]
                 rows = rows[places < len(codes)]
-                found[rows] = codes[numbers[rows] - self._starts[run]]
-        return np.maximum(found, NOTHING)
+                stack_codes[rows] = codes[numbers[rows] - self._starts[run]]
+        return np.maximum(stack_codes, NOTHING)
 
     def add_frame(self, number: int, frame: int) -> None:
         """An entry, later than all others of frames, is a frame."""

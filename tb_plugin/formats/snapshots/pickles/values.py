@@ -43,8 +43,8 @@ class ValueMachine(StackMachine):
             text = self._bytes(length).decode()
         except UnicodeDecodeError:
             raise RefusedError("a text is not UTF-8", self._at) from None
-        known = self._texts.setdefault(text, text)
-        self._push(known, _TEXT + length if known is text else 0)
+        interned = self._texts.setdefault(text, text)
+        self._push(interned, _TEXT + length if interned is text else 0)
 
     def _short_text(self) -> None:
         self._text(1)

@@ -93,7 +93,7 @@ class TraceEnvelope:
     @property
     def num_bad(self) -> int:
         """Entries of the list that could not be read as events."""
-        return sum(one.count for one in self.bad.values())
+        return sum(bad_events.count for bad_events in self.bad.values())
 
 
 class Chunks(Generic[E]):
@@ -175,10 +175,10 @@ class Chunks(Generic[E]):
                     raise RefusedError(self._stream.problem, 0, remedy=REMEDY)
                 raise refused(self._data)
             self._data += block
-        found = _start_of_events(self._data, 0)
-        assert found is not None  # noqa: S101  # there is one
-        self.around.head = self._data[: found.end() - 1]
-        self._drop(found.end())
+        match = _start_of_events(self._data, 0)
+        assert match is not None  # noqa: S101  # there is one
+        self.around.head = self._data[: match.end() - 1]
+        self._drop(match.end())
 
     def _finds_another(self) -> bool:
         """Whether one more list of events follows, which then comes next.
@@ -191,8 +191,8 @@ class Chunks(Generic[E]):
             tail += block
         if not around.ended:
             return False
-        found = _LIST.match(tail) if around.is_list else _start_of_events(tail, 1)
-        if found is None:
+        match = _LIST.match(tail) if around.is_list else _start_of_events(tail, 1)
+        if match is None:
             around.tail = tail[:_MAX_TAIL]
             return False
         if around.num_lists >= _MAX_LISTS:
@@ -201,13 +201,13 @@ class Chunks(Generic[E]):
                 self._offset,
                 remedy=REMEDY,
             )
-        head = around.head + b"[]" + tail[: found.end() - 1]
+        head = around.head + b"[]" + tail[: match.end() - 1]
         if plain(head + b"[]}") is not None:
             around.head = head
         around.ended = False
         around.num_lists += 1
         self._data = tail
-        self._drop(found.end())
+        self._drop(match.end())
         return True
 
     def _last(self) -> Iterator[Chunk[E]]:
@@ -234,43 +234,43 @@ class Chunks(Generic[E]):
 
     def _decoded(self, data: bytes) -> Chunk[E] | None:
         """All events of the bytes; None where they are not as they should be."""
-        found = self._decoder.decode(b"[%b]" % data)
-        if found is None:
+        decoded = self._decoder.decode(b"[%b]" % data)
+        if decoded is None:
             return None
-        events, times = found
+        events, times = decoded
         chunk = Chunk(self._offset, len(data), self.num_events, events, times)
         self.num_events += len(events)
         return chunk
 
     def _walked(self, *, at_end: bool) -> Chunk[E]:
-        found = walk(self._data, self._decoder.decode_one, at_end=at_end)
-        self._note(found)
+        walked = walk(self._data, self._decoder.decode_one, at_end=at_end)
+        self._note(walked)
         chunk = Chunk(
             self._offset,
-            found.consumed,
+            walked.consumed,
             self.num_events,
-            found.events,
-            self._decoder.times_ns(found.events),
+            walked.events,
+            self._decoder.times_ns(walked.events),
         )
-        self.num_events += len(found.events)
-        self._drop(found.consumed)
+        self.num_events += len(walked.events)
+        self._drop(walked.consumed)
         return chunk
 
-    def _note(self, found: WalkResult[E]) -> None:
+    def _note(self, walked: WalkResult[E]) -> None:
         """How walked bytes ended, and which of their events could not be read."""
         around = self.around
-        around.ended |= found.ended
-        around.cut_off |= found.cut_off
-        for index, event in enumerate(found.events):
+        around.ended |= walked.ended
+        around.cut_off |= walked.cut_off
+        for index, event in enumerate(walked.events):
             if event is None:
-                fault = found.faults.get(index, "unreadable")
-                known = around.bad.get(fault)
-                if known is None:
-                    place = self._offset + found.spans[index][0]
-                    known = around.bad[fault] = BadEvents(
+                fault = walked.faults.get(index, "unreadable")
+                bad_events = around.bad.get(fault)
+                if bad_events is None:
+                    place = self._offset + walked.spans[index][0]
+                    bad_events = around.bad[fault] = BadEvents(
                         self.num_events + index, place
                     )
-                known.count += 1
+                bad_events.count += 1
 
 
 def _start_of_events(text: bytes, level: int) -> re.Match[bytes] | None:
@@ -279,24 +279,24 @@ def _start_of_events(text: bytes, level: int) -> re.Match[bytes] | None:
     Where none stands on that level, which damage may hide, it is the first of all.
     `level` is the text's own at its start.
     """
-    first, at = None, 0
-    for found in _START.finditer(text):
-        first = first or found
-        level += nesting(text, at, found.start())
-        at = found.start()
+    first, end = None, 0
+    for match in _START.finditer(text):
+        first = first or match
+        level += nesting(text, end, match.start())
+        end = match.start()
         if level == 1:
-            return found
+            return match
     return first
 
 
 def _last_boundary(data: bytes) -> tuple[int, int] | None:
     """Where the last whole event ends, and where the next begins."""
     for start in (max(len(data) - _LATE, 0), 0):
-        found = None
-        for one in BOUNDARY.finditer(data, start):
-            found = one
-        if found is not None:
-            return found.start() + 1, found.end() - 1
+        last = None
+        for match in BOUNDARY.finditer(data, start):
+            last = match
+        if last is not None:
+            return last.start() + 1, last.end() - 1
         if start == 0:
             break
     return None

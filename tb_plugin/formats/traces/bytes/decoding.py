@@ -97,7 +97,9 @@ class ColumnDecoder:
         return ONE.decode(text)
 
     def times_ns(self, events: Sequence[Any]) -> Ints:
-        return from_digits([b"" if one is None else bytes(one.ts) for one in events])
+        return from_digits(
+            [b"" if event is None else bytes(event.ts) for event in events]
+        )
 
 
 def _timed(events: Sequence[Any]) -> tuple[Sequence[Any], Ints]:
@@ -142,5 +144,5 @@ class WholeDecoder:
 
     def times_ns(self, events: Sequence[Any]) -> Ints:
         return from_digits(
-            [b"" if one is None else bytes(one.get("ts", b"")) for one in events]
+            [b"" if event is None else bytes(event.get("ts", b"")) for event in events]
         )

@@ -87,82 +87,86 @@ def walk(data: bytes, decode: Callable[[bytes], E], *, at_end: bool) -> WalkResu
 
     `decode`: makes an event of its bytes, or raises one of `FAULTS`.
     """
-    found: WalkResult[E] = WalkResult()
-    at = 0
+    walked: WalkResult[E] = WalkResult()
+    position = 0
     while True:
-        at = _NEXT.match(data, at).end()  # type: ignore[union-attr]  # matches nothing too
-        if at == len(data):
+        position = _NEXT.match(data, position).end()  # type: ignore[union-attr]  # matches nothing too
+        if position == len(data):
             break
-        if data[at : at + 1] == b"]":
-            found.ended = True
-            at += 1
+        if data[position : position + 1] == b"]":
+            walked.ended = True
+            position += 1
             break
-        event, stop, fault = _take(data, at, decode, at_end=at_end)
+        event, stop, fault = _take(data, position, decode, at_end=at_end)
         if stop < 0:
-            if not at_end and len(data) - at < MAX_EVENT:
+            if not at_end and len(data) - position < MAX_EVENT:
                 break
-            found.cut_off = at_end
+            walked.cut_off = at_end
             stop = len(data)
         if event is None:
-            found.faults[len(found.events)] = fault
-        found.events.append(event)
-        found.spans.append((at, stop))
-        at = stop
-    found.consumed = at
-    return found
+            walked.faults[len(walked.events)] = fault
+        walked.events.append(event)
+        walked.spans.append((position, stop))
+        position = stop
+    walked.consumed = position
+    return walked
 
 
 def _take(
-    data: bytes, at: int, decode: Callable[[bytes], E], *, at_end: bool
+    data: bytes, position: int, decode: Callable[[bytes], E], *, at_end: bool
 ) -> _Piece:
     """The event that begins here, and where it ends."""
-    if data[at : at + 1] != b"{":
-        other = _other_than_event(data, at)
+    if data[position : position + 1] != b"{":
+        other = _other_than_event(data, position)
         if other is not None:
             return other
-    boundary = BOUNDARY.search(data, at)
+    boundary = BOUNDARY.search(data, position)
     if boundary is not None:
-        piece = data[at : boundary.start() + 1]
+        piece = data[position : boundary.start() + 1]
         event = _decoded(piece, decode) or _repaired(piece, decode)
         if event is not None:
             return _Piece(event, boundary.start() + 1)
-    stop, levels = _end_of_value(data, at)
+    stop, levels = _end_of_value(data, position)
     if levels > MAX_LEVELS:
         return _Piece(None, stop or -1, "deep")
     if stop > 0:
-        piece = data[at:stop]
+        piece = data[position:stop]
         return _Piece(_decoded(piece, decode) or _repaired(piece, decode), stop)
-    sure = _SURE.search(data, at)
+    sure = _SURE.search(data, position)
     if sure is None:
         return _Piece(None, -1)
-    if stop == 0 and not at_end and len(data) - at < _SCAN:
+    if stop == 0 and not at_end and len(data) - position < _SCAN:
         return _Piece(None, -1)  # it may go on where more bytes are
-    piece = data[at : sure.start() + 1]
+    piece = data[position : sure.start() + 1]
     return _Piece(_repaired(piece, decode), sure.start() + 1)
 
 
-def _other_than_event(data: bytes, at: int) -> _Piece | None:
+def _other_than_event(data: bytes, position: int) -> _Piece | None:
     """What stands in an event's place: whole, and no object; None: nothing of the kind."""
-    if data[at : at + 1] == b"[":
-        stop, levels = _end_of_value(data, at)
+    if data[position : position + 1] == b"[":
+        stop, levels = _end_of_value(data, position)
         if levels > MAX_LEVELS:
             return _Piece(None, stop or -1, "deep")
         return _Piece(None, stop, "list") if stop > 0 else None
-    scalar = _SCALAR.match(data, at)
+    scalar = _SCALAR.match(data, position)
     if scalar is None:
         return None
-    return _Piece(None, scalar.end(), "text" if data[at : at + 1] == b'"' else "number")
+    return _Piece(
+        None,
+        scalar.end(),
+        "text" if data[position : position + 1] == b'"' else "number",
+    )
 
 
-def _end_of_value(data: bytes, at: int) -> tuple[int, int]:
+def _end_of_value(data: bytes, position: int) -> tuple[int, int]:
     """Where the object or list that begins here ends, and how many levels it has.
 
     The end is 0 where it is too far away, and -1 where the value is damaged.
     """
     most = levels = 0
-    far = at + _SCAN
-    is_object = data[at : at + 1] == b"{"
-    for token in _TOKEN.finditer(data, at, at + MAX_EVENT):
+    far = position + _SCAN
+    is_object = data[position : position + 1] == b"{"
+    for token in _TOKEN.finditer(data, position, position + MAX_EVENT):
         kind = token.group()
         if kind in (b"{", b"["):
             levels += 1
@@ -206,7 +210,7 @@ def _repaired(piece: bytes, decode: Callable[[bytes], E]) -> E | None:
 
 def repairs(text: bytes) -> Iterator[bytes]:
     """What a damaged text may have meant, the most careful first."""
-    bare = _BARE.sub(lambda found: _null(found.group()), text)
+    bare = _BARE.sub(lambda match: _null(match.group()), text)
     yield bare
     clean = bare.decode(errors="replace").encode()
     clean = _SURROGATE.sub(rb"\\ufffd", _CONTROL.sub(b" ", clean))
@@ -220,5 +224,5 @@ def _null(token: bytes) -> bytes:
     return token if token[:1] == b'"' else b"null"
 
 
-def _escaped(found: re.Match[bytes]) -> bytes:
-    return found.group() if found.group(1) else b"\\\\"
+def _escaped(match: re.Match[bytes]) -> bytes:
+    return match.group() if match.group(1) else b"\\\\"

@@ -84,8 +84,8 @@ def trace_of(tables: ColumnTables, args: ArgsSource | None = None) -> Trace:
 
 
 def _facts(about: Mapping[str, Any], resolution_ns: int) -> TraceFacts:
-    known = {field.name for field in fields(TraceFacts)}
-    facts = {name: value for name, value in about.items() if name in known}
+    field_names = {field.name for field in fields(TraceFacts)}
+    facts = {name: value for name, value in about.items() if name in field_names}
     facts["devices"] = tuple(facts.get("devices", ()))
     return TraceFacts(**{**facts, "resolution_ns": resolution_ns})
 
@@ -139,9 +139,9 @@ def _tracks(tables: ColumnTables, slices: Slices) -> tuple[Track, ...]:
 
 def _series(tables: ColumnTables) -> tuple[Series, ...]:
     table = tables.get("series") or {}
-    found, first = [], 0
+    all_series, first = [], 0
     for place, name in enumerate(table.get("name", ())):
         num = int(table["num_points"][place])
-        found.append(Series(int(table["track"][place]), name, first, num))
+        all_series.append(Series(int(table["track"][place]), name, first, num))
         first += num
-    return tuple(found)
+    return tuple(all_series)

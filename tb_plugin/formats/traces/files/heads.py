@@ -85,22 +85,23 @@ def head_in(start: bytes) -> TraceHead:
         return TraceHead(
             merged=(*ranks, *([None] if merged[2] == b"true" else [])),
             merged_of=frozenset(
-                marks[at : at + MARK_DIGITS] for at in range(0, len(marks), MARK_DIGITS)
+                marks[start_of_mark : start_of_mark + MARK_DIGITS]
+                for start_of_mark in range(0, len(marks), MARK_DIGITS)
             ),
         )
     if _MERGED_BY_COMPOSER.match(head):
         return TraceHead(merged=())
-    found = RANK.search(head, 0, end)
-    return TraceHead(None if found is None else int(found[1]))
+    match = RANK.search(head, 0, end)
+    return TraceHead(None if match is None else int(match[1]))
 
 
 def _ranks(ranges: str) -> list[int]:
     """The ranks of `0-7,64`; none where there are more than any training has."""
     try:
-        found = RankSet.parse(ranges)
+        rank_set = RankSet.parse(ranges)
     except ValueError:
         return []
-    return list(found) if len(found) <= _MAX_RANKS else []
+    return list(rank_set) if len(rank_set) <= _MAX_RANKS else []
 
 
 def _inflated_head(path: str) -> bytes:

@@ -59,29 +59,29 @@ class FoundTraces(FoundFiles[FoundTrace]):
         """Files that were merged from others; they say nothing that the others do not."""
         # By rank (unknown ones first), worker and cycle: ranks' own, or else the shares
         # of each in merged ones.
-        super().__init__(own or (share for one in every for share in _shares(one)))
+        super().__init__(own or (share for file in every for share in _shares(file)))
 
     @property
     def of_ranks(self) -> FoundTraces:
         """Without those that were merged from others, even where there is nothing else."""
-        if self.num_merged and any(one.merged is not None for one in self.files):
+        if self.num_merged and any(file.merged is not None for file in self.files):
             return FoundTraces()
         return self
 
 
-def _shares(found: FoundTrace) -> tuple[FoundTrace, ...]:
+def _shares(file: FoundTrace) -> tuple[FoundTrace, ...]:
     """What a merged trace holds of each rank; all of it where it says no ranks."""
-    if not found.merged:
-        return (found,)
+    if not file.merged:
+        return (file,)
     return tuple(
         replace(
-            found,
-            id=f"{found.id}-{'other' if rank is None else rank}",
-            worker=found.worker if rank is None else f"rank{rank}",
+            file,
+            id=f"{file.id}-{'other' if rank is None else rank}",
+            worker=file.worker if rank is None else f"rank{rank}",
             rank=rank,
             is_share=True,
         )
-        for rank in found.merged
+        for rank in file.merged
     )
 
 
@@ -108,10 +108,10 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
         self._deadline = self._clock() + LOOK_SECONDS
         changed = super().list_files()
         self._unlooked &= self._known.keys()
-        merged = [one for one in self._known.values() if one.merged is not None]
+        merged = [file for file in self._known.values() if file.merged is not None]
         if self._root is None and len(merged) < len(self._known):
             # In a run's directory they lie where we put them.
-            self.problems += tuple(_not_counted(one) for one in merged)
+            self.problems += tuple(_not_counted(file) for file in merged)
         return changed
 
     @staticmethod
@@ -120,17 +120,17 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
         return parse_names(candidate.name, candidate.folders).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundTrace:
-        said = parse_names(candidate.name, candidate.folders)
+        parsed = parse_names(candidate.name, candidate.folders)
         self._unlooked.add(candidate)
         return FoundTrace(
             file.id,
             file.path,
             file.shown_path,
             file.key,
-            said.rank,
-            worker=said.worker,
-            order=said.order,
-            is_timeline=said.is_timeline,
+            parsed.rank,
+            worker=parsed.worker,
+            order=parsed.order,
+            is_timeline=parsed.is_timeline,
             target=file.target,
         )
 
@@ -175,17 +175,17 @@ def _numbered(files: Iterable[FoundTrace]) -> list[FoundTrace]:
     """By rank, worker and cycle, the cycles of each worker numbered from 1."""
     ordered = sorted(files, key=_place)
     numbers: dict[tuple[int | None, str, bool], int] = {}
-    found = []
+    numbered = []
     for file in ordered:
         cycle = None
         if file.order is not None:
             of = (file.rank, file.worker, file.is_timeline)
             cycle = numbers[of] = numbers.get(of, 0) + 1
-        found.append(file if file.cycle == cycle else replace(file, cycle=cycle))
-    return found
+        numbered.append(file if file.cycle == cycle else replace(file, cycle=cycle))
+    return numbered
 
 
-def _place(found: FoundTrace) -> tuple[int, str, bool, tuple[int, int], str]:
-    rank = -1 if found.rank is None else found.rank
-    order = found.order or (-1, -1)
-    return rank, found.worker, found.is_timeline, order, found.shown_path
+def _place(file: FoundTrace) -> tuple[int, str, bool, tuple[int, int], str]:
+    rank = -1 if file.rank is None else file.rank
+    order = file.order or (-1, -1)
+    return rank, file.worker, file.is_timeline, order, file.shown_path

@@ -117,14 +117,14 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
     `folders` are base names from the outermost to the innermost.
     """
     name = name[:MAX_NAME]
-    found = _parse(name)
-    rank, order = found.rank, found.order
+    parsed = _parse(name)
+    rank, order = parsed.rank, parsed.order
     for folder in reversed(folders):
         rank = _rank(folder) if rank is None else rank
         number = _ITERATION.search(folder[:MAX_NAME])
         if order is None and number is not None:
             order = (0, int(number["number"]))
-    return TraceName(found.worker, order, rank, found.is_timeline)
+    return TraceName(parsed.worker, order, rank, parsed.is_timeline)
 
 
 def _parse(name: str) -> TraceName:
@@ -174,11 +174,11 @@ def _rank(text: str) -> int | None:
 
 def _rank_of_worker(worker: str) -> int | None:
     """The rank of a worker: `rank3`, or `worker3` and `host_3` as examples have it."""
-    found = _rank(worker)
-    if found is None:
+    rank = _rank(worker)
+    if rank is None:
         match = _WORKER.fullmatch(worker)
-        found = None if match is None else int(match["rank"])
-    return found
+        rank = None if match is None else int(match["rank"])
+    return rank
 
 
 def _shown(worker: str) -> str:

@@ -163,5 +163,5 @@ def _tail(file: IO[bytes]) -> bytes:
 
 
 def _last(pattern: re.Pattern[bytes], text: bytes) -> int | None:
-    found = pattern.findall(text)
-    return int(found[-1]) if found else None
+    numbers = pattern.findall(text)
+    return int(numbers[-1]) if numbers else None
