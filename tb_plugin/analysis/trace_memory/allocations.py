@@ -62,7 +62,7 @@ def allocations_in(
     order = np.argsort(-size, kind="stable")[:most]
     # Without addresses nothing is known of any.
     life = places_in(lives.event, rows[order])
-    found = TraceAllocations(
+    allocations = TraceAllocations(
         num_bytes=size[order],
         allocated_ns=start[order],
         released_ns=end[order],
@@ -72,7 +72,7 @@ def allocations_in(
         module=picked(lives.module, life, NOTHING),
         phase=picked(lives.phase, life, NOTHING),
     )
-    return found, len(rows)
+    return allocations, len(rows)
 
 
 def _touching(
@@ -123,11 +123,11 @@ def holders_by(
     order = np.argsort(-num_bytes, kind="stable")[:most]
     rows = first[order]
     num_allocations = sums(group, holders.num_allocations, len(first))
-    found = PeakHolders(
+    peak_holders = PeakHolders(
         num_bytes=num_bytes[order],
         num_allocations=num_allocations[order],
         category=holders.category[rows],
         module=holders.module[rows],
         phase=holders.phase[rows],
     )
-    return found, len(first)
+    return peak_holders, len(first)

@@ -113,24 +113,24 @@ def _rows_at(
     tables: StepTables, ranks: Sequence[int], number: int, budget: Budget
 ) -> tuple[list[tuple[int, StepRows]], int]:
     """The step on each rank that has it, and how many could not be read in time."""
-    found, num_unread = [], 0
+    rows, num_unread = [], 0
     for rank in ranks:
-        held = tables.rollup(rank) if budget.allows() else None
-        if held is None:
+        table = tables.rollup(rank) if budget.allows() else None
+        if table is None:
             num_unread += budget.exhausted
             continue
-        at = int(np.searchsorted(held.last, number, "left"))
-        if at >= len(held) or held.first[at] > number:
+        index = int(np.searchsorted(table.last, number, "left"))
+        if index >= len(table) or table.first[index] > number:
             continue
-        row: StepRows | None = held.take(np.array([at]))
-        if held.width > 1:
+        row: StepRows | None = table.take(np.array([index]))
+        if table.width > 1:
             row = tables.between(rank, number, number, budget)
             if row is None:
                 num_unread += budget.exhausted
                 continue
         if row is not None:
-            found.append((rank, row))
-    return found, num_unread
+            rows.append((rank, row))
+    return rows, num_unread
 
 
 def _memory(

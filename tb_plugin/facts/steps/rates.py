@@ -70,39 +70,39 @@ class Rates:
 
     def of_rank(self, rank: int, budget: Budget) -> dict[str, Floats]:
         """By key; without what the rank did not record."""
-        found: dict[str, Floats] = {}
+        rates: dict[str, Floats] = {}
         for _, file in self._run.rank_files(rank):
             for key, values in self._of_file(file, budget).items():
-                known = ~np.isnan(values)
+                is_known = ~np.isnan(values)
                 # A later start of the job replaces what it runs again.
-                kept = found.setdefault(key, np.full(len(values), np.nan))
-                kept[known] = values[known]
-        return found
+                kept = rates.setdefault(key, np.full(len(values), np.nan))
+                kept[is_known] = values[is_known]
+        return rates
 
     def _of_file(self, file: RankFile, budget: Budget) -> dict[str, Floats]:
-        found: dict[str, Floats] = {}
+        rates: dict[str, Floats] = {}
         # The first step has an end, though no time.
         ends = self._ends(file, STEP_TIME, all_rows=True)
-        steps = found["steps"] = self._rate(ends, ends["step_last"])
+        steps = rates["steps"] = self._rate(ends, ends["step_last"])
         for name in COUNTERS:
             counted = self._counted(file, name, budget)
             if counted is not None:
-                found[name] = self._rate(counted, counted[f"{name}:max"])
-        known = _known(file, self._reader, self._phase, budget)
-        if known.origin == "nothing":
-            return found
-        found[FLOPS] = steps * self._per_step(file, known)
-        if known.device_peak > 0:
-            found["mfu"] = 100.0 * found[FLOPS] / known.device_peak
-        return found
+                rates[name] = self._rate(counted, counted[f"{name}:max"])
+        flops = _known(file, self._reader, self._phase, budget)
+        if flops.origin == "nothing":
+            return rates
+        rates[FLOPS] = steps * self._per_step(file, flops)
+        if flops.device_peak > 0:
+            rates["mfu"] = 100.0 * rates[FLOPS] / flops.device_peak
+        return rates
 
-    def _per_step(self, file: RankFile, known: _FlopsPerStep) -> Floats | float:
-        if known.origin == "trace":
-            return known.per_step
+    def _per_step(self, file: RankFile, flops: _FlopsPerStep) -> Floats | float:
+        if flops.origin == "trace":
+            return flops.per_step
         columns = self._ends(file, FLOPS)
-        at = np.searchsorted(columns["step_last"], self._bounds[1:], "left")
-        at = np.clip(at, 0, len(columns["step_last"]) - 1)
-        values: Floats = np.asarray(columns[f"{FLOPS}:max"], np.float64)[at]
+        ends = np.searchsorted(columns["step_last"], self._bounds[1:], "left")
+        ends = np.clip(ends, 0, len(columns["step_last"]) - 1)
+        values: Floats = np.asarray(columns[f"{FLOPS}:max"], np.float64)[ends]
         return values
 
     def _counted(
@@ -138,8 +138,8 @@ class Rates:
         columns, _ = self._reader.aggregates(file, key, ["step_last", "ns_last", value])
         if all_rows:
             return columns
-        known = ~np.isnan(np.asarray(columns[value], np.float64))
-        return {name: values[known] for name, values in columns.items()}
+        is_known = ~np.isnan(np.asarray(columns[value], np.float64))
+        return {name: values[is_known] for name, values in columns.items()}
 
     def _rate(self, ends: Mapping[str, Values], values: Values) -> Floats:
         """What `values` rose by in each column, per second."""
@@ -176,8 +176,8 @@ def step_flops(reader: SeriesReader, run: Run, phase: str, rank: int) -> StepFlo
 def _summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
     """Rates of all ranks together; of the share of what devices could do, the mean."""
     by_key: dict[str, list[Floats]] = {}
-    for found in ranks:
-        for key, values in found.items():
+    for rates in ranks:
+        for key, values in rates.items():
             by_key.setdefault(key, []).append(values)
     by_key.pop("steps", None)  # ranks take their steps together
     result = {}
@@ -250,9 +250,9 @@ def _of_trace(file: RankFile, budget: Budget) -> float:
     return np.nan
 
 
-def _number(held: object, name: str) -> float:
+def _number(settings: object, name: str) -> float:
     """A positive number of a plain mapping from a file; NaN where there is none."""
-    value = held.get(name) if isinstance(held, dict) else None
+    value = settings.get(name) if isinstance(settings, dict) else None
     sane = isinstance(value, int | float) and not isinstance(value, bool)
     number = float(value) if sane and value is not None else np.nan
     return number if 0 < number < np.inf else np.nan
@@ -329,13 +329,13 @@ def _summed_rates(
     """
     if len(ranks) == 1 or own.keys() <= {"steps"}:
         return 1, {}
-    budget, found = Budget(_SUM_SECONDS), [own]
+    budget, rates_of_ranks = Budget(_SUM_SECONDS), [own]
     # All ranks row by row or none: the sum must not mix what is fine and what is not.
     finely = len(ranks) <= _MOST_SUMMED_FINELY
     for rank in ranks[1:]:
         if not budget.allows():
             if len(ranks) <= _MOST_AWAITED:
                 run.expect_more()  # what was read is kept: it comes to an end
-            return len(found), {}
-        found.append(rates.of_rank(rank, budget if finely else Budget(0)))
-    return len(found), _summed(found)
+            return len(rates_of_ranks), {}
+        rates_of_ranks.append(rates.of_rank(rank, budget if finely else Budget(0)))
+    return len(rates_of_ranks), _summed(rates_of_ranks)

@@ -125,13 +125,13 @@ def _visible(
         x0 = low if query.x0 is None else float(np.ceil(query.x0))
         x1 = high if query.x1 is None else float(np.floor(query.x1))
     else:
-        at = own.end_x
+        end_x = own.end_x
         x0, x1 = low, high
         if query.x0 is not None:
-            first = min(int(np.searchsorted(at, query.x0, "left")), len(at) - 1)
+            first = min(int(np.searchsorted(end_x, query.x0, "left")), len(end_x) - 1)
             x0 = float(own.first[first])
         if query.x1 is not None:
-            last = min(int(np.searchsorted(at, query.x1, "left")), len(at) - 1)
+            last = min(int(np.searchsorted(end_x, query.x1, "left")), len(end_x) - 1)
             x1 = float(own.last[last])
     x0, x1 = min(max(x0, low), high), min(max(x1, low), high)
     return (x0, x1) if x0 <= x1 else (x1, x0)
@@ -141,8 +141,8 @@ def _edges_on(own: StepRows, edges: Floats, query: DrawnQuery) -> Floats:
     """Borders of the columns on the axis; of steps, halfway between two."""
     if query.x == "step":
         return edges - 0.5
-    known = own.last.astype(np.float64)
-    placed = np.interp(edges - 1, known, own.end_x)
+    last_steps = own.last.astype(np.float64)
+    placed = np.interp(edges - 1, last_steps, own.end_x)
     if edges[0] <= own.first[0]:
         placed[0] = min(own.start_x, float(placed[0]))
     result: Floats = np.maximum.accumulate(placed)
@@ -165,19 +165,19 @@ def _slowest(
     exact = True
     for row in np.unique(row_of_column[row_of_column >= 0]):
         rank = ranks[int(row)]
-        held = own if row == 0 else tables.rollup(rank)
-        if held is None:
+        table = own if row == 0 else tables.rollup(rank)
+        if table is None:
             continue
-        if held.width > 1:
+        if table.width > 1:
             finer = tables.between(rank, edges[0], edges[-1] - 1, cheap)
-            held = held if finer is None else finer
+            table = table if finer is None else finer
         columns = np.flatnonzero(row_of_column == row)
-        start, stop = windows(held.first, held.last, edges)
-        at = slowest_in(held.high, start[columns], stop[columns])
-        columns, at = columns[at >= 0], at[at >= 0]
-        seconds[columns] = held.high[at]
-        parts[:, columns] = slowest_parts(held)[:, at]
-        step[columns] = np.fmax(held.first[at], edges[columns])
+        start, stop = windows(table.first, table.last, edges)
+        slowest_row = slowest_in(table.high, start[columns], stop[columns])
+        columns, slowest_row = columns[slowest_row >= 0], slowest_row[slowest_row >= 0]
+        seconds[columns] = table.high[slowest_row]
+        parts[:, columns] = slowest_parts(table)[:, slowest_row]
+        step[columns] = np.fmax(table.first[slowest_row], edges[columns])
         shown_rank[columns] = rank
-        exact &= held.width == 1
+        exact &= table.width == 1
     return SlowestSteps(step, shown_rank, seconds, parts, exact)

@@ -90,15 +90,20 @@ def devices_of(profile: TraceProfile) -> tuple[TraceDevice, ...]:
     """Every device of any kind that has events."""
     memory = profile.trace.memory
     capacity = {
-        one.get("id"): one.get("totalGlobalMem") for one in profile.trace.facts.devices
+        device.get("id"): device.get("totalGlobalMem")
+        for device in profile.trace.facts.devices
     }
-    known = profile.memory_devices
-    places = zip(known.device_type.tolist(), known.device.tolist(), strict=True)
+    recorded_devices = profile.memory_devices
+    places = zip(
+        recorded_devices.device_type.tolist(),
+        recorded_devices.device.tolist(),
+        strict=True,
+    )
     devices = []
     for place, (kind, index) in enumerate(itertools.islice(places, _MAX_DEVICES)):
         name = _KINDS.get(kind, f"device type {kind}")
         name = name if index < 0 else f"{name} {index}"
-        events = known.events_of(place)
+        events = recorded_devices.events_of(place)
         peak = int(memory.allocated_bytes[events].max(initial=-1))
         total = capacity.get(index) if kind in (1, 6) else None
         devices.append(
@@ -123,7 +128,8 @@ def usual_device(devices: Sequence[TraceDevice]) -> DeviceId | None:
     if not devices:
         return None
     best = max(
-        devices, key=lambda one: (not one.name.startswith("CPU"), one.num_events)
+        devices,
+        key=lambda device: (not device.name.startswith("CPU"), device.num_events),
     )
     kind, _, index = best.key.partition(":")
     return int(kind), int(index)

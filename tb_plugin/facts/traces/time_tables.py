@@ -135,7 +135,7 @@ def operator_rows(
         rows,
         usual,
         without=without,
-        given={"is_tensor_core_eligible": is_apt},
+        replaced={"is_tensor_core_eligible": is_apt},
     )
 
 
@@ -285,8 +285,8 @@ _CALLS: Final = (
     ),
 )
 _TIMES: Final = tuple(
-    Column(key, title, unit="ms", help=words, bar=_part_of(key), share_of=_OF_ALL)
-    for key, title, words in (
+    Column(key, title, unit="ms", help=help_text, bar=_part_of(key), share_of=_OF_ALL)
+    for key, title, help_text in (
         (
             "host_ms",
             "Host\ntotal",
@@ -357,18 +357,18 @@ def module_rows(profile: TraceProfile) -> ModuleRows:
     parents = table.parent[:MAX_MODULES]
     knows_backward = table.backward_by in _KNOWN
     columns = [
-        one.sent(one.numbers(getattr(table, one.attribute)[:MAX_MODULES]))
-        for one in _CALLS
+        column.sent(column.numbers(getattr(table, column.attribute)[:MAX_MODULES]))
+        for column in _CALLS
     ]
-    for one in _TIMES:
-        is_known = one.bar == "forward" or knows_backward
-        if not is_known or not (profile.has_devices or "host" in one.key):
+    for column in _TIMES:
+        is_known = column.bar == "forward" or knows_backward
+        if not is_known or not (profile.has_devices or "host" in column.key):
             continue
-        values = one.numbers(getattr(table, one.attribute)[:MAX_MODULES])
+        values = column.numbers(getattr(table, column.attribute)[:MAX_MODULES])
         # Those with the modules inside are summed over the outermost.
-        counted = values if "self" in one.key else values[parents < 0]
+        counted = values if "self" in column.key else values[parents < 0]
         total = float(counted.sum())
-        columns.append(one.sent(values, sum=total, longest=total))
+        columns.append(column.sent(values, sum=total, longest=total))
     names = [name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]]
     return ModuleRows(
         names,
@@ -385,10 +385,10 @@ def module_rows(profile: TraceProfile) -> ModuleRows:
 
 def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
     """Names of modules with those of their parents, which come before them."""
-    found: list[str] = []
+    full_names: list[str] = []
     for name, parent in zip(names, parents, strict=True):
-        above = found[parent] if parent >= 0 else None
+        above = full_names[parent] if parent >= 0 else None
         # Lightning names a module by its whole path.
         is_whole = above is None or name.startswith(f"{above}.")
-        found.append(name if is_whole else f"{above} / {name}")
-    return found
+        full_names.append(name if is_whole else f"{above} / {name}")
+    return full_names

@@ -105,11 +105,11 @@ def endings_of(
     entries = captures_of(file, budget)
     reports = [entry for entry in entries if entry.kind == KIND]
     behind: list[CaptureEntry | None] = [*reports[1:], None]
-    found = [
+    endings = [
         Ending(file, entry, None, entry.time_ns, _history_of(entries, entry, following))
         for entry, following in zip(reports, behind, strict=False)
     ]
-    return found + [
+    return endings + [
         Ending(file, None, note, note.time_ns)
         for note in notes
         if note.kind == "oom" and type(note.data.get(REPORT)) is not int
@@ -141,12 +141,12 @@ def messages_by_report(notes: Iterable[Event]) -> dict[int, str]:
 
     The error's own, `oom_message`, comes later than what stands in its mark.
     """
-    found = {}
+    text_by_number = {}
     for note in sorted(notes, key=lambda note: note.kind == "oom_message"):
         number, text = note.data.get(REPORT), note.data.get("message")
         if type(number) is int and isinstance(text, str):
-            found[number] = text[:_MAX_TEXT]
-    return found
+            text_by_number[number] = text[:_MAX_TEXT]
+    return text_by_number
 
 
 def _history_of(
@@ -168,7 +168,7 @@ def _history_of(
 def _of_note(file: RankFile, note: Event) -> OomReport:
     text = note.data.get("message")
     message = text[:_MAX_TEXT] if isinstance(text, str) else ""
-    said = sizes_in(message)
+    sizes = sizes_in(message)
     return OomReport(
         id=f"{file.rank}-{file.attempt}-n{note.time_ns}",
         file=file.shown_path,
@@ -181,9 +181,9 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
         during="",
         message=message,
         case=Case(
-            facts=_facts_in(said),
-            device=said.get("device"),
-            parsed=bool(said),
+            facts=_facts_in(sizes),
+            device=sizes.get("device"),
+            parsed=bool(sizes),
             setup=_setup(file, Meta(None), message),
         ),
         history_why_not="this version of the recorder wrote the message alone",
@@ -198,8 +198,8 @@ def _of_capture(
     number = told.count(REPORT) or 0
     message = told.part("exception").text("message", _MAX_TEXT)
     message = message or messages.get(number, "")
-    said = sizes_in(message)
-    facts = filled(_facts(told), _facts_in(said))
+    sizes = sizes_in(message)
+    facts = filled(_facts(told), _facts_in(sizes))
     live = told.part("holders").count("live_bytes")
     if live is not None and facts.active_bytes is not None:
         live = max(live, facts.active_bytes)
@@ -265,16 +265,16 @@ def _trains(phase: str, by_category: Mapping[str, int], asked: str) -> bool | No
     )
 
 
-def _facts_in(said: Mapping[str, int]) -> OomFacts:
+def _facts_in(sizes: Mapping[str, int]) -> OomFacts:
     """What an exception's text says."""
     return OomFacts(
-        requested_bytes=said.get("requested_bytes"),
-        device_free_bytes=said.get("device_free_bytes"),
-        capacity_bytes=said.get("device_total_bytes"),
-        limit_bytes=said.get("device_limit_bytes"),
-        reserved_bytes=said.get("reserved_bytes"),
-        allocated_bytes=said.get("allocated_bytes"),
-        private_free_bytes=said.get("private_free_bytes"),
+        requested_bytes=sizes.get("requested_bytes"),
+        device_free_bytes=sizes.get("device_free_bytes"),
+        capacity_bytes=sizes.get("device_total_bytes"),
+        limit_bytes=sizes.get("device_limit_bytes"),
+        reserved_bytes=sizes.get("reserved_bytes"),
+        allocated_bytes=sizes.get("allocated_bytes"),
+        private_free_bytes=sizes.get("private_free_bytes"),
     )
 
 
@@ -296,8 +296,8 @@ def _facts(told: Meta) -> OomFacts:
 def _during(told: Meta, entry: CaptureEntry) -> str:
     """What was under way: the innermost span, and the function where it says more."""
     spans, functions = told.texts("spans"), told.texts("functions")
-    words = spans[-1:] + [name for name in functions[-1:] if name not in spans]
-    return " in ".join(words) if words else entry.function[:MAX_NAME]
+    innermost = spans[-1:] + [name for name in functions[-1:] if name not in spans]
+    return " in ".join(innermost) if innermost else entry.function[:MAX_NAME]
 
 
 def _ended_by(told: Meta) -> str:

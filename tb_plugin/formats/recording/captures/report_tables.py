@@ -73,7 +73,7 @@ def holders_of(tables: Tables, live: int | None) -> tuple[Holder, ...]:
     for row in range(len(sizes)):
         label = label_of(_without_own(frames.get(row, [])))
         by_label.setdefault(label, []).append(row)
-    found = [
+    holders = [
         Holder(
             label=label,
             num_bytes=int(sizes[rows].sum()),
@@ -84,8 +84,8 @@ def holders_of(tables: Tables, live: int | None) -> tuple[Holder, ...]:
         )
         for label, rows in by_label.items()
     ]
-    found.sort(key=lambda holder: -holder.num_bytes)
-    return tuple(found[:MAX_HOLDERS])
+    holders.sort(key=lambda holder: -holder.num_bytes)
+    return tuple(holders[:MAX_HOLDERS])
 
 
 def label_of(frames: list[Frame]) -> str:
@@ -108,13 +108,13 @@ def bytes_by_category(tables: Tables) -> dict[str, int]:
     """Bytes of the tensors that the recorder knows, by category as pages colour it."""
     columns = tables.get("categories", {})
     category, sizes = _ints(columns, "category"), _ints(columns, "num_bytes")
-    found: dict[str, int] = {}
+    bytes_by_name: dict[str, int] = {}
     if len(category) == len(sizes):
         for which, size in zip(category.tolist(), sizes.tolist(), strict=True):
-            known = _known(which)
-            name = FOLDS_INTO[CATEGORIES[known]] if known >= 0 else "unknown"
-            found[name] = found.get(name, 0) + max(0, size)
-    return found
+            number = _known(which)
+            name = FOLDS_INTO[CATEGORIES[number]] if number >= 0 else "unknown"
+            bytes_by_name[name] = bytes_by_name.get(name, 0) + max(0, size)
+    return bytes_by_name
 
 
 def _known(category: int) -> int:
