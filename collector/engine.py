@@ -380,10 +380,10 @@ class Engine:
             ] = lost
         for data in self.timing.log.take_totals():
             self.note("span", data, step=self._progress.train_step)
-        known = self._known_device()
-        if known != self._told_device:  # training has begun to use it
-            self._told_device = known
-            self.note("device", device_fields(known))
+        device = self._known_device()
+        if device != self._told_device:  # training has begun to use it
+            self._told_device = device
+            self.note("device", device_fields(device))
 
     def _note_remote(self, status: str, reason: str, remedy: str) -> None:
         self.note_kind(REMOTE, status, reason, remedy)

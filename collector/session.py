@@ -173,31 +173,33 @@ class Session:
         self.windows.begin_step()
         self.cycles.begin_step()
 
-    def number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
+    def number(
+        self, argument: str, value: Any, *, least: int | None = None
+    ) -> int | None:
         """A whole number that training gave; None, said once, where it is none."""
         if value is None:
             return None
         number = whole_number(value)
         if number is None or (least is not None and number < least):
             self.warn_once(
-                f"number {what}",
+                f"number {argument}",
                 "%s must be a whole number%s, got %s; it is ignored. Pass a Python int:"
                 " a tensor would have to wait for the device.",
-                what,
+                argument,
                 "" if least is None else f" from {least} up",
                 described(value) if number is None else number,
             )
             return None
         return number
 
-    def text(self, what: str, value: Any) -> str:
+    def text(self, argument: str, value: Any) -> str:
         """A label; of what has no text that may be read, what it is."""
         if type(value) is not str and own_text(value) is None:
             self.warn_once(
-                f"text {what}",
+                f"text {argument}",
                 "the label of %s must be text, got %s, which stands in its place. Pass a"
                 " str, and of a tensor its .item() where it is on the host already.",
-                what,
+                argument,
                 described(value),
             )
         return text_of(value)

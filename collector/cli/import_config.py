@@ -39,15 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the settings and the list."""
-    leaves, found = _read(options.file)
-    text = _text(leaves, found, options.file)
+    leaves, imports = _read(options.file)
+    text = _text(leaves, imports, options.file)
     report = []
-    for one in found:
-        if len(found) > 1:
-            report.append(f"{one.name}:")
-        report += [str(entry) for entry in one.entries]
-        if one.left_out:
-            report.append(f"not of {one.name}, left out: {', '.join(one.left_out)}")
+    for imported in imports:
+        if len(imports) > 1:
+            report.append(f"{imported.name}:")
+        report += [str(entry) for entry in imported.entries]
+        if imported.left_out:
+            report.append(
+                f"not of {imported.name}, left out: {', '.join(imported.left_out)}"
+            )
     if options.out is None:
         print("\n".join(report), file=sys.stderr)
         print(text, end="")
@@ -68,11 +70,13 @@ def _read(path: Path) -> tuple[dict[str, LocatedValue], list[ImportedSettings]]:
         raise no_such_file(path)
     try:
         document = _document(path)
-        found = [*callbacks_of(document), *profilers_of(document)]
-        leaves = {p: leaf for one in found for p, leaf in one.leaves.items()}
+        found_imports = [*callbacks_of(document), *profilers_of(document)]
+        leaves = {
+            p: leaf for imported in found_imports for p, leaf in imported.leaves.items()
+        }
         if imported(document) is not None:
             own, imports = from_document(document)
-            leaves, found = {**leaves, **own}, [*imports, *found]
+            leaves, found_imports = {**leaves, **own}, [*imports, *found_imports]
         load(nested({path: value for path, (value, _place) in leaves.items()}))
     except ConfigError as error:
         cause = error.__cause__
@@ -80,18 +84,18 @@ def _read(path: Path) -> tuple[dict[str, LocatedValue], list[ImportedSettings]]:
             reason = getattr(cause, "strerror", None) or "it is not UTF-8 text"
             raise _refused(f"the file cannot be read: {reason}", path) from error
         raise Failure(str(error)) from error
-    if not found:
+    if not found_imports:
         is_empty = not path.stat().st_size
         raise _refused(
             "the file is empty" if is_empty else "there is nothing to import", path
         )
-    return leaves, found
+    return leaves, found_imports
 
 
-def _refused(what: str, path: Path) -> Failure:
+def _refused(reason: str, path: Path) -> Failure:
     """A file that holds no settings; the remedy says which kinds are read."""
     return Failure(
-        what,
+        reason,
         where=str(path),
         remedy="name the file that holds a memprofiler_cfg, arguments of Composer's"
         " profiler or callbacks (its YAML, or the program that calls them) or a"
@@ -111,7 +115,7 @@ def _document(path: Path) -> Document:
 
 
 def _text(
-    leaves: Mapping[str, LocatedValue], found: Sequence[ImportedSettings], path: Path
+    leaves: Mapping[str, LocatedValue], imports: Sequence[ImportedSettings], path: Path
 ) -> str:
     """The YAML, with the key that each setting comes from."""
     from memboard.collector.config.layers import nested
@@ -124,15 +128,15 @@ def _text(
         }
     )
     comments: dict[str, str] = {}
-    for one in found:
-        for entry in one.entries:
-            given = "" if entry.given else ", by default"
+    for imported in imports:
+        for entry in imported.entries:
+            by_default = "" if entry.given else ", by default"
             note = f": {entry.note}" if entry.note else ""
             for leaf in entry.leaves:
-                if leaves[leaf] is one.leaves[leaf]:  # no other key won
-                    said = f"{one.place_of(entry.key)}{given}{note}"
+                if leaves[leaf] is imported.leaves[leaf]:  # no other key won
+                    origin = f"{imported.place_of(entry.key)}{by_default}{note}"
                     before = comments.get(leaf)
-                    comments[leaf] = f"{before}; {said}" if before else said
+                    comments[leaf] = f"{before}; {origin}" if before else origin
     heading = (
         f"MemBoard's settings, made from {path.name} by `memboard import-config`."
         " All others have their defaults; `python -m memboard.collector.config.table --markdown`"

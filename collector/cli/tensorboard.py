@@ -52,16 +52,16 @@ class Server:
         self._known.wait(START_SECONDS)
         if self.url:
             return
-        said = "\n".join(self._lines) or "(no output)"
-        raise Failure(f"TensorBoard did not start:\n{said}", remedy=remedy)
+        output = "\n".join(self._lines) or "(no output)"
+        raise Failure(f"TensorBoard did not start:\n{output}", remedy=remedy)
 
-    def wait(self, words: str) -> None:
+    def wait(self, message: str) -> None:
         """Until the user interrupts, which is the normal end, or TensorBoard ends.
 
         `words` are said first: from then on that is the end.
         """
         try:
-            print(words, flush=True)
+            print(message, flush=True)
             # A signal just before one long wait would be handled after it.
             while (code := self._process.poll()) is None:
                 time.sleep(_WAKE_SECONDS)
@@ -86,9 +86,9 @@ class Server:
         with self._process.stdout as lines:
             for line in lines:
                 self._lines.append(line.rstrip())
-                found = _URL.search(line)
-                if found and not self.url:
-                    self.url = found[1]
+                match = _URL.search(line)
+                if match and not self.url:
+                    self.url = match[1]
                     self._known.set()
         self._known.set()
 

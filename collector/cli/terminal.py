@@ -55,7 +55,7 @@ def _wrapped(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
     indent = len(line) - len(line.lstrip()) + 2
-    columns = [one.end() for one in re.finditer(r"(?<=\S)  +", line)]
+    columns = [gap.end() for gap in re.finditer(r"(?<=\S)  +", line)]
     if columns:
         indent = columns[-1] if columns[-1] <= width * _MOST_INDENT else indent
     more = " " * indent
@@ -70,9 +70,9 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 def _coloured(lines: list[str]) -> list[str]:
     """A line in the colour that its beginning has, wherever it was wrapped."""
-    words = lines[0].lstrip()
+    first_line = lines[0].lstrip()
     for start, code in _COLOURS.items():
-        if words.startswith(start):
+        if first_line.startswith(start):
             return [
                 f"{' ' * (len(line) - len(line.lstrip()))}\033[{code}m{line.lstrip()}\033[0m"
                 for line in lines

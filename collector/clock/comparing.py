@@ -109,8 +109,8 @@ class ClockComparing:
             if self._trips is not None and self._trips.is_possible:
                 best = best_of(self._trips.make(ROUND_TRIPS))
                 if best is not None:
-                    at, offset = best.at_ns, best.offset_ns
-                    self._put(at, offset, best.error_ns, "distributed", 0)
+                    at_ns, offset = best.at_ns, best.offset_ns
+                    self._put(at_ns, offset, best.error_ns, "distributed", 0)
 
     def _give_up(self, error: BaseException) -> None:
         self._trips = None
@@ -180,11 +180,11 @@ def wall_error_ns() -> int | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        found = (ctypes.c_long * 16)()  # seconds, fraction, bound in us, more
-        state = ctypes.CDLL(None).ntp_gettime(found)
+        timex = (ctypes.c_long * 16)()  # seconds, fraction, bound in us, more
+        state = ctypes.CDLL(None).ntp_gettime(timex)
     except (OSError, AttributeError):
         return None
-    bound_us = found[2]
+    bound_us = timex[2]
     if state in (-1, _TIME_ERROR) or not 0 <= bound_us < _MAX_ERROR_US:
         return None
     return bound_us * 1000

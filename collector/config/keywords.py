@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def _refuse_unknown(
-    owner: type, known: Collection[str], given: Collection[str]
+    owner: type, names: Collection[str], passed: Collection[str]
 ) -> None:
-    for name in given:
-        if name in known:
+    for name in passed:
+        if name in names:
             continue
         owners = list(_structs_with(name))
-        hint = nearest(name, known)
+        hint = nearest(name, names)
         if len(owners) == 1:
             hint = f"{owners[0]}({name}=...) takes it."
         raise ConfigError(
             f"unknown keyword '{name}' in {owner.__name__}(): {hint} Rename it or remove"
-            f" it; known are {', '.join(known)}."
+            f" it; known are {', '.join(names)}."
         )
 
 

@@ -140,15 +140,17 @@ def merged(
             every.said.clear()
             every.said.update((p, every.leaves[p]) for p in _written_down(layer))
             continue
-        found, imports = from_document(_document(layer))
-        every.leaves.update(found)
-        every.said.update(found)
+        leaves, imports = from_document(_document(layer))
+        every.leaves.update(leaves)
+        every.said.update(leaves)
         every.imported.extend(imports)
-    given = dict(flatten(Document(_bounded(keywords, "keywords"), "the keywords")))
+    of_keywords = dict(
+        flatten(Document(_bounded(keywords, "keywords"), "the keywords"))
+    )
     last = dict(flatten(Document(command_line, "--set")))
-    for found in (_from_environment(), given, last):
-        every.leaves.update(found)
-        every.said.update(found)
+    for leaves in (_from_environment(), of_keywords, last):
+        every.leaves.update(leaves)
+        every.said.update(leaves)
     for path, found_at in every.said.items():
         # Who gives options of what is off by default wants it, unless he says so.
         switch = f"{path.partition('.')[0]}.enabled"
@@ -198,15 +200,15 @@ def _bounded(layer: Mapping[Any, Any], name: str) -> dict[Any, Any]:
             if num_left < 0:
                 raise ConfigError(f"the {name} has more than {_MAX_KEYS} keys.")
             key, value = entry if is_mapping else (None, entry)
-            held = copies.get(id(value))
-            if held is None and (held := _plain_like(value)) is not None:
-                copies[id(value)] = held
-                waiting.append((value, held))
+            plain = copies.get(id(value))
+            if plain is None and (plain := _plain_like(value)) is not None:
+                copies[id(value)] = plain
+                waiting.append((value, plain))
             if is_mapping:
                 key = text_of(key) if isinstance(key, str) else key
-                copy[key] = value if held is None else held
+                copy[key] = value if plain is None else plain
             else:
-                copy.append(value if held is None else held)
+                copy.append(value if plain is None else plain)
     return whole
 
 
@@ -228,12 +230,12 @@ def from_document(
     Raises:
         ConfigError: a key is unknown or stands twice, or MemProfiler's are wrong.
     """
-    found = imported(document)
-    if found is None:
+    section = imported(document)
+    if section is None:
         document.refuse_twice()
         return dict(flatten(document)), []
-    own = {key: document.plain[key] for key in found.beside}
-    return {**found.leaves, **dict(flatten(document._replace(plain=own)))}, [found]
+    own = {key: document.plain[key] for key in section.beside}
+    return {**section.leaves, **dict(flatten(document._replace(plain=own)))}, [section]
 
 
 def variable(path: str) -> str:
@@ -243,22 +245,26 @@ def variable(path: str) -> str:
 
 def _from_environment() -> dict[str, LocatedValue]:
     """Settings from `MEMBOARD_*`; a section's own keys win over its short form."""
-    found: dict[str, LocatedValue] = {}
-    known = {variable(path): path for path in (*sections(), *settings())}
-    given = {n: t for n, t in os.environ.items() if t and n.startswith(ENV_PREFIX)}
-    for name, path in known.items():
-        if name in given:
+    leaves: dict[str, LocatedValue] = {}
+    path_by_variable = {variable(path): path for path in (*sections(), *settings())}
+    text_by_variable = {
+        n: t for n, t in os.environ.items() if t and n.startswith(ENV_PREFIX)
+    }
+    for name, path in path_by_variable.items():
+        if name in text_by_variable:
             place = f"the environment variable {name}"
-            found.update(_from_text(path, given[name], place))
-    for name in sorted(given.keys() - known.keys() - _NO_SETTINGS):
+            leaves.update(_from_text(path, text_by_variable[name], place))
+    for name in sorted(
+        text_by_variable.keys() - path_by_variable.keys() - _NO_SETTINGS
+    ):
         if not name.startswith(_OTHER_PREFIXES):
             _warn_once(  # another program's, perhaps: training must not stop for it
                 name,
                 "unknown environment variable %s is ignored: %s Rename it, or unset it.",
                 name,
-                nearest(name, [*known, ENV_FILE]),
+                nearest(name, [*path_by_variable, ENV_FILE]),
             )
-    return found
+    return leaves
 
 
 def from_assignments(texts: Sequence[str], place: str) -> dict[str, Any]:
@@ -289,8 +295,8 @@ def nested(leaves: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for path, value in leaves.items():
         name, _, leaf = path.partition(".")
-        held = values.setdefault(name, {}) if leaf else values
-        held[leaf or name] = value
+        section = values.setdefault(name, {}) if leaf else values
+        section[leaf or name] = value
     return values
 
 
@@ -371,10 +377,10 @@ def _leaves(name: str) -> list[str]:
     return [path for path in settings() if path.startswith(f"{name}.")]
 
 
-def _refuse(key: str, place: str, known: list[str]) -> None:
+def _refuse(key: str, place: str, keys: list[str]) -> None:
     hint = HINTS.get(key.rpartition(".")[2])
-    what = f"{hint}." if hint else nearest(key, known)
+    hint_sentence = f"{hint}." if hint else nearest(key, keys)
     raise ConfigError(
-        f"unknown key '{text_of(key, MAX_KEY)}' in {place}: {what} Rename it or remove"
+        f"unknown key '{text_of(key, MAX_KEY)}' in {place}: {hint_sentence} Rename it or remove"
         " it; `python -m memboard.collector.config.table --markdown` lists every key."
     )

@@ -144,19 +144,19 @@ def _check_needed(
         )
 
 
-def check_needs(said: Mapping[str, LocatedValue]) -> None:
+def check_needs(located_by_path: Mapping[str, LocatedValue]) -> None:
     """Refuse options that could never do anything.
 
     Raises:
         ConfigError: names the key, its place and the remedy.
     """
     for keys, needed, remedy in _NEEDS:
-        if any(path in said for path in needed):
+        if any(path in located_by_path for path in needed):
             continue
-        for path, found in said.items():
+        for path, located in located_by_path.items():
             if path in keys or f"{path.partition('.')[0]}.*" in keys:
                 named = one_of([f"'{other}'" for other in needed])
                 raise ConfigError(
-                    f"'{path}' in {found.place} has no effect without {named}."
+                    f"'{path}' in {located.place} has no effect without {named}."
                     f" {remedy}, or remove {path}."
                 )

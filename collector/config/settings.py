@@ -171,8 +171,8 @@ class RecordConfig(Section, frozen=True, kw_only=True):
         plain: dict[str, Any] = {}
         for path in settings():
             name, _, leaf = path.partition(".")
-            held = plain.setdefault(name, {}) if leaf else plain
-            held[leaf or name] = _plain(self.leaf(path))
+            section = plain.setdefault(name, {}) if leaf else plain
+            section[leaf or name] = _plain(self.leaf(path))
         return plain
 
 
@@ -202,8 +202,12 @@ def settings() -> Mapping[str, Setting]:
 def sections() -> Mapping[str, Section]:
     """The keys that hold further keys: each with its defaults."""
     plain = RecordConfig()
-    held = {name: getattr(plain, name) for name in fields_of(RecordConfig)}
-    return {name: value for name, value in held.items() if isinstance(value, Section)}
+    value_by_name = {name: getattr(plain, name) for name in fields_of(RecordConfig)}
+    return {
+        name: value
+        for name, value in value_by_name.items()
+        if isinstance(value, Section)
+    }
 
 
 @cache

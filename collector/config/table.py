@@ -113,12 +113,12 @@ def as_yaml(
             text += [*_leaf(name, value, "", (comments or {}).get(name, ""))]
             continue
         text.append(f"{name}:")
-        known = {} if comments is not None else meanings(type(section))
+        meaning_by_leaf = {} if comments is not None else meanings(type(section))
         order = [*meanings(type(section)), *value]
         for leaf in sorted(value, key=order.index):
             path = f"{name}.{leaf}"
-            said = (comments or {}).get(path) or known.get(leaf, "")
-            text += _leaf(path, value[leaf], "  ", said)
+            comment = (comments or {}).get(path) or meaning_by_leaf.get(leaf, "")
+            text += _leaf(path, value[leaf], "  ", comment)
     for name, value in left.items():
         text += _comment(_unknown(name, value), "")
     return "\n".join([*text[not heading :], ""])
@@ -237,13 +237,15 @@ def _typed_line(name: str, setting: Setting) -> str:
     names += ["Mapping[str, Any]"] * setting.takes_options
     names += [kind.__name__ for kind in (int, float, bool) if kind in setting.kinds]
     names += ["None"] * (type(None) in setting.kinds and not setting.many)
-    one = " | ".join(names)
+    type_text = " | ".join(names)
     line = (
-        f"    {name}: {one} | Sequence[{one}]" if setting.many else f"    {name}: {one}"
+        f"    {name}: {type_text} | Sequence[{type_text}]"
+        if setting.many
+        else f"    {name}: {type_text}"
     )
     if len(line) <= _WIDTH:
         return line
-    return f"    {name}: (\n        {one}\n        | Sequence[{one}]\n    )"
+    return f"    {name}: (\n        {type_text}\n        | Sequence[{type_text}]\n    )"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

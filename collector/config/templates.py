@@ -78,8 +78,8 @@ def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> No
         template = value(path)
         if template is None:
             continue
-        known = IDENTITY + FILE + (MOMENT if path in paths else ())
-        names = checked_names(template, known, path, place)
+        variables = IDENTITY + FILE + (MOMENT if path in paths else ())
+        names = checked_names(template, variables, path, place)
         # Two files of one key would overwrite each other.
         needed = {"path", "name"}
         if not needed & names:
@@ -104,7 +104,7 @@ def setting_of(kind: str) -> str:
 
 
 def checked_names(
-    template: str, known: tuple[str, ...], path: str, place: Callable[[str], str]
+    template: str, variables: tuple[str, ...], path: str, place: Callable[[str], str]
 ) -> set[str]:
     """The variables of a template, all of which are known."""
     names = set()
@@ -118,11 +118,11 @@ def checked_names(
     for _, name, form, conversion in pieces:
         if name is None:
             continue
-        if name not in known or conversion or "{" in (form or ""):
+        if name not in variables or conversion or "{" in (form or ""):
             raise ConfigError(
                 f"'{path}' in {place(path)} holds the unknown variable"
-                f" '{{{name}}}': {nearest(name, list(known))} Known are"
-                f" {', '.join(known)}."
+                f" '{{{name}}}': {nearest(name, list(variables))} Known are"
+                f" {', '.join(variables)}."
             )
         names.add(name)
     if not template.strip("/ "):
@@ -139,8 +139,8 @@ def filled(template: str, values: Mapping[str, object]) -> str:
     for text, name, form, _ in Formatter().parse(template):
         pieces.append(text)
         if name is not None:
-            found = values.get(name)
-            shown = UNKNOWN if found is None else found
+            value = values.get(name)
+            shown = UNKNOWN if value is None else value
             try:
                 pieces.append(format(shown, form or ""))
             except (ArithmeticError, TypeError, ValueError):

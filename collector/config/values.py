@@ -299,11 +299,11 @@ def resolve(code: Code, path: str) -> Callable[..., Any]:
     """
     if callable(code):
         return code
-    found = _imported(code, path)
-    if callable(found):
-        return found  # type: ignore[no-any-return]  # nothing is known of it but this
+    target = _imported(code, path)
+    if callable(target):
+        return target  # type: ignore[no-any-return]  # nothing is known of it but this
     raise ConfigError(
-        f"'{path}' names {code}, which is a {type(found).__name__} and cannot be"
+        f"'{path}' names {code}, which is a {type(target).__name__} and cannot be"
         " called. Name a function."
     )
 
@@ -311,21 +311,21 @@ def resolve(code: Code, path: str) -> Callable[..., Any]:
 def _imported(name: str, path: str) -> Any:
     """What a dotted name leads to: modules as far as there are, then attributes."""
     parts = name.split(".")
-    found: Any = _module(parts[0], name, path)
+    target: Any = _module(parts[0], name, path)
     for end in range(1, len(parts)):
         owner, part = ".".join(parts[:end]), parts[end]
-        if isinstance(found, ModuleType) and not hasattr(found, part):
+        if isinstance(target, ModuleType) and not hasattr(target, part):
             _module(f"{owner}.{part}", name, path)
         try:
-            found = getattr(found, part)
+            target = getattr(target, part)
         except AttributeError:
-            near = nearest_of(part, dir(found), 0.6)
+            near = nearest_of(part, dir(target), 0.6)
             like = f" Did you mean '{near}'?" if near else ""
             raise ConfigError(
                 f"'{path}' names {name}, but {owner} has no '{part}'."
                 f"{like} Correct the name, or remove it."
             ) from None
-    return found
+    return target
 
 
 def _module(module: str, name: str, path: str) -> Any:

@@ -149,8 +149,8 @@ class Gate:
 
     def release(self) -> None:
         """Pass on what is held."""
-        held, self._held = self._held, []
-        for findings in held:
+        held_findings, self._held = self._held, []
+        for findings in held_findings:
             self._sink.put_later(*findings)
 
     def put_capture(self, capture: Capture) -> bool:

@@ -93,7 +93,7 @@ def _around(
     # To pack and unpack arguments costs more than all the rest, and the begin and end of
     # a span happen thousands of times a step: what is called by position alone has a
     # guard of its own shape.
-    given = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     passes = (*PROGRAM_ENDS, *passes)
 
     def of_one(self: Any, /) -> Any:
@@ -104,29 +104,29 @@ def _around(
         except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self)
 
-    def of_two(self: Any, one: Any, /) -> Any:
+    def of_two(self: Any, argument: Any, /) -> Any:
         try:
-            return function(self, one)
+            return function(self, argument)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, one)
+            return refused(error, self, argument)
 
-    def of_three(self: Any, one: Any, two: Any, /) -> Any:
+    def of_three(self: Any, argument: Any, two: Any, /) -> Any:
         try:
-            return function(self, one, two)
+            return function(self, argument, two)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, one, two)
+            return refused(error, self, argument, two)
 
-    def of_four(self: Any, one: Any, two: Any, three: Any, /) -> Any:
+    def of_four(self: Any, argument: Any, two: Any, three: Any, /) -> Any:
         try:
-            return function(self, one, two, three)
+            return function(self, argument, two, three)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, one, two, three)
+            return refused(error, self, argument, two, three)
 
     def of_any(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -136,11 +136,14 @@ def _around(
         except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, *args, **kwargs)
 
-    if any(one.name != "self" and one.kind is not one.POSITIONAL_ONLY for one in given):
+    if any(
+        parameter.name != "self" and parameter.kind is not parameter.POSITIONAL_ONLY
+        for parameter in parameters
+    ):
         return of_any
     shapes: dict[int, Callable[..., Any]]
     shapes = {1: of_one, 2: of_two, 3: of_three, 4: of_four}
-    return shapes.get(len(given), of_any)
+    return shapes.get(len(parameters), of_any)
 
 
 class Block:
@@ -335,7 +338,7 @@ class Breaker:
 
     def _say(self, status: str, reason: str, remedy: str) -> None:
         """Note what has changed; of one failure after another the first."""
-        said = status if status != "absent" else reason
-        if said != self.said:
-            self.said = said
+        status_or_reason = status if status != "absent" else reason
+        if status_or_reason != self.said:
+            self.said = status_or_reason
             self._note(self.info, status, reason, remedy)

@@ -42,7 +42,7 @@ def listed(model: Any, method: str, **arguments: Any) -> Iterator[Any]:
 
 def named_modules(model: Any) -> list[tuple[str, Any]]:
     """Every module with its path, each once, as torch's own `named_modules` lists them."""
-    found: dict[int, tuple[str, Any]] = {}
+    module_by_id: dict[int, tuple[str, Any]] = {}
     for path, module in listed(model, "named_modules"):
-        found.setdefault(id(module), (path, module))
-    return list(found.values())
+        module_by_id.setdefault(id(module), (path, module))
+    return list(module_by_id.values())

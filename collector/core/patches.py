@@ -23,7 +23,7 @@ class Patches:
 
     def attribute(self, owner: Any, name: str, replacement: Any) -> None:
         """Replace an attribute, or stand before the one of the owner's class."""
-        held = vars(owner).get(name, _ABSENT)
+        original = vars(owner).get(name, _ABSENT)
         setattr(owner, name, replacement)
         reference = weakly(owner)
 
@@ -33,23 +33,23 @@ class Patches:
                 return True
             if vars(living).get(name) is not replacement:
                 return False
-            if held is _ABSENT:
+            if original is _ABSENT:
                 delattr(living, name)
             else:
-                setattr(living, name, held)
+                setattr(living, name, original)
             return True
 
         self._undo.append(undo)
 
     def entry(self, entries: dict[int, Any], key: int, replacement: Any) -> None:
         """Replace a value where it stands: key and order stay."""
-        held = entries[key]
+        original = entries[key]
         entries[key] = replacement
 
         def undo() -> bool:
             if entries.get(key) is not replacement:
                 return False
-            entries[key] = held
+            entries[key] = original
             return True
 
         self._undo.append(undo)

@@ -143,13 +143,13 @@ def plain_args(args: dict[str, Any]) -> dict[str, Any] | None:
     """
     if not args:
         return None
-    found: dict[str, Any] = {}
+    plain_by_name: dict[str, Any] = {}
     for key, value in islice(args.items(), MAX_ARGS):
         is_number = type(value) in NUMBERS  # mostly, and then no call is needed
         is_short = type(key) is str and len(key) <= MAX_KEY
         name = key if is_short else text_of(key, MAX_KEY)
-        found[name] = value if is_number else _plain(value, _MAX_DEPTH)
-    return found
+        plain_by_name[name] = value if is_number else _plain(value, _MAX_DEPTH)
+    return plain_by_name
 
 
 def _plain(value: Any, depth: int) -> Any:
@@ -160,7 +160,7 @@ def _plain(value: Any, depth: int) -> Any:
         return str.__str__(value)[:_MAX_VALUE]
     if depth and kind is dict:
         some = _some(value.items())
-        return {text_of(key, MAX_KEY): _plain(held, depth - 1) for key, held in some}
+        return {text_of(key, MAX_KEY): _plain(item, depth - 1) for key, item in some}
     if depth and kind in _CONTAINERS:
         return [_plain(entry, depth - 1) for entry in _some(value)]
     return described(value)

@@ -168,14 +168,14 @@ def decode_body(
     """
     head, data = unpack(body, _Body)
     blocks = iter(cut(data, list(chain(*(table.sizes for table in head.tables)))))
-    found: dict[str, CaptureTable] = {}
+    table_by_name: dict[str, CaptureTable] = {}
     room = MAX_CAPTURE_BYTES
     for table in head.tables:
         mine = [next(blocks) for _ in table.sizes]
         if wanted is None or table.name in wanted:
-            found[table.name], used = _decode_table(table, mine, room)
+            table_by_name[table.name], used = _decode_table(table, mine, room)
             room -= used
-    return head.meta, found
+    return head.meta, table_by_name
 
 
 def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], int]:
@@ -284,9 +284,11 @@ def _decode_texts(
 
 def split_body(capture: Capture, body: bytes, *, digest_offset: int) -> list[bytes]:
     """The payloads of a capture's records, in their order."""
-    known = {name: getattr(capture, name) for name in _FIELDS}
-    known.update({name: str(known[name])[:_MAX_NAME] for name in _NAMED})
-    entry = CaptureEntry(offset=0, num_bytes=0, **known)
+    values_by_name = {name: getattr(capture, name) for name in _FIELDS}
+    values_by_name.update(
+        {name: str(values_by_name[name])[:_MAX_NAME] for name in _NAMED}
+    )
+    entry = CaptureEntry(offset=0, num_bytes=0, **values_by_name)
     num_parts = max(1, -(-len(body) // PART_BYTES))
     checksum = zlib.crc32(body)
     view = memoryview(body)
@@ -345,5 +347,5 @@ def decode_capture(
     """
     meta, tables = decode_body(join_parts(parts), wanted)
     entry = parts[0][0].entry
-    known = {name: getattr(entry, name) for name in _FIELDS}
-    return Capture(**known, meta=meta, tables=tables)
+    values_by_name = {name: getattr(entry, name) for name in _FIELDS}
+    return Capture(**values_by_name, meta=meta, tables=tables)

@@ -76,8 +76,8 @@ class TableRollup:
         self.num_on_disk = 0
         """Of these, rows that are in chunks of the file."""
         values = list(enumerate(schema.columns))[_NUM_AXES:]
-        self._headlines = [at for at, column in values if column.headline]
-        self._others = [at for at, column in values if not column.headline]
+        self._headlines = [index for index, column in values if column.headline]
+        self._others = [index for index, column in values if not column.headline]
         # Of a table that is not rolled up these stay empty.
         self.fine = Rollup(len(self._headlines), max_buckets=FINE_BUCKETS)
         self.coarse = Rollup(
@@ -88,8 +88,8 @@ class TableRollup:
         """Take rows, in schema order; those of which no chunk has any, too."""
         times, steps = columns[:_NUM_AXES]
         if self.schema.rolled_up:
-            self.fine.add(times, steps, [columns[at] for at in self._headlines])
-            self.coarse.add(times, steps, [columns[at] for at in self._others])
+            self.fine.add(times, steps, [columns[index] for index in self._headlines])
+            self.coarse.add(times, steps, [columns[index] for index in self._others])
         if self.schema.rolled_up or is_on_disk:
             self.num_rows += len(times)
         if is_on_disk:
@@ -141,11 +141,11 @@ class RollupSpan(NamedTuple):
         Raises:
             CorruptError: they do not decode.
         """
-        held = [name for name in wanted if name in self.names]
+        recorded = [name for name in wanted if name in self.names]
         self.num_buckets(payload)
         block = memoryview(payload)[self.start : self.end]
-        found = decode_block(block, [self.names.index(name) for name in held])
-        return dict(zip(held, found, strict=True))
+        values = decode_block(block, [self.names.index(name) for name in recorded])
+        return dict(zip(recorded, values, strict=True))
 
 
 class TableDigest(NamedTuple):
@@ -313,7 +313,7 @@ def _encode_rollup(rollup: Rollup) -> bytes:
     """Integral columns go as integers: exact, and narrower than floats."""
     columns = rollup.columns()
     dtypes: list[Dtype] = []
-    for at, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if column.dtype == np.int64:  # the axes
             dtypes.append("i8")
             continue
@@ -325,8 +325,8 @@ def _encode_rollup(rollup: Rollup) -> bytes:
             dtypes.append("f4")
             continue
         dtypes.append("i8")
-        columns[at] = np.full(len(column), ABSENT, np.int64)
-        columns[at][~is_absent] = present.astype(np.int64)
+        columns[index] = np.full(len(column), ABSENT, np.int64)
+        columns[index][~is_absent] = present.astype(np.int64)
     return encode_block(columns, dtypes)
 
 

@@ -156,13 +156,13 @@ def holder_tables(
         (num_bytes, blocks, frames[:MAX_HOLDER_FRAMES], category)
         for num_bytes, blocks, frames, category in holders[:MAX_HOLDERS]
     ]
-    frames = [(row, *frame) for row, held in enumerate(kept) for frame in held[2]]
+    frames = [(row, *frame) for row, holder in enumerate(kept) for frame in holder[2]]
     return {
         "holders": {
-            "num_bytes": _ints([held[0] for held in kept]),
-            "num_blocks": _ints([held[1] for held in kept]),
-            "num_frames": _ints([len(held[2]) for held in kept]),
-            "category": _ints([held[3] for held in kept]),
+            "num_bytes": _ints([holder[0] for holder in kept]),
+            "num_blocks": _ints([holder[1] for holder in kept]),
+            "num_frames": _ints([len(holder[2]) for holder in kept]),
+            "category": _ints([holder[3] for holder in kept]),
         },
         "holder_frames": {
             "holder": _ints([frame[0] for frame in frames]),
@@ -176,7 +176,9 @@ def holder_tables(
 def category_table(sums: Sequence[tuple[int, int, int]]) -> CaptureTable:
     """Table `categories` from category, bytes and number of tensors."""
     names = ("category", "num_bytes", "num_tensors")
-    return {name: _ints([row[at] for row in sums]) for at, name in enumerate(names)}
+    return {
+        name: _ints([row[index] for row in sums]) for index, name in enumerate(names)
+    }
 
 
 def _ints(values: Sequence[int]) -> Any:

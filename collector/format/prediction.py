@@ -104,8 +104,8 @@ class Prediction:
     @property
     def outside(self) -> tuple[int, int]:
         """The low and the high ends of the estimates, added up."""
-        return sum(one.low for one in self.estimates), sum(
-            one.high for one in self.estimates
+        return sum(estimate.low for estimate in self.estimates), sum(
+            estimate.high for estimate in self.estimates
         )
 
     def needed(self, figures: DeviceFigures) -> tuple[int, int]:
@@ -123,7 +123,7 @@ class Prediction:
         """What the fullest device has left, at least and at most; None: not known."""
         if not self.devices:
             return None
-        low, high = max(map(self.needed, self.devices), key=lambda one: one[1])
+        low, high = max(map(self.needed, self.devices), key=lambda pair: pair[1])
         return self.capacity - high, self.capacity - low
 
     def judged(self) -> PredictionAnswer:
@@ -139,7 +139,7 @@ class Prediction:
                 "the program has used no CUDA device; move its model and inputs to"
                 " cuda",
             )
-        if number := sum(one.num_ooms for one in self.devices):
+        if number := sum(device.num_ooms for device in self.devices):
             return PredictionAnswer(
                 "too close to call",
                 f"it ran out of memory {counted(number, 'time')} and went on:"
@@ -152,7 +152,7 @@ class Prediction:
                 "what torch reserved and the high ends of the estimates leave"
                 f" {bytes_text(least)} free",
             )
-        if any(one.num_alloc_retries for one in self.devices):
+        if any(device.num_alloc_retries for device in self.devices):
             reason = (
                 "torch had to give its cache back to stay within the device, and the"
                 f" high ends of the estimates are {bytes_text(-least)} more than it has"
@@ -194,7 +194,7 @@ class Prediction:
 
 def prediction_of(data: Mapping[str, Any]) -> Prediction | None:
     """That of a note; None where it is none: files may hold anything."""
-    names = [one.name for one in fields(Prediction) if one.name != "others"]
+    names = [field.name for field in fields(Prediction) if field.name != "others"]
     try:
         return msgspec.convert({name: data[name] for name in names}, Prediction)
     except (KeyError, msgspec.ValidationError):
@@ -205,32 +205,33 @@ def together(every: Sequence[Prediction]) -> list[Prediction]:
     """Processes that ran at the same time: each with what the others need of its devices."""
     return [
         replace(
-            one,
+            prediction,
             others={
                 figures.index: _sum(
                     other.needed(used)
                     for other in every
-                    if other is not one and other.host == one.host is not None
+                    if other is not prediction
+                    and other.host == prediction.host is not None
                     for used in other.devices
                     if used.index == figures.index
                 )
-                for figures in one.devices
+                for figures in prediction.devices
             },
         )
-        for one in every
+        for prediction in every
     ]
 
 
 def worst(fits: Iterable[Fit]) -> Fit:
     """Of several processes: what holds for all of them together."""
-    found = set(fits)
-    return next((fit for fit in _WORST_FIRST if fit in found), "cannot say")
+    given_fits = set(fits)
+    return next((fit for fit in _WORST_FIRST if fit in given_fits), "cannot say")
 
 
-def order(one: Prediction) -> tuple[int, int]:
+def order(prediction: Prediction) -> tuple[int, int]:
     """Sorts processes: the worst answer first, and of those alike the fullest device."""
-    left = one.left
-    return _WORST_FIRST.index(one.judged().fit), 0 if left is None else left[0]
+    left = prediction.left
+    return _WORST_FIRST.index(prediction.judged().fit), 0 if left is None else left[0]
 
 
 def _sum(ranges: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -96,11 +96,11 @@ class Rollup:
         bucket = (np.arange(len(time_ns)) + filled) // self.rows_per_bucket
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
         for at, (fold, new) in enumerate(zip(self._folds, rows, strict=True)):
-            held, fresh = self._held[at], fold.reduceat(new, starts)
+            earlier, fresh = self._held[at], fold.reduceat(new, starts)
             if filled:  # the last bucket goes on
-                fresh[0] = fold(held[-1], fresh[0])
-                held = held[:-1]
-            self._held[at] = np.concatenate([held, fresh])
+                fresh[0] = fold(earlier[-1], fresh[0])
+                earlier = earlier[:-1]
+            self._held[at] = np.concatenate([earlier, fresh])
         self.num_rows += len(time_ns)
 
     def columns(self) -> list[Values]:
@@ -122,8 +122,8 @@ class Rollup:
         self.rows_per_bucket *= 2
         pairs = np.arange(0, len(self._held[0]), 2)
         if len(pairs):
-            held = zip(self._folds, self._held, strict=True)
-            self._held = [fold.reduceat(values, pairs) for fold, values in held]
+            columns = zip(self._folds, self._held, strict=True)
+            self._held = [fold.reduceat(values, pairs) for fold, values in columns]
 
 
 def _as_floats(values: Values) -> npt.NDArray[np.float64]:

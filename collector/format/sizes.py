@@ -20,9 +20,11 @@ SHOWN_UNIT: Final[ContextVar[SizeUnit]] = ContextVar("SHOWN_UNIT", default="auto
 
 UNITS: Final = {
     **dict.fromkeys(("bytes", "byte", "B"), 1),
-    **{f"{letter}iB": 1 << (10 * at) for at, letter in enumerate("KMGT", start=1)},
+    **{
+        f"{letter}iB": 1 << (10 * power) for power, letter in enumerate("KMGT", start=1)
+    },
     # MPS writes MB and means MiB.
-    **{f"{letter}B": 1 << (10 * at) for at, letter in enumerate("KMGT", start=1)},
+    **{f"{letter}B": 1 << (10 * power) for power, letter in enumerate("KMGT", start=1)},
 }
 _SIZE: Final = r"(\d{1,20}(?:\.\d{1,6})?) ?(bytes?|[KMGT]i?B|B)\b"
 
@@ -106,9 +108,9 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {agreeing(count, noun, plural(noun))}"
 
 
-def agreeing(count: int, one: str, many: str) -> str:
+def agreeing(count: int, singular: str, many: str) -> str:
     """The word that agrees with a count: `agreeing(3, "is", "are")` is `are`."""
-    return one if count == 1 else many
+    return singular if count == 1 else many
 
 
 def part_of(count: int, total: int, noun: str) -> str:
@@ -140,23 +142,27 @@ def time_text(time_ms: float) -> str:
 def sizes_in(text: str) -> dict[str, int]:
     """Bytes by name, and `device`, as far as a message tells them."""
     text = text[:MAX_TEXT]
-    found: dict[str, int] = {}
+    size_by_name: dict[str, int] = {}
     for name, patterns in _COMPILED.items():
         for pattern in patterns:
             match = pattern.search(text)
             if match is not None:
                 size = round(float(match[1]) * UNITS[match[2]])
                 if size <= MAX_BYTES:
-                    found[name] = size
+                    size_by_name[name] = size
                 break
-    spare = found.pop("reserved_but_unallocated_bytes", None)
-    if spare is not None and "allocated_bytes" in found:
-        found.setdefault("reserved_bytes", found["allocated_bytes"] + spare)
+    spare = size_by_name.pop("reserved_but_unallocated_bytes", None)
+    if spare is not None and "allocated_bytes" in size_by_name:
+        size_by_name.setdefault(
+            "reserved_bytes", size_by_name["allocated_bytes"] + spare
+        )
     # torch calls what is free in private pools allocated, and counts it as such.
-    cached = found.get("private_free_bytes")
-    if cached is not None and "allocated_bytes" in found:
-        found["allocated_bytes"] = max(0, found["allocated_bytes"] - cached)
+    cached = size_by_name.get("private_free_bytes")
+    if cached is not None and "allocated_bytes" in size_by_name:
+        size_by_name["allocated_bytes"] = max(
+            0, size_by_name["allocated_bytes"] - cached
+        )
     device = _DEVICE.search(text)
     if device is not None:
-        found["device"] = int(device[1] or device[2])
-    return found
+        size_by_name["device"] = int(device[1] or device[2])
+    return size_by_name

@@ -152,8 +152,8 @@ class ActivationsKind:
 
     # Behind these.
 
-    def _failed(self, what: str, error: BaseException) -> None:
-        if what == "counting":
+    def _failed(self, action: str, error: BaseException) -> None:
+        if action == "counting":
             self._error = error
         elif self._functions is not None:
             pack = self._functions[0]
@@ -243,7 +243,7 @@ def _tables(
     def numbers(values: Iterable[int]) -> IntArray:
         return np.array(list(values), dtype=np.int64)
 
-    found = rows.values()
+    module_rows = rows.values()
     return {
         "modules": {
             "path": tuple(paths[module] for module in used),
@@ -252,9 +252,9 @@ def _tables(
         "saved": {
             "module": numbers(place[module] for module, _ in rows),
             "dtype": tuple(str(dtype).removeprefix("torch.") for _, dtype in rows),
-            "num_tensors": numbers(row.num_tensors for row in found),
-            "bytes": numbers(row.num_bytes for row in found),
-            "tensor_bytes": numbers(row.tensor_bytes for row in found),
-            "npp_compat_bytes": numbers(row.npp_compat_bytes for row in found),
+            "num_tensors": numbers(row.num_tensors for row in module_rows),
+            "bytes": numbers(row.num_bytes for row in module_rows),
+            "tensor_bytes": numbers(row.tensor_bytes for row in module_rows),
+            "npp_compat_bytes": numbers(row.npp_compat_bytes for row in module_rows),
         },
     }

@@ -100,8 +100,15 @@ class ForwardColumns:
 
     def add(self, values: Sequence[Any]) -> None:
         """Put entries in their columns; they lie end to end."""
-        one = iter(values)
-        for entry in zip(one, one, one, one, one, strict=True):
+        value_iterator = iter(values)
+        for entry in zip(
+            value_iterator,
+            value_iterator,
+            value_iterator,
+            value_iterator,
+            value_iterator,
+            strict=True,
+        ):
             code = entry[0]
             index = ~code if code < 0 else code
             for names, now in self._values.of(entry):

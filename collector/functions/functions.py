@@ -138,14 +138,14 @@ class ProfiledCall:
 def tell_missing(functions: FunctionsConfig, warn_once: WarnOnce) -> None:
     """Say at once which names lead into a module that has no such thing."""
     for name in _named(functions):
-        found = _missing(name)
-        if found is not None:
+        reason_and_remedy = _missing(name)
+        if reason_and_remedy is not None:
             warn_once(
                 f"function {name}",
                 "'%s' in functions: the module %s has no '%s'. Correct the name; a"
                 " function is called by its own, without its module.",
                 name,
-                *found,
+                *reason_and_remedy,
             )
 
 
@@ -172,7 +172,7 @@ def tell_unmatched(
 def _named(functions: FunctionsConfig) -> list[str]:
     if not functions.enabled:
         return []
-    every = [name for held in _LISTS for name in getattr(functions, held)]
+    every = [name for list_name in _LISTS for name in getattr(functions, list_name)]
     return [name for name in dict.fromkeys(every) if name not in (ALL, WHOLE_STEP)]
 
 
@@ -183,10 +183,10 @@ def _missing(name: str) -> tuple[str, str] | None:
         module = sys.modules.get(".".join(parts[:length]))
         if module is None:
             continue
-        at: Any = module
+        target: Any = module
         for part in parts[length:]:
-            at = getattr(at, part, None)
-            if at is None:
+            target = getattr(target, part, None)
+            if target is None:
                 return module.__name__, ".".join(parts[length:])
         return None
     return None

@@ -178,8 +178,8 @@ class HooksKind:
             log = self._log
             if log is not None:
                 self._calls = tuple(
-                    known if known.paths is paths else self._hooked(known.call, log)
-                    for known in self._calls
+                    call if call.paths is paths else self._hooked(call.call, log)
+                    for call in self._calls
                 )
 
     def release(self) -> None:
@@ -227,9 +227,7 @@ class HooksKind:
                 self._calls = ()
                 self._stop_log()
             else:
-                self._calls = tuple(
-                    known for known in self._calls if known is not hooked
-                )
+                self._calls = tuple(call for call in self._calls if call is not hooked)
             if log is None:
                 return []
             # Nobody else's: no entry is touched once more.

@@ -57,8 +57,8 @@ class ModuleWatch:
 
     def attach(self, model: Any) -> None:
         """Watch this model from now on; one without modules is none."""
-        known = None if self._model is None else self._model()
-        if model is known:
+        watched = None if self._model is None else self._model()
+        if model is watched:
             return
         self._model = None
         if callable(getattr(model, "named_modules", None)):
@@ -76,7 +76,7 @@ class ModuleWatch:
 
     def leave(self, holder: object) -> None:
         """It has no more interest; hooks leave the modules with the last one."""
-        left = tuple(one for one in self._holders if one is not holder)
+        left = tuple(other for other in self._holders if other is not holder)
         if self._holders and not left:
             self._hooks.remove()
             self.sees_any = False
@@ -162,11 +162,11 @@ class ModuleWatch:
             self.not_seen = "no model is attached"
             self.remedy = "Give it to mb.record(model=...) or rec.attach(model=...)."
             return
-        found = named_modules(model)
-        self.paths = tuple(path for path, _ in found)
-        self.types = tuple(type(module).__name__ for _, module in found)
-        self._modules = tuple(weakref.ref(module) for _, module in found)
-        compiled = _compiled_paths(found)
+        named = named_modules(model)
+        self.paths = tuple(path for path, _ in named)
+        self.types = tuple(type(module).__name__ for _, module in named)
+        self._modules = tuple(weakref.ref(module) for _, module in named)
+        compiled = _compiled_paths(named)
         if not compiled and compiles_anything():
             self.not_seen = "torch.compile is in use, and of what cannot be told"
             self.remedy = _UNCOMPILED
@@ -177,7 +177,7 @@ class ModuleWatch:
                 f" {agreeing(len(compiled), 'is', 'are')} compiled, or below one that is"
             )
             self.remedy = _UNCOMPILED
-        for index, (path, module) in enumerate(found):
+        for index, (path, module) in enumerate(named):
             if path not in compiled:
                 try:
                     self._hooks.add(index, module)
@@ -186,12 +186,12 @@ class ModuleWatch:
         self.sees_any = bool(self._hooks)
 
 
-def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:
+def _compiled_paths(named: list[tuple[str, Any]]) -> set[str]:
     """Paths of compiled modules and of everything below them."""
-    roots = [path for path, module in found if is_compiled(module)]
+    roots = [path for path, module in named if is_compiled(module)]
     return {
         path
-        for path, _ in found
+        for path, _ in named
         for root in roots
         if not root or path == root or path.startswith(f"{root}.")
     }

@@ -130,8 +130,15 @@ class Tally:
 
 def entries_of(values: Sequence[Any]) -> Iterable[Entry]:
     """The entries of a list where they lie end to end."""
-    one = iter(values)
-    return zip(one, one, one, one, one, strict=True)
+    value_iterator = iter(values)
+    return zip(
+        value_iterator,
+        value_iterator,
+        value_iterator,
+        value_iterator,
+        value_iterator,
+        strict=True,
+    )
 
 
 def is_parameter(tensor: Any) -> bool:

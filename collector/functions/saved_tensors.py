@@ -115,7 +115,7 @@ class SavedTensors:
             self._switch_off()
         else:
             self._tallies = tuple(
-                known for known in self._tallies if known is not tally
+                other for other in self._tallies if other is not tally
             )
         # Nobody else's: no entry is touched once more.
         whole = not tally.first and not self._tallies
@@ -152,13 +152,13 @@ class SavedTensors:
         Of what was saved long ago in a large call the module is not known any more.
         """
         entries = tuple(self.entries)
-        found: dict[int, tuple[StorageRef | None, int]] = {
+        storages: dict[int, tuple[StorageRef | None, int]] = {
             id(ref): (ref, module) for module, _, _, ref, _ in entries_of(entries)
         }
         for tally in self._tallies:
             for identity, ref in tally.seen():
-                found.setdefault(identity, (ref, OUTSIDE))
-        for identity, (held, module) in found.items():
+                storages.setdefault(identity, (ref, OUTSIDE))
+        for identity, (held, module) in storages.items():
             storage = None if held is None else held()
             if storage is not None and identity not in self._parameters:
                 yield storage, module
@@ -178,20 +178,20 @@ class SavedTensors:
         if module != OUTSIDE and (self._gathers or kind is not _Tensor):
             self._look_at(module, self._watch.module(module))
         again = graph_task() != _NO_GRAPH_TASK and is_recomputed()
-        found = [
+        references = [
             (_reference(s), RECOMPUTED if again else s.nbytes())
             for s in storages_of(tensor)
         ]
-        known = is_parameter(tensor)
-        if known or is_parameter(tensor._base):  # noqa: SLF001
-            self._are_parameters(reference for reference, _ in found)
-        if known:
+        is_own_parameter = is_parameter(tensor)
+        if is_own_parameter or is_parameter(tensor._base):  # noqa: SLF001
+            self._are_parameters(reference for reference, _ in references)
+        if is_own_parameter:
             return
         num_bytes, dtype = bytes_of(tensor), tensor.dtype
         self.here.saved_bytes += num_bytes
-        first = found[0] if found else (None, 0)
+        first = references[0] if references else (None, 0)
         self.entries += (module, dtype, num_bytes, *first)
-        for further in found[1:]:
+        for further in references[1:]:
             self.entries += (module, dtype, -1, *further)
         if len(self.entries) >= _FULL:
             self.fold()
@@ -275,11 +275,11 @@ def _packing(saved: SavedTensors) -> Pack:
     It is called for each saved tensor, so the usual case is written out and looks up as
     little as it can.
     """
-    here, known, stack = saved.here, saved.known, saved.here.stack
+    here, parameters, stack = saved.here, saved.known, saved.here.stack
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         kind = type(tensor)
-        if kind is _Parameter and id(tensor) in known:
+        if kind is _Parameter and id(tensor) in parameters:
             return tensor
         try:
             if kind is _Tensor and saved.is_plain:

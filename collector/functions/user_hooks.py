@@ -52,10 +52,10 @@ class Attributes:
     def _remember(self, module: Any, num_before: int) -> None:
         own = vars(module)
         if len(own) > num_before:
-            known = self._added.get(id(module))
-            if known is None:
-                known = self._added[id(module)] = weakref.ref(module), set()
-            known[1].update(list(own)[num_before:])
+            added = self._added.get(id(module))
+            if added is None:
+                added = self._added[id(module)] = weakref.ref(module), set()
+            added[1].update(list(own)[num_before:])
 
     def remove(self) -> None:
         for reference, names in self._added.values():
@@ -101,7 +101,7 @@ class UserHooks:
         self._attributes.run(hook, *arguments)
 
     def switch_off(self, hook: Callable[..., Any], error: BaseException) -> None:
-        self._hooks = tuple(known for known in self._hooks if known is not hook)
+        self._hooks = tuple(other for other in self._hooks if other is not hook)
         switch_off(self._sink, self._key, hook, error)
 
 

@@ -208,15 +208,15 @@ class Windows:
     def known_storages(self) -> Iterator[tuple[Any, int, str]]:
         """Storages that open kinds know just now, each with its category and a name."""
         for slot in self._slots:
-            known = getattr(slot.kind, "known_storages", None)
-            if known is not None:
-                yield from known()
+            list_storages = getattr(slot.kind, "known_storages", None)
+            if list_storages is not None:
+                yield from list_storages()
 
     def kind(self, name: str) -> Any:
         """The kind of that name, opened if need be; None where it is off."""
         with self._lock:
-            found = [slot for slot in self._slots if slot.name == name]
-            return self._opened(found[0]) if found else None
+            slots = [slot for slot in self._slots if slot.name == name]
+            return self._opened(slots[0]) if slots else None
 
     def close(self, error: BaseException | None) -> None:
         """End the step under way, and leave model and torch as they were."""

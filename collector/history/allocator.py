@@ -139,10 +139,10 @@ class Allocator:
             context: which events have a stack: all, alloc, or None for no event.
         """
         wanted = {"context": context, "stacks": stacks, "max_entries": max_entries}
-        given = {key: wanted[key] for key in wanted if self._takes(key)}
+        accepted = {key: wanted[key] for key in wanted if self._takes(key)}
         if self.records_pinned:
-            given["record_pinned_host_memory"] = True
-        self._record("all", **given)
+            accepted["record_pinned_host_memory"] = True
+        self._record("all", **accepted)
 
     def stop(self) -> None:
         """Have torch stop recording and forget what it recorded."""
@@ -188,29 +188,29 @@ class Allocator:
         return self._record_takes is None or parameter in self._record_takes
 
     def _find_absences(self) -> list[Absence]:
-        found = []
+        absences = []
         if not self._takes("stacks"):
             reason = f"{self._torch} records C++ frames whether wanted or not"
-            found.append(Absence("stacks", reason, "Use a newer torch."))
+            absences.append(Absence("stacks", reason, "Use a newer torch."))
         if not self.can_tag:
             reason = f"{self._torch} cannot tag allocations with step and phase"
             remedy = "Use torch 2.10 or newer, on a CUDA or ROCm device."
-            found.append(Absence("metadata", reason, remedy))
+            absences.append(Absence("metadata", reason, remedy))
         if not self.can_leave_out_traces:
             reason = f"{self._torch} gives the segments only along with all events"
-            found.append(Absence("segments", reason, "Use torch 2.12 or newer."))
+            absences.append(Absence("segments", reason, "Use torch 2.12 or newer."))
         if not self.records_pinned:
             reason = f"{self._torch} does not record pinned host memory"
             remedy = "Use torch 2.14 or newer, on a CUDA or ROCm device."
-            found.append(Absence("pinned", reason, remedy))
+            absences.append(Absence("pinned", reason, remedy))
         if not self.can_annotate:
             reason = f"{self._torch} cannot note which tensor an allocation holds"
             remedy = "Use torch 2.14 or newer, on a CUDA or ROCm device."
-            found.append(Absence("annotations", reason, remedy))
+            absences.append(Absence("annotations", reason, remedy))
         if self._is_recording is None:
             reason = f"{self._torch} does not say whether history is being recorded"
-            found.append(Absence("recording", reason, "Use a newer torch."))
-        return found
+            absences.append(Absence("recording", reason, "Use a newer torch."))
+        return absences
 
 
 def find_allocator(choice: str | int) -> Allocator:

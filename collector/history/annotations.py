@@ -111,15 +111,17 @@ class TensorAnnotations:
             for address, code, name in zip(
                 tensors.address, tensors.category, tensors.name, strict=True
             ):
-                what = code, name
-                if annotated.get(address) == what or not left:
+                code_and_name = code, name
+                if annotated.get(address) == code_and_name or not left:
                     continue
                 if code in _STAY:
-                    annotated[address] = what
+                    annotated[address] = code_and_name
                 left -= 1
-                text = texts.get(what)
+                text = texts.get(code_and_name)
                 if text is None:
-                    text = texts[what] = annotation_text(CATEGORIES[code], name)
+                    text = texts[code_and_name] = annotation_text(
+                        CATEGORIES[code], name
+                    )
                 recording.allocator.annotate(address, text)
 
     def _annotate_gradients(self, members: Members) -> bool:

@@ -182,5 +182,5 @@ def num_blocks(snapshot: Any) -> int:
 
 
 def _lists(snapshot: Any, key: str) -> list[Any]:
-    found = snapshot.get(key) if isinstance(snapshot, dict) else None
-    return found if isinstance(found, list) else []
+    lists = snapshot.get(key) if isinstance(snapshot, dict) else None
+    return lists if isinstance(lists, list) else []

@@ -103,9 +103,9 @@ class History:
         self.tensors.attach(model, optimizers)
         self._annotations.look_again()
 
-    def know_storages(self, known: Callable[[], Known]) -> None:
+    def know_storages(self, list_storages: Callable[[], Known]) -> None:
         """Other kinds of collecting know of further tensors, saved ones among them."""
-        self.tensors.known = known
+        self.tensors.known = list_storages
 
     def hold(self) -> bool:
         """Have torch record; whether the device is in use, so that it can."""

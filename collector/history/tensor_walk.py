@@ -73,7 +73,11 @@ class Walk:
                 self._unit(unit, tree.paths[unit.modules[0]], managed)
         names, parameters = _members(model, modules, "parameters")
         if managed:
-            rows = [row for row, one in enumerate(parameters) if id(one) not in managed]
+            rows = [
+                row
+                for row, parameter in enumerate(parameters)
+                if id(parameter) not in managed
+            ]
             names = [names[row] for row in rows]
             parameters = [parameters[row] for row in rows]
         # Backwards: of two names of one parameter the first has the last word.
@@ -101,9 +105,9 @@ class Walk:
                 names += [f"{key} of {owner}" if owner else str(key) for key in state]
             self._take(values, names, _OPTIMIZER)
 
-    def known(self, known: Known) -> None:
+    def known(self, storages: Known) -> None:
         """Storages that others know; a name that is there already stays."""
-        for storage, category, name in known:
+        for storage, category, name in storages:
             device = storage.device
             if device.type == self._device_type:
                 self._keep(storage, name, -1 if device.index is None else device.index)
@@ -171,11 +175,11 @@ class Walk:
             self._add("unsharded_param", name, *whole)
             self._add("unsharded_grad", f"{name}.grad", *unsharded_grads(param))
         for group in unit.groups:
-            for category, words, buffers in (
+            for category, noun, buffers in (
                 ("all_gather", "all-gather", gathered_buffers(group)),
                 ("reduce_scatter", "reduce-scatter", reduced_buffers(group)),
             ):
-                self._add(category, f"{words} of {path}", *buffers)
+                self._add(category, f"{noun} of {path}", *buffers)
 
     def _add(self, category: str, name: str, *tensors: torch.Tensor) -> None:
         self._take(tensors, [name] * len(tensors), _CODE[category])
@@ -214,7 +218,7 @@ class Members:
         Raises:
             TypeError: a gradient is not of plain memory.
         """
-        found: dict[int, str] = {}
+        name_by_address: dict[int, str] = {}
         for reference, address, name in self._members:
             tensor = reference()
             if tensor is None or tensor.data_ptr() != address:
@@ -224,23 +228,23 @@ class Members:
                 continue
             if type(gradient) not in PLAIN or gradient.layout is not torch.strided:
                 raise TypeError("a gradient is not of plain memory")
-            found.setdefault(gradient.untyped_storage().data_ptr(), name)
-        return found
+            name_by_address.setdefault(gradient.untyped_storage().data_ptr(), name)
+        return name_by_address
 
 
 def _gradients(
     parameters: Sequence[Any], names: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
     """Gradients that are there, with their names."""
-    found: list[Any] = []
+    gradients: list[Any] = []
     of: list[str] = []
     for parameter, name in zip(parameters, names, strict=True):
         if type(parameter) in PLAIN or not is_lazy(parameter):
             gradient = parameter.grad
             if gradient is not None:
-                found.append(gradient)
+                gradients.append(gradient)
                 of.append(f"{name}.grad")
-    return found, of
+    return gradients, of
 
 
 class _Modules(NamedTuple):
@@ -255,12 +259,12 @@ class _Modules(NamedTuple):
 
 def _modules(model: Any) -> _Modules:
     """As `named_modules` gives them, which takes four times as long."""
-    found = _Modules([], [])
+    modules = _Modules([], [])
     if not _is_torchs(model, "named_modules"):
         for prefix, module in named_modules(model):
-            found.starts.append(f"{prefix}." if prefix else "")
-            found.modules.append(module)
-        return found
+            modules.starts.append(f"{prefix}." if prefix else "")
+            modules.modules.append(module)
+        return modules
     seen = {id(None)}  # a child that was taken away leaves its name
     starts, waiting = [""], [model]
     while waiting:
@@ -268,13 +272,13 @@ def _modules(model: Any) -> _Modules:
         if id(module) in seen:
             continue
         seen.add(id(module))
-        found.starts.append(start)
-        found.modules.append(module)
+        modules.starts.append(start)
+        modules.modules.append(module)
         inner = module._modules  # noqa: SLF001
         if inner:
             starts += [f"{start}{name}." for name in reversed(inner)]
             waiting += reversed(inner.values())
-    return found
+    return modules
 
 
 def _members(model: Any, modules: _Modules, kind: str) -> tuple[list[str], list[Any]]:

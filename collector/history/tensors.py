@@ -57,15 +57,17 @@ class Tensors(NamedTuple):
 
     def sums(self, device: int | None) -> list[tuple[int, int, int]]:
         """Category, bytes and number of those on one device (None: any)."""
-        found: dict[int, list[int]] = {}
+        sums_by_category: dict[int, list[int]] = {}
         for size, category, index in zip(
             self.num_bytes, self.category, self.device, strict=True
         ):
             if device is None or index == device:
-                held = found.setdefault(category, [0, 0])
-                held[0] += size
-                held[1] += 1
-        return sorted((code, size, many) for code, (size, many) in found.items())
+                size_and_count = sums_by_category.setdefault(category, [0, 0])
+                size_and_count[0] += size
+                size_and_count[1] += 1
+        return sorted(
+            (code, size, many) for code, (size, many) in sums_by_category.items()
+        )
 
 
 class TensorMap:
@@ -93,7 +95,9 @@ class TensorMap:
         buffers.
         """
         model = None if self._model is None else self._model()
-        optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
+        optimizers = [
+            optimizer for ref in self._optimizers if (optimizer := ref()) is not None
+        ]
         if model is None and not optimizers and self.known is None:
             return None
         if "torch" not in sys.modules:  # nor is there any tensor

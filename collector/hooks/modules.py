@@ -236,10 +236,10 @@ def _theirs(entries: Any, hooks: Any) -> list[tuple[Any, Any]]:
 def _deep_copy(entries: Any, hooks: Any, memo: dict[int, Any]) -> Any:
     """The dictionary without what is ours, as `copy.deepcopy` would copy it."""
     entries, hooks = entries(), hooks()
-    found = memo[id(entries)] = type(entries)()
+    copied = memo[id(entries)] = type(entries)()
     for key, value in _theirs(entries, hooks):
-        found[copy.deepcopy(key, memo)] = copy.deepcopy(value, memo)
-    return found
+        copied[copy.deepcopy(key, memo)] = copy.deepcopy(value, memo)
+    return copied
 
 
 def _reduction(entries: Any, hooks: Any, _protocol: int) -> Any:

@@ -102,33 +102,33 @@ class Place:
 
     def _take_off(self) -> bool:
         above = []
-        found = False
-        while not found and (pair := top()) is not None:
+        is_own = False
+        while not is_own and (pair := top()) is not None:
             _c._pop_saved_tensors_default_hooks()  # noqa: SLF001
-            found = pair[0] is self._pair[0]
-            if not found:
+            is_own = pair[0] is self._pair[0]
+            if not is_own:
                 above.append(pair)
         for pair in reversed(above):
             _c._push_saved_tensors_default_hooks(*pair)  # noqa: SLF001
-        return found
+        return is_own
 
 
 def top() -> tuple[Any, Any] | None:
     """The topmost pair of hooks on this thread."""
     try:
-        found: tuple[Any, Any] | None = _c._top_saved_tensors_default_hooks(False)  # noqa: SLF001
+        pair: tuple[Any, Any] | None = _c._top_saved_tensors_default_hooks(False)  # noqa: SLF001
     except AttributeError:
         raise Unavailable(
             f"torch {torch.__version__} does not say which saved-tensor hooks there are",
             "Newer releases do.",
         ) from None
-    return found
+    return pair
 
 
 def places() -> list[Place]:
     """All that are on some stack, or aside."""
-    found = torch_calls.listeners(SAVED_HOOKS_OFF)
-    return [place for place in found if isinstance(place, Place)]
+    listeners = torch_calls.listeners(SAVED_HOOKS_OFF)
+    return [place for place in listeners if isinstance(place, Place)]
 
 
 def forget_ended() -> None:

@@ -119,7 +119,7 @@ def listen(listener: Listener, parts: Iterable[str]) -> None:
 def leave(listener: Listener) -> None:
     """Tell it no more, and put back what nobody else listens to."""
     with _lock.now:
-        _keep(lambda one: one is not listener)
+        _keep(lambda other: other is not listener)
         under_way: dict[int, Any] = _steps.__dict__.get("under_way", {})
         for optimizer, begun in tuple(under_way.items()):  # steps that raised
             _end([pair for pair in begun if pair[0] is listener], failed=True)
@@ -187,7 +187,9 @@ def _wrapper(point: _Point, before: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         if is_traced and _is_compiling():
             return before(*args, **kwargs)
-        begun = [(one, one.begin(part, name, args)) for one in listeners(part)]
+        begun = [
+            (listener, listener.begin(part, name, args)) for listener in listeners(part)
+        ]
         failed = True
         try:
             result = before(*args, **kwargs)
@@ -200,14 +202,14 @@ def _wrapper(point: _Point, before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _end(begun: list[tuple[Listener, Any]], *, failed: bool) -> None:
-    for listener, one in begun:
-        if one is not None:
-            listener.end(one, failed)
+    for listener, state in begun:
+        if state is not None:
+            listener.end(state, failed)
 
 
 def _is_compiling() -> bool:
-    found: bool = sys.modules["torch"].compiler.is_compiling()
-    return found
+    is_compiling: bool = sys.modules["torch"].compiler.is_compiling()
+    return is_compiling
 
 
 # Optimizers have hooks for it: every class of them has a `step` of its own.
@@ -222,8 +224,8 @@ def _before_step(optimizer: Any, *_: Any) -> None:
     under_way: dict[int, Any] = _steps.__dict__.setdefault("under_way", {})
     _end(under_way.pop(id(optimizer), ()), failed=True)  # it raised, unseen by hooks
     under_way[id(optimizer)] = [
-        (one, one.begin(OPTIMIZER, "step", (optimizer,)))
-        for one in listeners(OPTIMIZER)
+        (listener, listener.begin(OPTIMIZER, "step", (optimizer,)))
+        for listener in listeners(OPTIMIZER)
     ]
 
 
@@ -237,9 +239,11 @@ def _after_step(optimizer: Any, *_: Any) -> None:
 class _Fork:
     def after_fork(self) -> None:
         """Keep those that say so; others are the parent's."""
-        every = {id(one): one for them in _listeners.values() for one in them}
-        stays = {key for key, one in every.items() if one.after_fork()}
-        _keep(lambda one: id(one) in stays)
+        every = {
+            id(listener): listener for them in _listeners.values() for listener in them
+        }
+        stays = {key for key, listener in every.items() if listener.after_fork()}
+        _keep(lambda listener: id(listener) in stays)
 
 
 _fork: Final = _Fork()

@@ -80,8 +80,8 @@ class MemBoardCallback(Recording, Callback):
                 self._trains = False  # what follows is not training
             case "epoch_start":
                 length = state.dataloader_len
-                known = None if length is None else int(length)
-                self.recorder.epoch(int(state.timestamp.epoch), length=known)
+                num_batches = None if length is None else int(length)
+                self.recorder.epoch(int(state.timestamp.epoch), length=num_batches)
             case "batch_end":
                 self._step(state, int(state.timestamp.batch))
             case "eval_start" | "predict_start":
@@ -107,10 +107,10 @@ class MemBoardCallback(Recording, Callback):
             self.recorder.moments_from(partial(_moment, state))
             self._time_others(state)
         # Looked at anew each time: optimizers may come with fit, the model be wrapped.
-        found = (state.model, *(state.optimizers or ()))
-        if list(map(id, found)) != list(map(id, self._attached)):
-            self._attached = found
-            model, *optimizers = found
+        parts = (state.model, *(state.optimizers or ()))
+        if list(map(id, parts)) != list(map(id, self._attached)):
+            self._attached = parts
+            model, *optimizers = parts
             self.recorder.attach(model=model, optimizer=optimizers)
 
     def _time_others(self, state: Any) -> None:
@@ -129,17 +129,17 @@ class MemBoardCallback(Recording, Callback):
 
 def _moment(state: Any) -> dict[str, object]:
     """Composer's own counts: of all ranks, and of the starts before a resumption too."""
-    at = state.timestamp
+    timestamp = state.timestamp
     return {
-        name: getattr(at, name).total_seconds()
+        name: getattr(timestamp, name).total_seconds()
         if name.endswith("_wct")
-        else int(getattr(at, name))
+        else int(getattr(timestamp, name))
         for name in MOMENT
     }
 
 
-def _named(kind: str, one: Any) -> Callable[..., str]:
-    prefix = f"{kind}/{type(one).__name__}/event/"
+def _named(kind: str, callback: Any) -> Callable[..., str]:
+    prefix = f"{kind}/{type(callback).__name__}/event/"
     return lambda event, *_: prefix + _event_name(event)
 
 

@@ -112,8 +112,8 @@ class MemBoardCallback(Recording, Callback):
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Say which epoch begins and how many steps it has, where that is known."""
         length = trainer.num_training_batches
-        known = length if isinstance(length, int) else None  # else it is infinity
-        self.recorder.epoch(trainer.current_epoch, length=known)
+        num_batches = length if isinstance(length, int) else None  # else it is infinity
+        self.recorder.epoch(trainer.current_epoch, length=num_batches)
 
     @guarded
     def on_train_batch_end(

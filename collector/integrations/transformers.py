@@ -203,8 +203,8 @@ def _callbacks() -> Iterable[Any]:
     """All of the trainer's; it does not tell one of the others, so this looks who calls."""
     for frame in _callers():
         if frame.f_code.co_name == "call_event":
-            found = getattr(frame.f_locals.get("self"), "callbacks", ())
-            return tuple(found)
+            callbacks = getattr(frame.f_locals.get("self"), "callbacks", ())
+            return tuple(callbacks)
     return ()
 
 

@@ -60,7 +60,7 @@ def _of_attempts(
     run_dir: Path, ending: str, who: Identity, own: str
 ) -> dict[str, list[Path]]:
     """Files of earlier attempts that end so, by stem, in order."""
-    found: dict[str, list[tuple[int, Path]]] = {}
+    parts_by_stem: dict[str, list[tuple[int, Path]]] = {}
     with contextlib.suppress(OSError):
         for entry in os.scandir(run_dir.joinpath(*RANK_FILES_DIR)):
             parsed = parse_rank_file_name(entry.name.removesuffix(ending) + ".events")
@@ -70,8 +70,11 @@ def _of_attempts(
             stem = rank_file_stem(parsed.rank, parsed.attempt)
             if (parsed.rank == who.rank or is_orphan) and stem != own:
                 part = parsed.segment or 0, Path(entry.path)
-                found.setdefault(stem, []).append(part)
-    return {stem: [path for _, path in sorted(found[stem])] for stem in sorted(found)}
+                parts_by_stem.setdefault(stem, []).append(part)
+    return {
+        stem: [path for _, path in sorted(parts_by_stem[stem])]
+        for stem in sorted(parts_by_stem)
+    }
 
 
 def _is_finished(newest: Path) -> bool:
@@ -83,7 +86,7 @@ def _is_finished(newest: Path) -> bool:
             tail = file.read(_TAIL_BYTES)
     except OSError:
         return False
-    at = find_last_frame(tail)
-    last = None if at is None else next(read_frames(tail[at:]), None)
+    frame_start = find_last_frame(tail)
+    last = None if frame_start is None else next(read_frames(tail[frame_start:]), None)
     is_closed = isinstance(last, FramedRecord) and last.kind == CLOSE
     return is_closed or time.time() - status.st_mtime > QUIET_SECONDS

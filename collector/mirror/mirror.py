@@ -212,7 +212,7 @@ class Mirror:
             return None
         who = self._identify()
         below = shown(path, self._run_dir)
-        known = {
+        variables = {
             "run_name": self._run_dir.name,
             "rank": who.rank,
             "local_rank": who.local_rank,
@@ -223,8 +223,8 @@ class Mirror:
             "name": path.name,
             "attempt": self._stem().partition("-")[2],
         }
-        url = filled(self._settings.url, known).rstrip("/")
-        return Place(url, key_of(template, {**known, **(values or {})}))
+        url = filled(self._settings.url, variables).rstrip("/")
+        return Place(url, key_of(template, {**variables, **(values or {})}))
 
     def _queue(self, job: Job) -> bool:
         """Have a job wait, where there is room; hold `changed`."""
@@ -297,8 +297,8 @@ class Mirror:
     def _take_up(self, job: Job) -> bool:
         """Whether a job is done or waits."""
         with self._changed:
-            known = {known.path for known in self._uploads.left()}
-            return job.path in known | self._uploads.copied or self._queue(job)
+            waiting = {upload.path for upload in self._uploads.left()}
+            return job.path in waiting | self._uploads.copied or self._queue(job)
 
     # At the end.
 

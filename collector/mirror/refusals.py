@@ -88,16 +88,16 @@ def _kind_of(
     error: BaseException, chain: list[BaseException], codes: set[str]
 ) -> Kind | None:
     names = " ".join(type(link).__name__ for link in chain)
-    said = " ".join(str(link) for link in chain)
+    messages = " ".join(str(link) for link in chain)
     is_away = codes & _BUSY or isinstance(error, TimeoutError | ConnectionError)
     is_denied = codes & _NO_ENTRY or isinstance(error, PermissionError)
     sorts: dict[Kind, object] = {
-        "package": isinstance(error, ImportError) or "should be installed" in said,
-        "hadoop": "libhdfs" in said or "libjvm" in said,
-        "protocol": isinstance(error, ValueError) and "Protocol not known" in said,
+        "package": isinstance(error, ImportError) or "should be installed" in messages,
+        "hadoop": "libhdfs" in messages or "libjvm" in messages,
+        "protocol": isinstance(error, ValueError) and "Protocol not known" in messages,
         "credentials": any(word in names for word in _MISSING)
-        or "Must provide either" in said,
-        "bucket": codes & _NO_BUCKET or "bucket does not exist" in said,
+        or "Must provide either" in messages,
+        "bucket": codes & _NO_BUCKET or "bucket does not exist" in messages,
         "denied": is_denied or "ClientAuthenticationError" in names,
         "missing": isinstance(error, FileNotFoundError),
         "away": is_away or any(word in names for word in _AWAY),
@@ -107,19 +107,19 @@ def _kind_of(
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: list[BaseException] = []
-    at: BaseException | None = error
-    while at is not None and at not in seen:
-        seen.append(at)
-        yield at
-        at = at.__cause__ or at.__context__
+    link: BaseException | None = error
+    while link is not None and link not in seen:
+        seen.append(link)
+        yield link
+        link = link.__cause__ or link.__context__
 
 
 def _code_of(error: BaseException) -> str:
     """`NoSuchBucket`, `403` and the like; empty where it tells none."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
-        found = response.get("Error")
-        code: Any = found.get("Code") if isinstance(found, dict) else None
+        error_part = response.get("Error")
+        code: Any = error_part.get("Code") if isinstance(error_part, dict) else None
     else:
         code = getattr(error, "error_code", None) or getattr(error, "code", None)
         code = getattr(error, "status_code", None) if code is None else code

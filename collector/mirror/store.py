@@ -70,8 +70,8 @@ class Store:
         from fsspec.core import url_to_fs
 
         # An instance of its own: the program may close, or fork with, a shared one.
-        given = {**options, "skip_instance_cache": True}
-        self._files, root = url_to_fs(url, **given)
+        all_options = {**options, "skip_instance_cache": True}
+        self._files, root = url_to_fs(url, **all_options)
         if "max_concurrency" not in options and hasattr(self._files, "max_concurrency"):
             # Pieces of 50 MB, ten at a time, are memory that training may need.
             self._files.max_concurrency = _MAX_PIECES
@@ -117,8 +117,8 @@ class Store:
     def _info(self, target: str) -> Mapping[str, Any]:
         """What lies there now, not as it was listed; not every system can cache nothing."""
         self._files.invalidate_cache()
-        found: Mapping[str, Any] = self._files.info(target)
-        return found
+        info: Mapping[str, Any] = self._files.info(target)
+        return info
 
     def holds(self, key: str, path: Path) -> bool:
         """Whether what lies there is the file: by the store's own sum, else by reading it.
@@ -129,10 +129,16 @@ class Store:
         info = self._info(target)
         with path.open("rb") as file:
             md5 = _md5(file)
-        held = getattr(info.get("content_settings"), "content_md5", None)
-        said = (str(info.get("ETag", "")).strip('"'), info.get("md5Hash"), held)
+        content_md5 = getattr(info.get("content_settings"), "content_md5", None)
+        checksums = (
+            str(info.get("ETag", "")).strip('"'),
+            info.get("md5Hash"),
+            content_md5,
+        )
         told = (md5.hex(), base64.b64encode(md5).decode(), md5)
-        if any(one == other for one, other in zip(said, told, strict=True)):
+        if any(
+            checksum == other for checksum, other in zip(checksums, told, strict=True)
+        ):
             return True
         with self._files.open(target, "rb", block_size=_BLOCK_BYTES) as copy:
             return _md5(copy) == md5

@@ -296,9 +296,9 @@ class Uploads:
 
     def _store(self, url: str) -> Store:
         with self.changed:
-            known = self._stores.get(url)
-        if known is None:  # opening one may take long: twice is better than locked
-            known = Store(url, self._settings.storage_options)
+            store = self._stores.get(url)
+        if store is None:  # opening one may take long: twice is better than locked
+            store = Store(url, self._settings.storage_options)
             with self.changed:
-                known = self._stores.setdefault(url, known)
-        return known
+                store = self._stores.setdefault(url, store)
+        return store

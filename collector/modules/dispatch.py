@@ -158,14 +158,14 @@ def _run_below(operator: Any, watch: StorageWatch, *args: Any, **kwargs: Any) ->
 
 def _must_unfold(types: Iterable[type]) -> bool:
     for kind in types:
-        known = _left_to_subclass.get(kind)
-        if known is None:
-            known = _left_to_subclass[kind] = any(
+        is_left = _left_to_subclass.get(kind)
+        if is_left is None:
+            is_left = _left_to_subclass[kind] = any(
                 base.__name__ == "DTensor"
                 and base.__module__.startswith("torch.distributed")
                 for base in kind.__mro__
             )
-        if known:
+        if is_left:
             return True
     return False
 

@@ -182,12 +182,12 @@ class ModulesKind:
             )
         root = self._root(model)
         compiled = any(map(is_compiled, listed(model, "modules")))
-        given = None
+        inputs = None
         if self._given is not None:
-            given = [tensor for ref in self._given if (tensor := ref()) is not None]
+            inputs = [tensor for ref in self._given if (tensor := ref()) is not None]
             self._given = None
         optimizers = [o for ref in self._optimizers if (o := ref()) is not None]
-        session = Session(root, optimizers, given)
+        session = Session(root, optimizers, inputs)
         with ExitStack() as undo:
             undo.callback(session.stop)
             session.start()

@@ -177,24 +177,24 @@ class Ledger:
         if len(log.events) >= log.max_length:
             log.num_dropped += 1
             return
-        known = self._by_device.get(device)
-        if known is None:
-            known = self._new_device(device)
+        rounding_and_bits = self._by_device.get(device)
+        if rounding_and_bits is None:
+            rounding_and_bits = self._new_device(device)
         ref = StorageRef(storage, self._freed)
         key = ref.key = id(storage)
         size = ref.size = storage.nbytes()
-        ref.rounding, at = known
+        ref.rounding, device_bits = rounding_and_bits
         num_bytes = ref.num_bytes = -(-size // ref.rounding) * ref.rounding
-        code = ref.code = next(self._numbers) << NUMBER_SHIFT | at | where
+        code = ref.code = next(self._numbers) << NUMBER_SHIFT | device_bits | where
         # Another thread may have added it since.
         if self._live.setdefault(key, ref) is ref and num_bytes:
             self._append((perf_counter_ns(), num_bytes, code))
 
     def _new_device(self, device: torch.device) -> tuple[int, int]:
         index = min(len(self._by_device), MAX_DEVICES - 1)
-        known = self._rounding(device.type), index << DEVICE_SHIFT
-        self._by_device[device] = known
-        return known
+        rounding_and_bits = self._rounding(device.type), index << DEVICE_SHIFT
+        self._by_device[device] = rounding_and_bits
+        return rounding_and_bits
 
     def _freed(self, ref: StorageRef) -> None:
         self._live.pop(ref.key, None)

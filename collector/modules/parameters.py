@@ -116,15 +116,15 @@ class ParameterWatch:
     def _bytes_by_owner(
         self, tensors: Iterable[tuple[int, Any]], num_modules: int, seen: set[int]
     ) -> list[int]:
-        found = [0] * num_modules
+        bytes_by_owner = [0] * num_modules
         for owner, tensor in tensors:
             if is_lazy(tensor):
                 continue
             for key, num_bytes in self._ledger.storages(tensor):
                 if key not in seen:
                     seen.add(key)
-                    found[owner] += num_bytes
-        return found
+                    bytes_by_owner[owner] += num_bytes
+        return bytes_by_owner
 
     def _name_gradient(self, parameter: torch.Tensor) -> None:
         gradient = parameter.grad
@@ -155,14 +155,17 @@ class ActivationGradients:
                 continue
             if self._link not in node.metadata:
                 node.metadata[self._link] = True
-                following = [one for one, _ in node.next_functions]
+                following = [function for function, _ in node.next_functions]
                 self._hook(node, following)
                 waiting += following
 
     def _hook(self, node: Any, following: list[Any]) -> None:
         link, ledger = self._link, self._ledger
         here = (_parameter_length(node),)
-        there = [None if one is None else _parameter_length(one) for one in following]
+        there = [
+            None if function is None else _parameter_length(function)
+            for function in following
+        ]
 
         def given(gradients: Any) -> None:
             if link.stack is not None:
@@ -182,7 +185,9 @@ def _parameter_length(node: Any) -> int | None:
     for _ in range(_MAX_VIEWS):
         if node.name() == _ACCUMULATE:
             return int(node.variable.numel())
-        following = [one for one, _ in node.next_functions if one is not None]
+        following = [
+            function for function, _ in node.next_functions if function is not None
+        ]
         if len(following) != 1 or node.name().startswith(_CAST):
             return None
         (node,) = following
@@ -210,7 +215,9 @@ class OptimizerWatch:
         stack: ModuleStack,
     ) -> None:
         # Trainers wrap optimizers; torch tells of the steps of those inside.
-        inside = (getattr(one, "optimizer", one) for one in optimizers)
+        inside = (
+            getattr(optimizer, "optimizer", optimizer) for optimizer in optimizers
+        )
         self._known = {id(optimizer): optimizer for optimizer in inside}
         self._num_named: dict[int, int] = {}
         """By `id` of the optimizer: how many parameters had states at the last look."""

@@ -61,7 +61,7 @@ def rounding_bytes(device_type: str) -> int:
 class Session:
     """One tracked root, from the first window's beginning to the last one's end."""
 
-    def __init__(self, root: nn.Module, optimizers: Iterable[Any], given: Any) -> None:
+    def __init__(self, root: nn.Module, optimizers: Iterable[Any], inputs: Any) -> None:
         """`given`: the step's inputs, where the user names them."""
         self.failure: BaseException | None = None
         self.inputs = "none"
@@ -90,7 +90,7 @@ class Session:
         self.own_bytes: tuple[list[int], list[int]] = ([], [])
         """Bytes of each module's own parameters and buffers."""
         self._stance = _EagerStance()
-        self._given = given
+        self._given = inputs
 
     def start(self) -> None:
         """Name what is alive, and follow everything from now on."""
@@ -196,11 +196,11 @@ class Session:
         self.own_bytes = self.parameters.own_bytes(len(self.tree))
 
     def _name_inputs(self, inputs: Any) -> bool:
-        found = False
+        has_inputs = False
         for tensor in tensors_in(inputs):
             self.ledger.assign(tensor, _INPUT, -1, only=_MADE_BEFORE)
-            found = True
-        return found
+            has_inputs = True
+        return has_inputs
 
     def _failed(self, error: BaseException) -> None:
         """Note nothing more; what is installed stays, idle, until the window ends."""

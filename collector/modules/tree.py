@@ -31,14 +31,14 @@ def find_root(model: Any, path: str) -> nn.Module:
     for name in path.split(".") if path else ():
         children = dict(listed(root, "named_children"))
         if name not in children:
-            known = ", ".join(sorted(children)[:12]) or "none"
+            child_names = ", ".join(sorted(children)[:12]) or "none"
             raise ConfigError(
                 f"modules.root is {path!r}, but {type(root).__name__} has no module"
-                f" {name!r}. It has: {known}."
+                f" {name!r}. It has: {child_names}."
             )
         root = uncompiled(children[name])
-    found: nn.Module = root
-    return found
+    module: nn.Module = root
+    return module
 
 
 class ModuleTree:
@@ -48,9 +48,9 @@ class ModuleTree:
     """
 
     def __init__(self, root: nn.Module) -> None:
-        found = dict(named_modules(root))
-        self.paths = list(found)
-        self.modules = list(found.values())
+        module_by_path = dict(named_modules(root))
+        self.paths = list(module_by_path)
+        self.modules = list(module_by_path.values())
         self.root_name = type(root).__name__
         numbers = {path: index for index, path in enumerate(self.paths)}
         self.parents = [numbers.get(path.rpartition(".")[0], 0) for path in self.paths]

@@ -106,8 +106,8 @@ def _thread_excepthook(before: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _unreported(where: str, error: BaseException, *_: Any) -> None:
-    what = "SIGTERM" if where == "_signalled" else "an exception"
-    warn("%s could not be reported", what, error=error)
+    cause = "SIGTERM" if where == "_signalled" else "an exception"
+    warn("%s could not be reported", cause, error=error)
 
 
 @guarded(_unreported)

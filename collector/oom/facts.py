@@ -64,12 +64,12 @@ def memory_of(device: Device, index: int | None) -> dict[str, int | None] | None
         if device.backend is None or index is None or not device.in_use():
             return None
         stats = device.backend.stats(index)
-        found: dict[str, int | None] = dict.fromkeys(MEMORY)
+        figures: dict[str, int | None] = dict.fromkeys(MEMORY)
         for key, (name, figure) in _STATISTICS.items():
-            found[key] = _whole(stats.get(name, {}).get("all", {}).get(figure))
+            figures[key] = _whole(stats.get(name, {}).get("all", {}).get(figure))
         for key in ("num_alloc_retries", "num_ooms"):
-            found[key] = _whole(stats.get(key))
-        return found
+            figures[key] = _whole(stats.get(key))
+        return figures
     return None
 
 
@@ -77,23 +77,23 @@ def memory_info(device: Device, index: int | None) -> tuple[int | None, int | No
     """Free and total bytes of a device, whoever uses it."""
     with suppress(*TORCH_ERRORS):
         if device.backend is not None and index is not None and device.in_use():
-            known = device.backend.memory_info(index)
-            if known is not None:
-                return known
+            free_and_total = device.backend.memory_info(index)
+            if free_and_total is not None:
+                return free_and_total
     return None, None
 
 
 def host_memory() -> dict[str, int | None]:
     """The process's and the host's memory by the keys of `HOST`."""
-    found: dict[str, int | None] = dict.fromkeys(HOST)
+    figures: dict[str, int | None] = dict.fromkeys(HOST)
     limit, total = header.host_memory()
-    found["memory_limit_bytes"], found["memory_total_bytes"] = limit, total
+    figures["memory_limit_bytes"], figures["memory_total_bytes"] = limit, total
     with suppress(OSError):
         import psutil
 
-        found["rss_bytes"] = int(psutil.Process().memory_info().rss)
-        found["memory_available_bytes"] = int(psutil.virtual_memory().available)
-    return found
+        figures["rss_bytes"] = int(psutil.Process().memory_info().rss)
+        figures["memory_available_bytes"] = int(psutil.virtual_memory().available)
+    return figures
 
 
 def last_step(values: Mapping[str, Any] | None) -> dict[str, int | None] | None:
@@ -105,8 +105,8 @@ def last_step(values: Mapping[str, Any] | None) -> dict[str, int | None] | None:
 
 def allocator_facts(side: TorchSide | None) -> dict[str, Any]:
     """The allocator's settings, which one it is, and what of both torch says itself."""
-    found = (os.environ.get(name, "") for name in _SETTINGS_VARIABLES)
-    settings, backend = next(filter(None, found), ""), None
+    texts = (os.environ.get(name, "") for name in _SETTINGS_VARIABLES)
+    settings, backend = next(filter(None, texts), ""), None
     if side is not None and side.in_use():
         with suppress(*TORCH_ERRORS):
             backend = None if side.backend is None else str(side.backend())
@@ -121,7 +121,7 @@ def _parsed(text: str) -> dict[str, Any]:
         part.split(":", 1) for part in text.replace(" ", "").split(",") if ":" in part
     )
     expandable = entries.get("expandable_segments")
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "expandable_segments": None
         if expandable is None
         else expandable.lower() == "true",
@@ -129,11 +129,11 @@ def _parsed(text: str) -> dict[str, Any]:
         "garbage_collection_threshold": None,
     }
     with suppress(ValueError, KeyError):
-        found["max_split_size_bytes"] = int(entries["max_split_size_mb"]) << 20
+        settings["max_split_size_bytes"] = int(entries["max_split_size_mb"]) << 20
     with suppress(ValueError, KeyError):
         threshold = float(entries["garbage_collection_threshold"])
-        found["garbage_collection_threshold"] = threshold
-    return found
+        settings["garbage_collection_threshold"] = threshold
+    return settings
 
 
 # Stacks, innermost frame first.
@@ -156,20 +156,20 @@ def main_frames() -> list[Frame] | None:
 
 def traceback_frames(traceback: TracebackType | None) -> list[Frame]:
     """Where an exception was raised, and through what it came."""
-    found: list[Frame] = []
+    frames: list[Frame] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        found.append(_frame(code, traceback.tb_lineno))
+        frames.append(_frame(code, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return found[::-1][:MAX_FRAMES]
+    return frames[::-1][:MAX_FRAMES]
 
 
 def _frames(frame: FrameType | None) -> list[Frame]:
-    found: list[Frame] = []
-    while frame is not None and len(found) < MAX_FRAMES:
-        found.append(_frame(frame.f_code, frame.f_lineno))
+    frames: list[Frame] = []
+    while frame is not None and len(frames) < MAX_FRAMES:
+        frames.append(_frame(frame.f_code, frame.f_lineno))
         frame = frame.f_back
-    return found
+    return frames
 
 
 def _frame(code: Any, line: int | None) -> Frame:
@@ -199,7 +199,7 @@ def holders_of(
     categories = (
         {} if tensors is None else dict(zip(tensors.address, tensors.category))  # noqa: B905
     )
-    held: dict[tuple[int, ...], list[Any]] = {}
+    by_stack: dict[tuple[int, ...], list[Any]] = {}
     live_bytes = num_blocks = 0
     for segment in segments:
         if device is not None and segment.get("device") != device:
@@ -208,14 +208,16 @@ def holders_of(
             if block.get("state") == "inactive":
                 continue
             if num_blocks >= _MAX_BLOCKS:
-                return Holders(live_bytes, num_blocks, _largest(held), is_whole=False)
+                return Holders(
+                    live_bytes, num_blocks, _largest(by_stack), is_whole=False
+                )
             frames = block.get("frames") or ()
             # Frames are shared between the stacks of one snapshot, so identity will do.
             key = tuple(map(id, frames))
             category = categories.get(block.get("address"), -1)
-            entry = held.get(key)
+            entry = by_stack.get(key)
             if entry is None:
-                entry = held[key] = [0, 0, frames, category]
+                entry = by_stack[key] = [0, 0, frames, category]
             size = block.get("size", 0)
             entry[0] += size
             entry[1] += 1
@@ -223,13 +225,13 @@ def holders_of(
                 entry[3] = -1
             live_bytes += size
             num_blocks += 1
-    return Holders(live_bytes, num_blocks, _largest(held), is_whole=True)
+    return Holders(live_bytes, num_blocks, _largest(by_stack), is_whole=True)
 
 
 def _largest(
-    held: Mapping[tuple[int, ...], list[Any]],
+    by_stack: Mapping[tuple[int, ...], list[Any]],
 ) -> list[tuple[int, int, list[Frame], int]]:
-    most = sorted(held.values(), key=lambda entry: -entry[0])[:MAX_HOLDERS]
+    most = sorted(by_stack.values(), key=lambda entry: -entry[0])[:MAX_HOLDERS]
     return [
         (size, blocks, [_plain_frame(frame) for frame in frames], category)
         for size, blocks, frames, category in most

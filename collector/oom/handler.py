@@ -237,7 +237,9 @@ class OomHandler:
         """The mark on the timeline."""
         if values is None:
             memory = case.known.get("memory") or facts.host_memory()
-            values = {name: held for name, held in memory.items() if held is not None}
+            values = {
+                name: value for name, value in memory.items() if value is not None
+            }
         data = {
             "message": text[: oom.MAX_MESSAGE],
             "values": values,
@@ -245,8 +247,8 @@ class OomHandler:
         }
         self._engine.note("oom", data, step=case.step, user=True)
 
-    def _note_fault(self, what: str, error: BaseException) -> None:
-        info = SourceInfo(name=f"oom.{what}", cost="")
+    def _note_fault(self, part: str, error: BaseException) -> None:
+        info = SourceInfo(name=f"oom.{part}", cost="")
         reason = f"{type(error).__name__}: {error}"
         self._engine.note_kind(info, "failed", reason, _REMEDY)
 
@@ -255,10 +257,10 @@ def _is_of(error: BaseException, text: str, case: report.Case) -> bool:
     """Whether an exception is the one that torch's observer told of."""
     if not is_of_device(error, text):
         return False
-    said = sizes_in(text)
-    if said.get("device", case.device) != case.device:
+    sizes = sizes_in(text)
+    if sizes.get("device", case.device) != case.device:
         return False
-    asked, told = case.known.get("requested_bytes"), said.get("requested_bytes")
+    asked, told = case.known.get("requested_bytes"), sizes.get("requested_bytes")
     if told is None or asked is None:
         return True
     return bool(abs(told - asked) <= _SAME_SIZE * max(told, asked))

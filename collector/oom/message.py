@@ -41,8 +41,8 @@ def is_of_device(error: BaseException, text: str) -> bool:
 
 def device_type_in(text: str) -> str | None:
     """The type of device that a message is about; None: it does not say."""
-    found = _KIND.match(text)
-    return None if found is None else _TYPES.get(found[1], found[1].lower())
+    match = _KIND.match(text)
+    return None if match is None else _TYPES.get(match[1], match[1].lower())
 
 
 def in_words(num_bytes: int | None) -> str:

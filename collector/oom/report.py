@@ -140,7 +140,7 @@ class Reports:
         number = self._num_reports
         self._reported.append(time.monotonic())
         history = self._device.history if case.device is not None else None
-        tensors, held, tables = self._looked_at(case)
+        tensors, holders_meta, tables = self._looked_at(case)
         tables["stack"] = oom.stack_table(case.stacks)
         recorded = {**NO_HISTORY, "why_not": "there is no device"}
         if history is not None:
@@ -177,7 +177,7 @@ class Reports:
                 "local_rank": identity.local_rank,
                 "world_size": identity.world_size,
                 "host_name": identity.host,
-                "holders": held,
+                "holders": holders_meta,
                 "report_us": round((time.perf_counter() - began) * 1e6),
             },
             tables=tables,
@@ -199,7 +199,7 @@ class Reports:
         self, case: Case
     ) -> tuple[Tensors | None, dict[str, Any], dict[str, Any]]:
         """Names of tensors; who holds memory; and tables of both, as things are now."""
-        held: dict[str, Any] = {
+        holders_meta: dict[str, Any] = {
             "live_bytes": None,
             "num_blocks": None,
             "source": "",
@@ -207,25 +207,27 @@ class Reports:
         }
         tables: dict[str, Any] = {}
         tensors = None
-        with Block(lambda error: held.update(why_not=_why(error))):
+        with Block(lambda error: holders_meta.update(why_not=_why(error))):
             tensors = self.tensors.found()
             if tensors is not None:
                 index = case.device if case.device_type != "cpu" else None
                 tables["categories"] = oom.category_table(tensors.sums(index))
             history = self._device.history
             if history is not None and case.device is not None:
-                segments, held["why_not"] = history.segments()
+                segments, holders_meta["why_not"] = history.segments()
                 if segments is not None:
-                    found = facts.holders_of(segments, case.device, tensors)
-                    tables.update(oom.holder_tables(found.rows))
-                    why_not = "" if found.is_whole else "there are too many live blocks"
-                    held.update(
-                        live_bytes=found.live_bytes,
-                        num_blocks=found.num_blocks,
+                    holders = facts.holders_of(segments, case.device, tensors)
+                    tables.update(oom.holder_tables(holders.rows))
+                    why_not = (
+                        "" if holders.is_whole else "there are too many live blocks"
+                    )
+                    holders_meta.update(
+                        live_bytes=holders.live_bytes,
+                        num_blocks=holders.num_blocks,
                         source="segments",
                         why_not=why_not,
                     )
-        return tensors, held, tables
+        return tensors, holders_meta, tables
 
 
 def _why(error: BaseException) -> str:
@@ -262,7 +264,7 @@ def raised_facts(device: Device, index: int | None, text: str) -> dict[str, Any]
     """What an exception's text says, and the counters as they are by now."""
     free, total = facts.memory_info(device, index)
     memory = facts.memory_of(device, index)
-    found: dict[str, Any] = {
+    facts_of_error: dict[str, Any] = {
         "device_free_bytes": free,
         "device_total_bytes": total,
         "memory": memory,
@@ -275,19 +277,21 @@ def raised_facts(device: Device, index: int | None, text: str) -> dict[str, Any]
     parsed += [
         name
         for name in ("device_total_bytes", "device_limit_bytes")
-        if name in sizes and found.get(name) is None
+        if name in sizes and facts_of_error.get(name) is None
     ]
-    found.update({name: sizes[name] for name in parsed})
+    facts_of_error.update({name: sizes[name] for name in parsed})
     if memory is None and "allocated_bytes" in sizes:
         names = [n for n in ("allocated_bytes", "reserved_bytes") if n in sizes]
         memory = {**dict.fromkeys(oom.MEMORY), **{n: sizes[n] for n in names}}
-        found["memory"] = memory
+        facts_of_error["memory"] = memory
         parsed += names
-    found["parsed"] = parsed
-    found["other_bytes"] = _other(
-        found["device_total_bytes"], found["device_free_bytes"], memory
+    facts_of_error["parsed"] = parsed
+    facts_of_error["other_bytes"] = _other(
+        facts_of_error["device_total_bytes"],
+        facts_of_error["device_free_bytes"],
+        memory,
     )
-    return found
+    return facts_of_error
 
 
 def _other(

@@ -50,13 +50,15 @@ class Child:
         self._places = Places()
         settings = Settings(
             run_dir=Path(plan.run_dir),
-            config=None if plan.config is None else [Path(one) for one in plan.config],
+            config=None
+            if plan.config is None
+            else [Path(path) for path in plan.config],
             keywords=plan.keywords,
         )
         self._session = StoppingSession(
             settings,
             plan.steps,
-            known=Prediction(capacity=plan.capacity, estimates=tuple(plan.estimates)),
+            earlier=Prediction(capacity=plan.capacity, estimates=tuple(plan.estimates)),
             ending=self._judged_by,
             stop=self._stopped,
         )

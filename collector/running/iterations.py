@@ -50,7 +50,9 @@ class Iterations:
         under_way = self._under_way()
         if under_way:
             frames = _frames_of(caller.f_back)
-            under_way[:] = [one for one in under_way if one[1] in frames]  # some raised
+            under_way[:] = [
+                call for call in under_way if call[1] in frames
+            ]  # some raised
         is_outermost = not under_way
         under_way.append((id(optimizer), (id(caller), caller.f_code)))
         if is_outermost and id(optimizer) in self._seen:
@@ -61,8 +63,8 @@ class Iterations:
 
     def after_step(self, optimizer: Any) -> None:
         under_way = self._under_way()
-        for place, (one, _frame) in enumerate(under_way):
-            if one == id(optimizer):
+        for place, (optimizer_id, _frame) in enumerate(under_way):
+            if optimizer_id == id(optimizer):
                 del under_way[place:]
                 break
         if under_way:
@@ -85,17 +87,17 @@ class Iterations:
         self._here, self._seen, self._is_over = [], set(), False
 
 
-def _common(one: list[int], other: list[int]) -> list[int]:
+def _common(first: list[int], other: list[int]) -> list[int]:
     """What two lists have in common from their beginning on."""
-    for place, (left, right) in enumerate(zip(one, other, strict=False)):
+    for place, (left, right) in enumerate(zip(first, other, strict=False)):
         if left != right:
-            return one[:place]
-    return one[: len(other)]
+            return first[:place]
+    return first[: len(other)]
 
 
 def _frames_of(frame: FrameType | None) -> set[Frame]:
-    found = set()
+    frames = set()
     while frame is not None:
-        found.add((id(frame), frame.f_code))
+        frames.add((id(frame), frame.f_code))
         frame = frame.f_back
-    return found
+    return frames

@@ -30,9 +30,9 @@ class OwnRuntimes:
     The next thing that happens may be the end of the process.
     """
 
-    def __init__(self, found: Path) -> None:
+    def __init__(self, names_file: Path) -> None:
         """`found`: the file to append names to, one a line."""
-        self._found = found
+        self._found = names_file
         self._seen: set[str] = set()
 
     def install(self) -> None:
@@ -65,8 +65,8 @@ def _has_own_runtime(file: Any) -> bool:
     head = file.read(_HEADER.size)
     if head[:5] != b"\x7fELF\x02":
         return False
-    *_, at, _flags, _size, _, _, each, number, names_at = _HEADER.unpack(head)
-    file.seek(at)
+    *_, sections_at, _flags, _size, _, _, each, number, names_at = _HEADER.unpack(head)
+    file.seek(sections_at)
     table = file.read(each * number)
     sections = [_SECTION.unpack_from(table, place * each) for place in range(number)]
 
@@ -76,7 +76,7 @@ def _has_own_runtime(file: Any) -> bool:
         return read
 
     names = content(sections[names_at])
-    if not any(_text(names, one[0]) == _DEVICE_CODE for one in sections):
+    if not any(_text(names, section[0]) == _DEVICE_CODE for section in sections):
         return False
     for section in sections:
         if section[1] == _DYNAMIC_SYMBOLS:
@@ -87,5 +87,5 @@ def _has_own_runtime(file: Any) -> bool:
     return True
 
 
-def _text(texts: bytes, at: int) -> bytes:
-    return texts[at : texts.index(b"\0", at)]
+def _text(texts: bytes, start: int) -> bytes:
+    return texts[start : texts.index(b"\0", start)]

@@ -69,14 +69,14 @@ class Places:
         del most[_MAX_KEPT:]
         places = [
             Place(
-                file=at.file,
-                line=at.line,
-                function=at.function,
+                file=place.file,
+                line=place.line,
+                function=place.function,
                 count=count,
-                by=at.by,
-                is_only_shown=at.is_only_shown,
+                by=place.by,
+                is_only_shown=place.is_only_shown,
             )
-            for at, count in most
+            for place, count in most
         ]
         return places, len(self._counts) - len(places) + self._num_beyond
 

@@ -46,11 +46,11 @@ class Program:
         return [*flag, self.target, *self.arguments]
 
 
-def parse(words: Sequence[str], *, is_module: bool) -> Program | None:
+def parse(command_line: Sequence[str], *, is_module: bool) -> Program | None:
     """The program that words of a command line name; None where they name none."""
-    if not words:
+    if not command_line:
         return None
-    return Program(words[0], tuple(words[1:]), is_module)
+    return Program(command_line[0], tuple(command_line[1:]), is_module)
 
 
 def run(program: Program) -> None:
@@ -132,19 +132,21 @@ def _hide_own_frames() -> None:
     shows = sys.excepthook
 
     def shown(
-        kind: type[BaseException], error: BaseException, at: TracebackType | None
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        frames = at
+        frames = traceback
         while frames is not None and not _is_own(frames):
             frames = frames.tb_next
         if frames is not None:
             while frames is not None and _is_own(frames):
                 frames = frames.tb_next
-            at = error.__traceback__ = frames  # none, where it does not even compile
-        shows(kind, error, at)
+            traceback = error.__traceback__ = (
+                frames  # none, where it does not even compile
+            )
+        shows(kind, error, traceback)
 
     sys.excepthook = shown
 
 
-def _is_own(at: TracebackType) -> bool:
-    return at.tb_frame.f_code.co_filename == __file__
+def _is_own(traceback: TracebackType) -> bool:
+    return traceback.tb_frame.f_code.co_filename == __file__

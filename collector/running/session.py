@@ -193,7 +193,9 @@ class Session:
 
     def _is_trained(self, optimizer: Any) -> bool:
         """Whether it trains a model that is attached: one of its tensors tells."""
-        tensors = (one for group in optimizer.param_groups for one in group["params"])
+        tensors = (
+            tensor for group in optimizer.param_groups for tensor in group["params"]
+        )
         return id(next(tensors, None)) in self._trained
 
     # How it begins and ends.
@@ -243,9 +245,9 @@ class Session:
             return
         if self.recorder is not None:
             self.recorder.close()
-        if os.environ.get("RANK", "0") == "0" and (said := self.said()):
+        if os.environ.get("RANK", "0") == "0" and (sentence := self.said()):
             with contextlib.suppress(OSError, ValueError):
-                print(f"memboard: {said}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"memboard: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _after_fork(self) -> None:
         """A child of the program's is not recorded."""
@@ -253,18 +255,18 @@ class Session:
         self._lock = threading.RLock()
         self._is_over, self.recorder = True, None
 
-    def _guarded(self, what: str, call: Any) -> None:
-        with Block(partial(self._failed, what)):
+    def _guarded(self, action: str, call: Any) -> None:
+        with Block(partial(self._failed, action)):
             call()
 
-    def _failed(self, what: str, error: BaseException) -> None:
+    def _failed(self, action: str, error: BaseException) -> None:
         if isinstance(error, ConfigError):
-            self._warn_once(what, "%s It is not recorded.", error)
+            self._warn_once(action, "%s It is not recorded.", error)
             return
         self._warn_once(
-            what,
+            action,
             "`memboard run` failed to %s; the program goes on. Please report this.",
-            what,
+            action,
             error=error,
         )
 
@@ -280,11 +282,13 @@ def ending(run_dir: Path | None, run_dirs: list[Path], num_steps: int) -> str:
         )
     if run_dir is None:
         return "nothing is recorded: the program ended before it imported torch."
-    what = f"{counted(num_steps, 'step')} recorded in"
+    recorded_text = f"{counted(num_steps, 'step')} recorded in"
     if not num_steps:
-        what = "no optimizer of torch stepped in this process; its host is recorded in"
+        recorded_text = (
+            "no optimizer of torch stepped in this process; its host is recorded in"
+        )
     return (
-        f"{what} {_shown(run_dir)}. To see it:"
+        f"{recorded_text} {_shown(run_dir)}. To see it:"
         f" tensorboard --logdir {shlex.quote(_shown(run_dir.parent))}"
     )
 
@@ -330,15 +334,23 @@ def models_of(optimizers: Iterable[Any]) -> list[Any]:
         for tensor in group["params"]
     }
     # By their type: `isinstance` asks an object for its `__class__`, which may be code.
-    every = [one for one in gc.get_objects() if issubclass(type(one), nn.Module)]
-    every = [one for one in every if "_modules" in one.__dict__]  # else half made
-    inside = {id(child) for one in every for child in one.__dict__["_modules"].values()}
-    found = []
+    every = [
+        candidate
+        for candidate in gc.get_objects()
+        if issubclass(type(candidate), nn.Module)
+    ]
+    every = [
+        module for module in every if "_modules" in module.__dict__
+    ]  # else half made
+    inside = {
+        id(child) for module in every for child in module.__dict__["_modules"].values()
+    }
+    counted_modules = []
     for module in every:
         if id(module) not in inside:
             parameters = listed(module, "parameters")
-            held = sum(id(tensor) in trained for tensor in parameters)
-            if held:
-                found.append((held, module))
-    found.sort(key=lambda pair: -pair[0])
-    return [module for _, module in found]
+            num_trained = sum(id(tensor) in trained for tensor in parameters)
+            if num_trained:
+                counted_modules.append((num_trained, module))
+    counted_modules.sort(key=lambda pair: -pair[0])
+    return [module for _, module in counted_modules]

@@ -49,7 +49,7 @@ class StoppingSession(Session):
         settings: Settings,
         steps: int,
         *,
-        known: Prediction,
+        earlier: Prediction,
         ending: Callable[[BaseException | None], Prediction],
         stop: Callable[[], None],
     ) -> None:
@@ -63,7 +63,7 @@ class StoppingSession(Session):
             stop: called once, before `StepLimitReached` is raised; it must not raise.
         """
         super().__init__(settings)
-        self._known = known
+        self._known = earlier
         self._ending = ending
         self._notes: list[lifecycle.Note] = []
         """Of the recordings that live."""

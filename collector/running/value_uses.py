@@ -145,8 +145,9 @@ class _Source:
         while not isinstance(node, _SCOPES):
             node = self._parents[node]
         outer = any(
-            isinstance(one, (ast.Global, ast.Nonlocal)) and name in one.names
-            for one in ast.walk(node)
+            isinstance(statement, (ast.Global, ast.Nonlocal))
+            and name in statement.names
+            for statement in ast.walk(node)
         )
         while outer and node in self._parents:
             node = self._parents[node]

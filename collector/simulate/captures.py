@@ -67,34 +67,37 @@ def module_tables(
     """The model's modules, what is alive before a step, and each change that it makes."""
     rows = training.modules
     events: list[tuple[int, ...]] = []
-    for one in device.live.values():
-        code = CATEGORIES.index(one.category)
-        events.append((0, one.size_bytes, code, 0, one.module, one.number))
+    for block in device.live.values():
+        code = CATEGORIES.index(block.category)
+        events.append((0, block.size_bytes, code, 0, block.module, block.number))
     device.log = []
     step()
-    known = [len(events)]
+    num_events_before = [len(events)]
     """By entries of the log: how many events came before."""
     for entry in device.log:
         if entry.action != MAP and entry.block is not None:
-            one = entry.block
-            delta = one.size_bytes if entry.action == ALLOC else -one.size_bytes
-            code, at_us = CATEGORIES.index(one.category), int(entry.time_us - began_us)
-            events.append((at_us, delta, code, 0, one.module, one.number))
-        known.append(len(events))
+            block = entry.block
+            delta = block.size_bytes if entry.action == ALLOC else -block.size_bytes
+            code, at_us = (
+                CATEGORIES.index(block.category),
+                int(entry.time_us - began_us),
+            )
+            events.append((at_us, delta, code, 0, block.module, block.number))
+        num_events_before.append(len(events))
     boundaries = []
     for time_us, num_entries, module, state in training.boundaries:
-        at = (int(time_us - began_us), known[num_entries], module)
-        boundaries.append((*at, STATES.index(state), "backward" in state, 0))
+        moment = (int(time_us - began_us), num_events_before[num_entries], module)
+        boundaries.append((*moment, STATES.index(state), "backward" in state, 0))
     names = ("time_us", "delta_bytes", "category", "device", "module", "storage")
     bounds = ("time_us", "event", "module", "state", "in_backward", "call")
-    sizes = [training.shard_bytes(one.elements) for one in rows]
+    sizes = [training.shard_bytes(row.elements) for row in rows]
     return {
         "modules": {
-            "fqn": tuple(f"{ROOT}.{one.path}" if one.path else ROOT for one in rows),
-            "path": tuple(one.path for one in rows),
-            "type": tuple(one.type for one in rows),
-            "parent": np.array([one.parent for one in rows], np.int64),
-            "is_fsdp": np.array([one.is_unit for one in rows], np.int64),
+            "fqn": tuple(f"{ROOT}.{row.path}" if row.path else ROOT for row in rows),
+            "path": tuple(row.path for row in rows),
+            "type": tuple(row.type for row in rows),
+            "parent": np.array([row.parent for row in rows], np.int64),
+            "is_fsdp": np.array([row.is_unit for row in rows], np.int64),
             "param_bytes": np.array(sizes, np.int64),
             "buffer_bytes": np.zeros(len(rows), np.int64),
         },
@@ -174,9 +177,9 @@ def span_captures(
 
 def _spans(series: RankSeries, step: int, state: int) -> Iterator[tuple[int, ...]]:
     """A step and its parts; collectives lie within forward and backward."""
-    began, at = series.began_ns(step), int(series.time_ns[step])
-    yield (_NAME["step"], 1, began, at - began, step, 0, state, -1)
-    rest = at
+    began, end_ns = series.began_ns(step), int(series.time_ns[step])
+    yield (_NAME["step"], 1, began, end_ns - began, step, 0, state, -1)
+    rest = end_ns
     communicates = float(series.columns["communication_seconds"][step])
     each = int(communicates * 1e9) // (2 * _NUM_COLLECTIVES)
     for part, (start, length) in series.parts(step).items():
@@ -186,9 +189,18 @@ def _spans(series: RankSeries, step: int, state: int) -> Iterator[tuple[int, ...
             first = start + number * length // _NUM_COLLECTIVES
             yield (_NAME[_WITHIN[part]], 0, first, each, step, 1, state, -1)
         rest = start + length
-    yield (_NAME["log metrics"], 0, rest, max(0, at - rest) // 2, step, 0, state, -1)
+    yield (
+        _NAME["log metrics"],
+        0,
+        rest,
+        max(0, end_ns - rest) // 2,
+        step,
+        0,
+        state,
+        -1,
+    )
 
 
 def _table(names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     values = np.array(rows, np.int64).reshape(len(rows), len(names))
-    return {name: values[:, at] for at, name in enumerate(names)}
+    return {name: values[:, index] for index, name in enumerate(names)}

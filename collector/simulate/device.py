@@ -130,14 +130,14 @@ class Device:
         block = Block(self._num_blocks, *sizes, site, category, module, name)
         self._num_blocks += 1
         self.live[block.address] = block
-        for at in (0, pool):
-            self._allocated[at] += size
-            self._requested[at] += requested_bytes
-            self._allocated_peak[at] = max(
-                self._allocated_peak[at], self._allocated[at]
+        for stat_pool in (0, pool):
+            self._allocated[stat_pool] += size
+            self._requested[stat_pool] += requested_bytes
+            self._allocated_peak[stat_pool] = max(
+                self._allocated_peak[stat_pool], self._allocated[stat_pool]
             )
-            self._requested_peak[at] = max(
-                self._requested_peak[at], self._requested[at]
+            self._requested_peak[stat_pool] = max(
+                self._requested_peak[stat_pool], self._requested[stat_pool]
             )
         self._note(ALLOC, block.address, size, site, block)
         return block
@@ -149,10 +149,12 @@ class Device:
             pool, address, size = block.pool, block.address, block.size_bytes
             del self.live[address]
             self._segments[pool].give_back(address - _BASE[pool], size)
-            for at in (0, pool):
-                self._allocated[at] -= size
-                self._requested[at] -= block.requested_bytes
-                self._unused_peak[at] = max(self._unused_peak[at], self._unused(at))
+            for stat_pool in (0, pool):
+                self._allocated[stat_pool] -= size
+                self._requested[stat_pool] -= block.requested_bytes
+                self._unused_peak[stat_pool] = max(
+                    self._unused_peak[stat_pool], self._unused(stat_pool)
+                )
             self._note(FREE, address, size, block.site, block)
 
     def map_to(self, pool: int, num_bytes: int) -> None:
@@ -180,10 +182,12 @@ class Device:
         segment = self._segments[pool]
         for start, end in ranges:
             segment.turn(start, end, is_mapped=action == MAP)
-            for at in (0, pool):
-                self._reserved[at] += end - start if action == MAP else start - end
-                self._reserved_peak[at] = max(
-                    self._reserved_peak[at], self._reserved[at]
+            for stat_pool in (0, pool):
+                self._reserved[stat_pool] += (
+                    end - start if action == MAP else start - end
+                )
+                self._reserved_peak[stat_pool] = max(
+                    self._reserved_peak[stat_pool], self._reserved[stat_pool]
                 )
             self._note(action, _BASE[pool] + start, end - start, site, None)
 
@@ -197,7 +201,7 @@ class Device:
         Nothing is pending here, so what is active is what is allocated, and all that is
         free is a piece of a segment.
         """
-        found = {"num_alloc_retries": self.num_retries}
+        values = {"num_alloc_retries": self.num_retries}
         for pool, infix in enumerate(POOLS):
             allocated = (self._allocated[pool], self._allocated_peak[pool])
             unused = self._unused(pool)
@@ -208,13 +212,13 @@ class Device:
                 "inactive_split": (unused, max(unused, self._unused_peak[pool])),
                 "requested": (self._requested[pool], self._requested_peak[pool]),
             }.items():
-                found[f"{stat}{infix}_bytes"] = now
-                found[f"{stat}{infix}_peak_bytes"] = peak
-        return found
+                values[f"{stat}{infix}_bytes"] = now
+                values[f"{stat}{infix}_peak_bytes"] = peak
+        return values
 
     def layout(self) -> list[tuple[int, list[tuple[int, int, Block | None]]]]:
         """By pool, range by range of mapped pages: (address, size, block or None)."""
-        found = []
+        pools = []
         for pool, segment in self._segments.items():
             live = sorted(a for a, block in self.live.items() if block.pool == pool)
             for start, stop in segment.pages_of(0, segment.end, is_mapped=True):
@@ -228,8 +232,8 @@ class Device:
                     at = address + block.size_bytes
                 if at < end:
                     rows.append((at, end - at, None))
-                found.append((pool, rows))
-        return found
+                pools.append((pool, rows))
+        return pools
 
     def _unused(self, pool: int) -> int:
         return self._reserved[pool] - self._allocated[pool]
@@ -264,23 +268,23 @@ class _Segment:
         self, start: int, end: int, *, is_mapped: bool
     ) -> list[tuple[int, int]]:
         """Ranges of the pages that hold any of these bytes, and are mapped or are not."""
-        page, pages, found = self._page_bytes, self._pages, []
-        at, last = start // page, -(-end // page)
+        page, pages, ranges = self._page_bytes, self._pages, []
+        place, last = start // page, -(-end // page)
         pages.extend(bytes(max(0, last - len(pages))))
-        while (first := pages.find(is_mapped, at, last)) >= 0:
-            at = pages.find(not is_mapped, first, last)
-            at = last if at < 0 else at
-            found.append((first * page, at * page))
-        return found
+        while (first := pages.find(is_mapped, place, last)) >= 0:
+            place = pages.find(not is_mapped, first, last)
+            place = last if place < 0 else place
+            ranges.append((first * page, place * page))
+        return ranges
 
     def idle_pages(self) -> list[tuple[int, int]]:
         """Ranges of mapped pages that hold nothing of any block."""
-        page, found = self._page_bytes, []
+        page, ranges = self._page_bytes, []
         for start, end in (*self._holes, (self.top, self.end)):
             whole = (-(-start // page) * page, end // page * page)
             if whole[0] < whole[1]:
-                found += self.pages_of(*whole, is_mapped=True)
-        return found
+                ranges += self.pages_of(*whole, is_mapped=True)
+        return ranges
 
     def turn(self, start: int, end: int, *, is_mapped: bool) -> None:
         """Map whole pages, or give them back."""
@@ -290,10 +294,10 @@ class _Segment:
 
     def take(self, size: int) -> int:
         """The lowest free place of a size."""
-        for at, (start, end) in enumerate(self._holes):
+        for place, (start, end) in enumerate(self._holes):
             if end - start >= size:
                 rest = [] if end - start == size else [(start + size, end)]
-                self._holes[at : at + 1] = rest
+                self._holes[place : place + 1] = rest
                 return start
         start = self.top
         self.top += size
@@ -303,16 +307,16 @@ class _Segment:
     def give_back(self, start: int, size: int) -> None:
         """Free a range, and join it with what is free beside it."""
         holes, end = self._holes, start + size
-        at = bisect(holes, (start, end))
-        if at < len(holes) and holes[at][0] == end:
-            end = holes.pop(at)[1]
-        if at and holes[at - 1][1] == start:
-            at -= 1
-            start = holes.pop(at)[0]
+        place = bisect(holes, (start, end))
+        if place < len(holes) and holes[place][0] == end:
+            end = holes.pop(place)[1]
+        if place and holes[place - 1][1] == start:
+            place -= 1
+            start = holes.pop(place)[0]
         if end == self.top:
             self.top = start
         else:
-            holes.insert(at, (start, end))
+            holes.insert(place, (start, end))
 
 
 def mapped_bytes(room: Any, pool: int) -> Any:

@@ -80,7 +80,7 @@ def plan_faults(
     faults = [_leak(place(0.3), num_steps)]
     if num_ranks > 1:
         rank = place(13 / num_ranks)
-        words = (
+        sentence = (
             f"holds {IMBALANCE_BYTES / GIB:.1f} GiB more than the others from step 0"
         )
         faults.append(
@@ -89,7 +89,7 @@ def plan_faults(
                 ranks=(rank,),
                 last_step=last,
                 keeps=Keeps("feature cache", IMBALANCE_BYTES, 24),
-                words=f"rank {rank}: {words}",
+                words=f"rank {rank}: {sentence}",
             )
         )
     if num_ranks > 2:

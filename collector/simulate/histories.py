@@ -184,14 +184,14 @@ def _segments(device: Device) -> list[dict[str, Any]]:
             }
             for address, size, block in rows
         ]
-        held = sum(block.size_bytes for _, _, block in rows if block is not None)
+        live_bytes = sum(block.size_bytes for _, _, block in rows if block is not None)
         segments.append(
             {
                 "device": 0,
                 "address": rows[0][0],
                 "total_size": sum(size for _, size, _ in rows),
-                "allocated_size": held,
-                "active_size": held,
+                "allocated_size": live_bytes,
+                "active_size": live_bytes,
                 "requested_size": sum(block["requested_size"] for block in blocks),
                 "stream": 0,
                 "segment_type": "small" if pool == SMALL else "large",
@@ -226,7 +226,7 @@ def _report(
 ) -> Capture:
     """What the recorder of the failing rank writes first."""
     tensors = _tensors(device)
-    found = holders_of(_segments(device), 0, tensors)
+    holders = holders_of(_segments(device), 0, tensors)
     row: dict[str, Any] = {**device.row(), "num_ooms": 1}
     row["requested_live_bytes"] = row["requested_bytes"]
     last = series.num_rows - 1
@@ -258,8 +258,8 @@ def _report(
         },
         "history": {"recording": "ours", "stacks": "python", "events": True},
         "holders": {
-            "live_bytes": found.live_bytes,
-            "num_blocks": found.num_blocks,
+            "live_bytes": holders.live_bytes,
+            "num_blocks": holders.num_blocks,
             "source": "segments",
             "why_not": "",
         },
@@ -277,7 +277,7 @@ def _report(
         meta=meta,
         tables={
             "stack": oom.stack_table([SITES[error.site]]),
-            **oom.holder_tables(found.rows),
+            **oom.holder_tables(holders.rows),
             "categories": oom.category_table(tensors.sums(0)),
         },
     )

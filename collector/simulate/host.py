@@ -66,14 +66,14 @@ class TimedRows(NamedTuple):
 
 def timed_rows(series: RankSeries, *, is_hungry: bool) -> list[TimedRows]:
     """All timed tables of a rank; `is_hungry`: its dataloader workers grow."""
-    found = []
+    tables = []
     for table in TIMED_TABLES:
         if table.is_per_host and series.rank % RANKS_PER_HOST:
             continue
         samples = _Samples(series, table.interval_seconds, is_hungry=is_hungry)
         values = samples.measured(table.name)
-        found.append(TimedRows(table, [samples.time_ns, samples.step, *values]))
-    return found
+        tables.append(TimedRows(table, [samples.time_ns, samples.step, *values]))
+    return tables
 
 
 class _Samples:

@@ -62,8 +62,10 @@ class Keeps(NamedTuple):
 
     def blocks(self, step: int) -> list[int]:
         """Bytes of the blocks that are allocated at the start of a step."""
-        at = np.array([step - 1, step])
-        before, now = self.times(at).tolist() if step else (0, *self.times(at[1:]))
+        steps = np.array([step - 1, step])
+        before, now = (
+            self.times(steps).tolist() if step else (0, *self.times(steps[1:]))
+        )
         return [self.num_bytes // self.pieces] * self.pieces * int(now - before)
 
     def held(self, steps: Ints) -> Ints:
@@ -119,11 +121,11 @@ def reserved(
     profile: Profile, lengths: Ints, keeps: Sequence[Keeps]
 ) -> tuple[Ints, Ints]:
     """Bytes of both segments at the end of each step: they never shrink."""
-    held = held_by(keeps, len(lengths))
+    live_bytes = held_by(keeps, len(lengths))
     small, large = profile.rooms
     return (
         mapped_bytes(np.maximum.accumulate(small[lengths]), 1),
-        mapped_bytes(np.maximum.accumulate(large[lengths] + held), 2),
+        mapped_bytes(np.maximum.accumulate(large[lengths] + live_bytes), 2),
     )
 
 
@@ -149,15 +151,15 @@ def device_at(
 
 def allocate_kept(device: Device, keeps: Sequence[Keeps], step: int) -> None:
     """What a rank allocates at the start of a step, and keeps."""
-    for one in keeps:
-        for size in one.blocks(step):
-            device.alloc(size, one.site, "other")
+    for keep in keeps:
+        for size in keep.blocks(step):
+            device.alloc(size, keep.site, "other")
 
 
 def held_by(keeps: Sequence[Keeps], num_steps: int) -> Ints:
     """Bytes that all of these hold during each step."""
     steps = np.arange(num_steps)
-    return sum((one.held(steps) for one in keeps), np.zeros(num_steps, np.int64))
+    return sum((keep.held(steps) for keep in keeps), np.zeros(num_steps, np.int64))
 
 
 def memory_columns(
@@ -165,11 +167,14 @@ def memory_columns(
 ) -> dict[str, Ints]:
     """The columns of `Device.row` after each step, and its counters."""
     num_steps = len(lengths)
-    held = held_by(keeps, num_steps)
+    live_bytes = held_by(keeps, num_steps)
     small, large = reserved(profile, lengths, keeps)
     columns: dict[str, Ints] = {}
     for pool, mapped, extra in zip(
-        POOLS, (small + large, small, large), (held, held * 0, held), strict=True
+        POOLS,
+        (small + large, small, large),
+        (live_bytes, live_bytes * 0, live_bytes),
+        strict=True,
     ):
         for stat in ("allocated", "requested"):
             peak = f"{stat}{pool}_peak_bytes"

@@ -69,7 +69,7 @@ class Module:
 def _model(num_layers: int, hidden: int, feed_forward: int) -> Module:
     h, f = hidden, feed_forward
     row, wide, heads = h * BF16_BYTES, f * BF16_BYTES, h // 128 * FP32_BYTES
-    logits, words = VOCABULARY * BF16_BYTES, VOCABULARY * h
+    logits, embedding_bytes = VOCABULARY * BF16_BYTES, VOCABULARY * h
     norm = (h, (row, FP32_BYTES), 0, 8)  # its output and the reciprocal deviation
     layers = Module("layers", "ModuleList")
     for number in range(num_layers):
@@ -92,10 +92,10 @@ def _model(num_layers: int, hidden: int, feed_forward: int) -> Module:
         layers.children.append(block)
     loss = 2 * logits  # in fp32
     children = [
-        Module("embedding", "Embedding", words, (row,), 0, 20),
+        Module("embedding", "Embedding", embedding_bytes, (row,), 0, 20),
         layers,
         Module("norm", "RMSNorm", *norm),
-        Module("head", "Linear", words, (logits,), logits, 120),
+        Module("head", "Linear", embedding_bytes, (logits,), logits, 120),
     ]
     return Module("", ROOT, 0, (loss,), 0, 40, children)
 
@@ -158,8 +158,10 @@ def _frames(words: str) -> Iterator[Frame]:
 SITES: Final[Mapping[str, tuple[Frame, ...]]] = {
     "backward": (),
     **{
-        site: tuple(_frames(words))
-        for site, words in (line.split(": ", 1) for line in _LINES.strip().splitlines())
+        site: tuple(_frames(frames_text))
+        for site, frames_text in (
+            line.split(": ", 1) for line in _LINES.strip().splitlines()
+        )
     },
 }
 """By site: the stack that an allocation is made under."""
@@ -182,8 +184,12 @@ class Training:
             (8, (32, 4096, 11008)),
             (1, (24, 2048, 5504)),
         ]
-        at = next(sizes for least, sizes in fitting if self.num_shards >= least)
-        self._root = _model(*(sizes or at))  # 13, 7 or 1.3 billion parameters
+        fitting_sizes = next(
+            sizes for least, sizes in fitting if self.num_shards >= least
+        )
+        self._root = _model(
+            *(sizes or fitting_sizes)
+        )  # 13, 7 or 1.3 billion parameters
         self.modules: list[Module] = []
         self._number(self._root, -1)
         self.boundaries: list[tuple[float, int, int, str]] = []
@@ -324,7 +330,9 @@ class Training:
 
     def _gather(self, unit: Module, site: str) -> None:
         """All-gather the parameters of a unit."""
-        sizes = [(one.row, one.elements * BF16_BYTES) for one in unit.gathered()]
+        sizes = [
+            (module.row, module.elements * BF16_BYTES) for module in unit.gathered()
+        ]
         self._gathered[unit.row] = [
             self._device.alloc(size, site, "unsharded_param", row)
             for row, size in sizes
@@ -335,7 +343,7 @@ class Training:
     def _reduce(self, unit: Module) -> None:
         """Reduce-scatter the gradients of a unit into an fp32 shard."""
         device, row = self._device, unit.row
-        total = sum(one.elements for one in unit.gathered())
+        total = sum(module.elements for module in unit.gathered())
         packed = device.alloc(total * BF16_BYTES, "reduce", "reduce_scatter", row)
         device.free(*self._unsharded)
         device.work(20)

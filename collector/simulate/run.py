@@ -112,7 +112,7 @@ def write_run(
     if any(target.iterdir()):
         raise FileExistsError(f"{target} is not empty: choose another run directory")
     scenario = scenario_of(run)
-    dying = [r for one in scenario.faults if one.kind == "oom" for r in one.ranks]
+    dying = [r for fault in scenario.faults if fault.kind == "oom" for r in fault.ranks]
     write = partial(_write_ranks, scenario, directory)
     sizes = [write(dying)]
     ranks = [rank for rank in range(run.num_ranks) if rank not in dying]
@@ -160,7 +160,7 @@ def _write_rank(scenario: Scenario, directory: Path, rank: int) -> int:
     happened: list[Note | Capture] = list(_notes(scenario, series))
     if scenario.run.metrics == "all":
         happened += _captures(scenario, series, header.pid)
-    happened.sort(key=lambda one: one.time_ns)
+    happened.sort(key=lambda record: record.time_ns)
     path = directory.joinpath(*RANK_FILES_DIR) / rank_file_name(rank, header.attempt)
     unfinished = path.with_name(f".{path.name}.part")
     file = RankFile(max_bytes=0)
@@ -193,11 +193,11 @@ def _write_rows(
     waiting = deque(happened)
     for end in ends:
         while waiting and waiting[0].time_ns <= end:
-            one = waiting.popleft()
-            if isinstance(one, Capture):
-                file.write_capture(one, encode_body(one))
+            record = waiting.popleft()
+            if isinstance(record, Capture):
+                file.write_capture(record, encode_body(record))
             else:
-                file.notes.add(one)
+                file.notes.add(record)
         for (schema, _), rows in zip(tables, later, strict=True):
             while rows and rows[0][0] <= end:
                 file.add_row(schema.schema_id, rows.popleft())
@@ -208,7 +208,9 @@ def _tables(scenario: Scenario, series: RankSeries) -> Iterator[_Table]:
     """The step table and the timed ones."""
     columns, end = STEP_COLUMNS, series.num_rows
     if scenario.run.metrics != "all":
-        columns = tuple(one for one in STEP_COLUMNS if one.name in EIGHT_METRICS)
+        columns = tuple(
+            column for column in STEP_COLUMNS if column.name in EIGHT_METRICS
+        )
     values = [series.columns[column.name][:end].tolist() for column in columns]
     rows = zip(series.time_ns[:end].tolist(), range(end), *values, strict=True)
     yield _schema(0, STEP_TABLE, columns, None), list(rows)

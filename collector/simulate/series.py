@@ -71,14 +71,14 @@ class SimulatedRun:
         Raises:
             ValueError: says which number is out of range.
         """
-        for said, value, low, high in (
+        for message, value, low, high in (
             ("{} simulated ranks", self.num_ranks, 1, 100_000),
             ("{} simulated steps", self.num_steps, 1, 10_000_000),
             ("seed {}", self.seed, 0, 2**32 - 1),
         ):
             if not low <= value <= high:
                 raise ValueError(
-                    f"{said.format(value)}: give a number from {low} to {high}"
+                    f"{message.format(value)}: give a number from {low} to {high}"
                 )
 
 
@@ -93,13 +93,13 @@ class Scenario:
 
     def fault_of(self, rank: int, kind: str) -> Fault | None:
         """The fault of a kind that a rank has."""
-        found = (f for f in self.faults if f.kind == kind and rank in f.ranks)
-        return next(found, None)
+        faults = (f for f in self.faults if f.kind == kind and rank in f.ranks)
+        return next(faults, None)
 
     def is_chosen(self, rank: int, most: int) -> bool:
         """Whether a rank is among so many of the run, or has a fault of its own."""
         apart = -(-self.run.num_ranks // most)
-        return rank % apart == 0 or any((rank,) == one.ranks for one in self.faults)
+        return rank % apart == 0 or any((rank,) == fault.ranks for fault in self.faults)
 
     @property
     def flops_per_token(self) -> float:
@@ -136,13 +136,13 @@ class RankSeries:
             part: int(self.columns[f"{part}_seconds"][step] * 1e9)
             for part in (*PHASES, "communication")
         }
-        at, found = self.began_ns(step), {}
+        part_began, found = self.began_ns(step), {}
         for part in PHASES:
             length = seconds[part]
             if part in _COMPUTES:
                 length += seconds["communication"] // 2
-            found[part] = (at, length)
-            at += length
+            found[part] = (part_began, length)
+            part_began += length
         return found
 
 

@@ -87,9 +87,9 @@ class Live:
         """Its values; None each while it is off."""
         values = self._sample()
         if len(values) != len(self._nothing):
-            found, expected = len(values), len(self._nothing)
+            num_values, expected = len(values), len(self._nothing)
             raise ValueError(
-                f"{counted(found, 'value')} for {counted(expected, 'column')}"
+                f"{counted(num_values, 'value')} for {counted(expected, 'column')}"
             )
         return values
 
@@ -135,7 +135,7 @@ def open_sources(
 
     `is_first`: whether this is the first rank of its host, which speaks for all of them.
     """
-    found = []
+    live_sources = []
     for source in sources:
         setting = getattr(config, source.setting, True)
         if setting is False or setting == "off":
@@ -150,8 +150,8 @@ def open_sources(
         else:
             live = Live(source, config, device, note, warn_once)
             if live.open():
-                found.append(live)
-    return found
+                live_sources.append(live)
+    return live_sources
 
 
 class Sampler:

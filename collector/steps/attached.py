@@ -36,18 +36,18 @@ class AttachedObjects:
         notes: list[tuple[str, dict[str, Any]]] = []
         models = _each(model, _MAX_MODELS)
         optimizers = _each(optimizer, _MAX_OPTIMIZERS)
-        notes += [("model", describe_model(one)) for one in models[:_MAX_NOTES]]
+        notes += [("model", describe_model(model)) for model in models[:_MAX_NOTES]]
         notes += [
-            ("optimizer", {"type": type(one).__name__})
-            for one in optimizers[:_MAX_NOTES]
+            ("optimizer", {"type": type(optimizer).__name__})
+            for optimizer in optimizers[:_MAX_NOTES]
         ]
-        for one in models:
-            self._add_model(one)
-        known = set(map(id, self.optimizers))
-        for one in optimizers:
-            if id(one) not in known:
-                known.add(id(one))
-                self._optimizers.append(weakly(one))
+        for model in models:
+            self._add_model(model)
+        ids = set(map(id, self.optimizers))
+        for optimizer in optimizers:
+            if id(optimizer) not in ids:
+                ids.add(id(optimizer))
+                self._optimizers.append(weakly(optimizer))
         return notes
 
     @property
@@ -78,16 +78,16 @@ class AttachedObjects:
             return
         inside = set(map(id, listed(model, "modules")))
         kept = []
-        for known in self._living(self._models):
-            if any(module is model for module in listed(known, "modules")):
+        for other in self._living(self._models):
+            if any(module is model for module in listed(other, "modules")):
                 return
-            if id(known) not in inside:
-                kept.append(weakly(known))
+            if id(other) not in inside:
+                kept.append(weakly(other))
         self._models = [*kept, weakly(model)]
 
     @staticmethod
     def _living(references: list[Any]) -> list[Any]:
-        return [found for ref in references if (found := ref()) is not None]
+        return [living for ref in references if (living := ref()) is not None]
 
 
 def _each(value: Any, limit: int) -> Sequence[Any]:

@@ -244,19 +244,21 @@ class Cycles:
         told = self._listeners + (self._edge_listeners if is_last else ())
         self._tell(told, "end", number)
 
-    def _tell(self, listeners: Iterable[StepListener], what: str, about: Any) -> None:
+    def _tell(self, listeners: Iterable[StepListener], event: str, about: Any) -> None:
         for listener in listeners:
-            self._call(listener, what, about)
+            self._call(listener, event, about)
 
     @guarded(_drop)
-    def _call(self, listener: StepListener, what: str, about: Any) -> None:
-        getattr(listener, what)(about)
+    def _call(self, listener: StepListener, event: str, about: Any) -> None:
+        getattr(listener, event)(about)
 
     def drop(self, listener: StepListener, error: BaseException) -> None:
         """One that failed must not cost the others."""
-        self._listeners = tuple(at for at in self._listeners if at is not listener)
+        self._listeners = tuple(
+            other for other in self._listeners if other is not listener
+        )
         self._edge_listeners = tuple(
-            at for at in self._edge_listeners if at is not listener
+            other for other in self._edge_listeners if other is not listener
         )
         self._warn_once(
             f"cycles {type(listener).__name__}",

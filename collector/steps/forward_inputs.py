@@ -35,30 +35,33 @@ class ForwardInputs:
         # Here and not above: it needs torch.
         from memboard.collector.modules.tensors import plain_tensors, tensors_in
 
-        found: list[tuple[weakref.ref[Any], str]] = []
+        references: list[tuple[weakref.ref[Any], str]] = []
         named = chain(
-            ((f"input {at}", value) for at, value in enumerate(args)), kwargs.items()
+            ((f"input {index}", value) for index, value in enumerate(args)),
+            kwargs.items(),
         )
         with forgiving:  # inputs are whatever the user makes of them
             for name, value in islice(named, _MAX_ARGUMENTS):
                 for tensor in tensors_in(value, _MAX_ENTRIES):
                     if tensor.requires_grad:  # of another model, or to be trained
                         continue
-                    found += (
+                    references += (
                         (weakref.ref(part.untyped_storage()), name)
                         for part in plain_tensors(tensor)
                     )
-        self._given[model] = found
+        self._given[model] = references
 
     def keep(self, models: Sequence[int]) -> None:
         self._given = {
-            model: found for model, found in self._given.items() if model in models
+            model: references
+            for model, references in self._given.items()
+            if model in models
         }
 
     def storages(self) -> Iterator[tuple[Any, int, str]]:
         """Those that are there, each with its category and a name."""
-        for found in tuple(self._given.values()):
-            for reference, name in found:
+        for references in tuple(self._given.values()):
+            for reference, name in references:
                 storage = reference()
                 if storage is not None:
                     yield storage, _INPUT, name

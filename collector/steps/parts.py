@@ -40,9 +40,9 @@ class StepParts:
 
     def see(self, part: str, *, sees: bool = True) -> None:
         """Whether a part would be seen if it came."""
-        at = INDEX[part]
-        self._seconds[at] = (self._seconds[at] or 0.0) if sees else None
-        self._fresh[at] = 0.0 if sees else None
+        index = INDEX[part]
+        self._seconds[index] = (self._seconds[index] or 0.0) if sees else None
+        self._fresh[index] = 0.0 if sees else None
 
     def begin(self, part: int, now_ns: int) -> int:
         """A part begins; what comes back is for its `end`."""

@@ -171,8 +171,19 @@ class Timing:
                 log.threads[STEPS] = (native, f"{thread.name[:200]} steps")
             name = STEP if phase == TRAIN else f"{phase} {STEP}"
             took = now_ns - since_ns
-            at = log.at
-            log.spans += (name, STEP, STEPS, since_ns, took, 0, at, KEPT, None, None)
+            step_and_state = log.at
+            log.spans += (
+                name,
+                STEP,
+                STEPS,
+                since_ns,
+                took,
+                0,
+                step_and_state,
+                KEPT,
+                None,
+                None,
+            )
             if len(log.spans) >= log.wake_at:
                 log.crowded()
         automatic = self.automatic

@@ -184,9 +184,13 @@ class Exporter:
         unsaved, unread = self._unsaved(), self._unread()
         if len(unsaved) + len(unread) <= MAX_WAITING:
             return True
-        held = sum(saved.num_plain_bytes for saved in unread) * _MEMORY_PER_BYTE
+        unread_bytes = sum(saved.num_plain_bytes for saved in unread) * _MEMORY_PER_BYTE
         has_files = len(unread) < MAX_UNREAD
-        return len(unsaved) <= MAX_WAITING and has_files and held <= MAX_UNREAD_BYTES
+        return (
+            len(unsaved) <= MAX_WAITING
+            and has_files
+            and unread_bytes <= MAX_UNREAD_BYTES
+        )
 
     def _unsaved(self) -> list[Trace]:
         return [*filter(None, (self._saving,)), *self._waiting]

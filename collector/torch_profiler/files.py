@@ -39,11 +39,11 @@ def free_name(path: Path, is_taken: Callable[[Path], bool]) -> Path:
     stem, dot, endings = path.name.partition(".pt.trace.json")
     if not dot:
         stem, dot, endings = path.name.partition(".")
-    found, number = path, 1
-    while is_taken(found):
+    candidate, number = path, 1
+    while is_taken(candidate):
         number += 1
-        found = path.with_name(f"{stem}-{number}{dot}{endings}")
-    return found
+        candidate = path.with_name(f"{stem}-{number}{dot}{endings}")
+    return candidate
 
 
 def write_trace(profile: Any, path: Path, *, compress: bool) -> int:

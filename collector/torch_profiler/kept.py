@@ -62,7 +62,9 @@ class TraceRetention:
     def num_bytes_beside(self) -> int:
         """What those take that stay when another one comes, or wait for their copies."""
         with self._lock:
-            staying = [path for one in self._that_stay_beside() for path in one.paths]
+            staying = [
+                path for saved in self._that_stay_beside() for path in saved.paths
+            ]
             waiting = [path for path in self._leaving if path.exists()]
             return sum(self._num_bytes.get(path, 0) for path in (*staying, *waiting))
 
@@ -111,11 +113,11 @@ class TraceRetention:
         url = None if remote is None else remote.url_of(kind, path, values)
         stays = False
         with self._lock:
-            for at, saved in enumerate(self._saved):
-                paths = tuple(known for known in saved.paths if known != path)
+            for index, saved in enumerate(self._saved):
+                paths = tuple(other for other in saved.paths if other != path)
                 if trace in paths:
                     paths, stays = (*paths, path), True
-                self._saved[at] = saved._replace(paths=paths)
+                self._saved[index] = saved._replace(paths=paths)
             if stays:
                 self._count(path, is_mirrored=url is not None)
         if not stays:

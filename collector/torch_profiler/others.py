@@ -43,10 +43,10 @@ class OtherProfilers:
 
     def watch(self) -> None:
         """From now on know of each; also of those that are under way already."""
-        for found in gc.get_objects():
-            if type(found) is self._owner and getattr(found, "entered", False):
-                self._under_way.add(found)
-        del found
+        for candidate in gc.get_objects():
+            if type(candidate) is self._owner and getattr(candidate, "entered", False):
+                self._under_way.add(candidate)
+        del candidate
         if self.is_busy:
             gc.collect()  # one that was made ready, and that nobody holds, is not under way
         self._wrap(_PREPARE, self._preparing)

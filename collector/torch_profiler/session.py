@@ -60,9 +60,11 @@ def supported() -> set[str]:
     """Activities that this torch records on this machine."""
     from torch import profiler
 
-    known: Any = profiler.supported_activities
-    found = {str(activity).rpartition(".")[2] for activity in known()}
-    names = {ours for ours, theirs in _NAMES.items() if theirs in found}
+    supported_activities: Any = profiler.supported_activities
+    names_of_torch = {
+        str(activity).rpartition(".")[2] for activity in supported_activities()
+    }
+    names = {ours for ours, theirs in _NAMES.items() if theirs in names_of_torch}
     return {name for name in names if _is_available(name)} | {"cpu"}
 
 

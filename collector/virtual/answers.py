@@ -32,11 +32,11 @@ def _table() -> list[tuple[re.Pattern[str], tuple[Output, ...]]]:
 
 
 def _output(text: str) -> Output:
-    argument, _, what = text.partition(":")
-    kind, _, value = what.partition("=")
+    argument, _, kind_and_value = text.partition(":")
+    kind, _, value = kind_and_value.partition("=")
     return Output(int(argument), kind, int(value or 0))
 
 
 def outputs_of(name: str) -> tuple[Output, ...] | None:
     """What a function writes; None for one that is unknown."""
-    return next((outputs for known, outputs in _table() if known.match(name)), None)
+    return next((outputs for pattern, outputs in _table() if pattern.match(name)), None)

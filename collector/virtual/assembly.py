@@ -51,9 +51,9 @@ _NO_EXECUTABLE_STACK = '.section .note.GNU-stack,"",@progbits'
 
 def _writing(output: Output) -> list[str]:
     """Writes through one argument, unless it is NULL."""
-    at = output.argument - 1
-    beyond = at - len(_REGISTERS)
-    place = _REGISTERS[at] if beyond < 0 else f"{8 + 8 * beyond}(%rsp)"
+    index = output.argument - 1
+    beyond = index - len(_REGISTERS)
+    place = _REGISTERS[index] if beyond < 0 else f"{8 + 8 * beyond}(%rsp)"
     store = {
         "int": [f"  movl ${output.value}, (%rax)"],
         "size": [f"  movq ${output.value}, (%rax)"],

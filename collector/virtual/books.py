@@ -75,7 +75,9 @@ def read_books(path: Path) -> Books | None:
         devices=devices,
         memory_bytes=memory,
         processes=list(_processes(content[_HEADER.size : calls])),
-        calls=sorted(_calls(content[calls:]), key=lambda one: (-one.count, one.name)),
+        calls=sorted(
+            _calls(content[calls:]), key=lambda call: (-call.count, call.name)
+        ),
     )
 
 

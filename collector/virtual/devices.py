@@ -71,7 +71,9 @@ ARCHITECTURES: dict[tuple[int, int], Architecture] = {
 
 def _architecture(capability: tuple[int, int]) -> Architecture:
     """That of the newest known capability that is not newer."""
-    older = [known for known in ARCHITECTURES if known <= capability]
+    older = [
+        architecture for architecture in ARCHITECTURES if architecture <= capability
+    ]
     return ARCHITECTURES[max(older, default=(7, 0))]
 
 
@@ -181,25 +183,25 @@ def parse_device(text: str) -> Device:
     device = _named(text)
     if device is not None:
         return device
-    found = _DESCRIBED.fullmatch(text.strip())
-    if not found:
+    match = _DESCRIBED.fullmatch(text.strip())
+    if not match:
         raise ValueError(
             f"no virtual device {text!r}: give memory and capability as in 24GiB,8.9, "
             f"or one of {', '.join(DEVICES)}"
         )
-    memory = int(float(found["size"]) * _UNITS[found["unit"].lower()])
+    memory = int(float(match["size"]) * _UNITS[match["unit"].lower()])
     if memory < 64 * MIB:
         raise ValueError(f"a virtual device of {text!r} is too small: 64MiB at least")
-    capability = (int(found["major"] or 9), int(found["minor"] or 0))
+    capability = (int(match["major"] or 9), int(match["minor"] or 0))
     if capability < (5, 0):
-        raise ValueError(f"no torch of today runs on capability {found['major']}.{found['minor']}: 5.0 at least")  # fmt: skip
-    words = f"{found['size']} {found['unit']}"
-    if found["major"]:
-        words += f", {capability[0]}.{capability[1]}"
+        raise ValueError(f"no torch of today runs on capability {match['major']}.{match['minor']}: 5.0 at least")  # fmt: skip
+    size_text = f"{match['size']} {match['unit']}"
+    if match["major"]:
+        size_text += f", {capability[0]}.{capability[1]}"
     return Device(
         key=text.strip(),
-        name=f"Virtual GPU {words}",
-        label=f"GPU of {words}",
+        name=f"Virtual GPU {size_text}",
+        label=f"GPU of {size_text}",
         memory_bytes=memory,
         capability=capability,
         multiprocessors=132 if capability >= (9, 0) else 108,
@@ -211,12 +213,12 @@ def parse_device(text: str) -> Device:
 
 def _named(text: str) -> Device | None:
     """The first device of that model which has all other words of the name."""
-    model, *words = _words_of(text)
+    model, *variant = _words_of(text)
     return next(
         (
             device
             for device in DEVICES.values()
-            if device.model == model and device.traits.issuperset(words)
+            if device.model == model and device.traits.issuperset(variant)
         ),
         None,
     )

@@ -72,10 +72,12 @@ def _libraries(folder: Path, version: str) -> dict[str, int]:
     metadata = folder.parent / f"torch-{version}.dist-info" / "METADATA"
     if not metadata.is_file():
         plain = version.partition("+")[0]
-        found = sorted(folder.parent.glob(f"torch-{plain}*.dist-info/METADATA"))
-        if not found:
+        metadata_files = sorted(
+            folder.parent.glob(f"torch-{plain}*.dist-info/METADATA")
+        )
+        if not metadata_files:
             return {}
-        metadata = found[0]
+        metadata = metadata_files[0]
     text = metadata.read_text(errors="replace")
     versions: dict[str, int] = {}
     for name, major, minor, patch in re.findall(
@@ -103,7 +105,7 @@ def _folder(python: str) -> Path | None:
 
 
 def _assigned(text: str, name: str) -> str | None:
-    found = re.search(
+    match = re.search(
         rf"^{name}(?:\s*:[^=]*)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE
     )
-    return found[1] if found else None
+    return match[1] if match else None

@@ -109,16 +109,16 @@ def versions() -> dict[str, str]:
 
 def allocator_settings() -> str:
     """The variables that configure torch's allocator, as they are set."""
-    given = ((name, os.environ.get(name)) for name in _ALLOCATOR_VARIABLES)
-    return " ".join(f"{name}={value}" for name, value in given if value)
+    variables = ((name, os.environ.get(name)) for name in _ALLOCATOR_VARIABLES)
+    return " ".join(f"{name}={value}" for name, value in variables if value)
 
 
 def _driver() -> str | None:
     """NVIDIA's driver version from `NVRM version: ... Kernel Module  580.65.06 ...`."""
     try:
         with open(_DRIVER_FILE, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            words = file.readline().split()
+            fields = file.readline().split()
     except OSError:
         return None
-    numbers = [word for word in words if word[:1].isdigit() and "." in word]
+    numbers = [word for word in fields if word[:1].isdigit() and "." in word]
     return numbers[0] if numbers else None

@@ -50,8 +50,8 @@ class NoteQueue:
                 spread = self._spread.setdefault(note.kind, _Spread(_SPREAD[note.kind]))
                 spread.add(numbered)
                 continue
-            known = note.kind in self._newest or len(self._newest) < _KINDS
-            kind = note.kind if known else ""
+            has_place = note.kind in self._newest or len(self._newest) < _KINDS
+            kind = note.kind if has_place else ""
             limit = _REPEATED.get(kind, _REPEATED_OTHERS)
             self._newest.setdefault(kind, deque(maxlen=limit)).append(numbered)
         self._pending = []

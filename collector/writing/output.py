@@ -156,7 +156,9 @@ class Output:
                 queued += item[0] in steps
             elif isinstance(item, Schema) and item.table == STEP_TABLE:
                 steps.add(item.schema_id)
-        return queued + sum(tables[one].num_pending for one in steps if one in tables)
+        return queued + sum(
+            tables[schema_id].num_pending for schema_id in steps if schema_id in tables
+        )
 
     def retry_soon(self) -> None:
         """Try a disk that refused again at once. Any thread."""

@@ -176,19 +176,19 @@ class RankFile:
         file = self._turn_over()
         frames = [self._framed(schema) for schema in self._new_schemas]
         frames += self._framed_notes()
-        at = file.end + sum(map(len, frames))
+        offset = file.end + sum(map(len, frames))
         written: list[tuple[Table, ChunkRef | None]] = []
         for table in [t for t in self.tables.values() if t.num_pending]:
             payload = table.encode(digest_offset=self._digest_offset)
             chunk = self._frame(CHUNK, payload)
-            end = at + len(chunk)
+            end = offset + len(chunk)
             if self.is_full or 0 < self._max_bytes < end:
                 self.is_full = True
                 written.append((table, None))
                 continue
-            written.append((table, decode_chunk_ref(payload, at, end)[0]))
+            written.append((table, decode_chunk_ref(payload, offset, end)[0]))
             frames.append(chunk)
-            at = end
+            offset = end
         if frames:
             file.append(b"".join(frames))
         self._new_schemas = []

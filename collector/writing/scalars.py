@@ -241,14 +241,14 @@ class _Highest:
 
     def take_schema(self, schema: Schema) -> None:
         self._places[schema.schema_id] = [
-            (column.name, at)
-            for at, column in enumerate(schema.columns)
+            (column.name, index)
+            for index, column in enumerate(schema.columns)
             if column.name in self._columns
         ]
 
     def add(self, schema_id: int, row: Row) -> None:
-        for name, at in self._places.get(schema_id, ()):
-            value = row[at]
+        for name, index in self._places.get(schema_id, ()):
+            value = row[index]
             if value is not None and math.isfinite(value):
                 self.values[name] = max(value, self.values.get(name, value))
 
@@ -269,7 +269,7 @@ class ScalarsFile:
             RunBusyError: another live recording writes the scalars of this run.
             OSError: the file cannot be created.
         """
-        places = {column.name: at for at, column in enumerate(schema.columns)}
+        places = {column.name: index for index, column in enumerate(schema.columns)}
         self._tags = [(t, places[t.column]) for t in tags if t.column in places]
         self._untold = {tag.name for tag in tags}
         self._window: dict[str, tuple[float, int, int]] = {}
@@ -318,8 +318,8 @@ class ScalarsFile:
         if not self._window_start <= now < self._window_start + self._window_ns:
             self._end_window()
             self._window_start = now
-        for tag, at in self._tags:
-            value = highest.get(tag.column) if tag.is_highest else row[at]
+        for tag, index in self._tags:
+            value = highest.get(tag.column) if tag.is_highest else row[index]
             if value is None or not math.isfinite(value):
                 continue
             best = self._window.get(tag.name)
@@ -372,8 +372,10 @@ class ScalarsFile:
         if tag.name in self._untold:  # the first event of a tag describes it
             self._untold.discard(tag.name)
             description = Description("scalars", DATA_CLASS_SCALAR, tag.title)
-        at = (time_ns / 1e9, step)
-        return frame(scalar_event(tag.name, tag.value_of(value), at, description))
+        time_and_step = (time_ns / 1e9, step)
+        return frame(
+            scalar_event(tag.name, tag.value_of(value), time_and_step, description)
+        )
 
 
 def _is_busy(directory: Path) -> bool:

@@ -72,8 +72,8 @@ class Schemas:
             if known_columns is columns:
                 return schema_id
         with self._lock:
-            known = self._of_kinds.get((table, phase), [])
-            for known_columns, schema_id in known:
+            known_tables = self._of_kinds.get((table, phase), [])
+            for known_columns, schema_id in known_tables:
                 if known_columns == columns:
                     return schema_id
             if self._num_of_kinds >= _MAX_TABLES:
@@ -88,7 +88,7 @@ class Schemas:
                 return None
             schema_id = self.add(table, phase, columns, rolled_up=rolled_up)
             self._num_of_kinds += 1
-            self._of_kinds[table, phase] = [*known, (columns, schema_id)]
+            self._of_kinds[table, phase] = [*known_tables, (columns, schema_id)]
         return schema_id
 
 

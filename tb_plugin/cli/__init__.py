@@ -67,12 +67,12 @@ INTERRUPTED: Final = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; `arguments` default to the command line's. Returns the exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = parser_of(*words[:1])
-    if not words:
+    command_line = sys.argv[1:] if arguments is None else list(arguments)
+    parser = parser_of(*command_line[:1])
+    if not command_line:
         parser.print_help(sys.stderr)
         parser.exit(NOTHING_DONE)
-    options = parser.parse_args(words)
+    options = parser.parse_args(command_line)
     try:
         code: int | Callable[[], int] = options.run(options)
         sys.stdout.flush()  # not at the interpreter's end, where nobody handles errors
@@ -103,11 +103,11 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version)
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
     for name, module in VERBS.items():
-        found = find_spec(module)
-        assert found is not None  # noqa: S101  # one of ours
-        assert found.origin is not None  # noqa: S101  # a file
+        spec = find_spec(module)
+        assert spec is not None  # noqa: S101  # one of ours
+        assert spec.origin is not None  # noqa: S101  # a file
         # The docstring alone: only the module of the chosen verb is loaded.
-        text = ast.get_docstring(ast.parse(Path(found.origin).read_bytes())) or ""
+        text = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes())) or ""
         verb_parser = verbs.add_parser(
             name,
             help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
@@ -126,7 +126,7 @@ def parser_of(*chosen: str) -> argparse.ArgumentParser:
 
 def verbs_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """The parser of each verb."""
-    (action,) = (one for one in parser._actions if one.dest == "verb")  # noqa: SLF001
+    (action,) = (action for action in parser._actions if action.dest == "verb")  # noqa: SLF001
     return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
 
 
@@ -153,10 +153,10 @@ def _failed(verb: str, failure: Failure) -> int:
 
 
 def _failure_of(error: OSError) -> Failure:
-    what = str(error.strerror or error)
+    reason = str(error.strerror or error)
     remedy = "check that the path exists, may be read and written, and has room"
     return Failure(
-        what[:1].lower() + what[1:],
+        reason[:1].lower() + reason[1:],
         where=error.filename or "",
         remedy=getattr(error, "remedy", remedy),
     )

@@ -42,11 +42,11 @@ def run(options: argparse.Namespace) -> int:
 def _options_of(parser: argparse.ArgumentParser) -> Iterator[_Option]:
     for action in parser._actions:  # noqa: SLF001  # argparse lists them nowhere else
         text = "" if action.help in {None, argparse.SUPPRESS} else str(action.help)
-        words = text.partition("(default")[0].replace("%%", "%").strip()
+        help_text = text.partition("(default")[0].replace("%%", "%").strip()
         choices = tuple(map(str, action.choices or ()))
         for name in action.option_strings or choices:
             if name.startswith("--") or not action.option_strings:
-                yield _Option(name, words, choices, action.nargs != 0)
+                yield _Option(name, help_text, choices, action.nargs != 0)
 
 
 def _bash(verbs: _Verbs) -> Iterator[str]:
@@ -56,13 +56,13 @@ def _bash(verbs: _Verbs) -> Iterator[str]:
     yield '  local words=""'
     yield '  case "${COMP_WORDS[1]} $before $word" in'
     for verb, (_, options) in verbs.items():
-        dashed = [one for one in options if one.name.startswith("--")]
-        for one in dashed:
-            if one.choices:
-                yield f'    "{verb} {one.name} "*) words="{" ".join(one.choices)}" ;;'
-        names = " ".join(one.name for one in dashed)
+        dashed = [option for option in options if option.name.startswith("--")]
+        for option in dashed:
+            if option.choices:
+                yield f'    "{verb} {option.name} "*) words="{" ".join(option.choices)}" ;;'
+        names = " ".join(option.name for option in dashed)
         yield f'    "{verb} "*" -"*) words="{names}" ;;'
-        if plain := " ".join(one.name for one in options if one not in dashed):
+        if plain := " ".join(option.name for option in options if option not in dashed):
             yield f'    "{verb} "*) words="{plain}" ;;'
     yield "  esac"
     yield f'  if ((COMP_CWORD == 1)); then words="{" ".join(verbs)}"; fi'
@@ -81,14 +81,14 @@ def _fish(verbs: _Verbs) -> Iterator[str]:
         first = "complete -c memboard -n __fish_use_subcommand -f"
         yield f"{first} -a {verb} -d {_quoted(summary)}"
         after = f"complete -c memboard -n '__fish_seen_subcommand_from {verb}'"
-        for one in options:
-            what = f"-d {_quoted(one.help)}"
-            if not one.name.startswith("--"):
-                yield f"{after} -f -a {one.name} {what}"
-            elif one.choices:
-                yield f"{after} -l {one.name[2:]} -x -a '{' '.join(one.choices)}' {what}"
+        for option in options:
+            description = f"-d {_quoted(option.help)}"
+            if not option.name.startswith("--"):
+                yield f"{after} -f -a {option.name} {description}"
+            elif option.choices:
+                yield f"{after} -l {option.name[2:]} -x -a '{' '.join(option.choices)}' {description}"
             else:
-                yield f"{after} -l {one.name[2:]}{' -r' * one.takes_value} {what}"
+                yield f"{after} -l {option.name[2:]}{' -r' * option.takes_value} {description}"
 
 
 def _quoted(text: str) -> str:

@@ -124,22 +124,22 @@ def _source_of(path: str, rank: int | None) -> FoundSnapshot:
     """A file by its name; `rank` where the user named it."""
     key = FileKey.of(storage.at(path).stat(path))
     layout = run_folder(os.path.dirname(path), os.sep)[1]
-    found = snapshot_at(FoundFile("", path, path, key), layout)
-    return found if rank is None else replace(found, rank=rank)
+    snapshot = snapshot_at(FoundFile("", path, path, key), layout)
+    return snapshot if rank is None else replace(snapshot, rank=rank)
 
 
 def _capture(source: FoundSnapshot, tables: Mapping[str, CaptureTable]) -> Capture:
     """A snapshot as a recording has it."""
-    said = source.said
+    names = source.said
     return Capture(
         kind="history",
         time_ns=source.key.mtime_ns,
-        step=said.step,
-        phase=said.phase or "train",
-        function=said.function,
-        iteration=said.iteration,
-        context=said.context,
-        label=said.label,
+        step=names.step,
+        phase=names.phase or "train",
+        function=names.function,
+        iteration=names.iteration,
+        context=names.context,
+        label=names.label,
         meta={
             "imported_from": {
                 "path": source.path.encode("utf-8", "replace").decode(),
@@ -192,7 +192,8 @@ def _write_ranks(run_dir: Path, snapshots: Sequence[Snapshot]) -> list[str]:
         return []
     started = min(source.key.mtime_ns for source, _ in snapshots)
     world_size = max(
-        max((one.rank or 0) + 1, one.said.world_size or 0) for one, _ in snapshots
+        max((snapshot.rank or 0) + 1, snapshot.said.world_size or 0)
+        for snapshot, _ in snapshots
     )
     attempt, job = new_attempt(started), f"{IMPORT_JOB}{secrets.token_hex(8)}"
     by_rank: dict[int, list[Snapshot]] = {}
@@ -217,7 +218,9 @@ def _write_ranks(run_dir: Path, snapshots: Sequence[Snapshot]) -> list[str]:
             versions={"memboard": versions()["memboard"]},
         )
         path = run_dir.joinpath(*RANK_FILES_DIR, rank_file_name(rank, attempt))
-        _write(path, header, sorted(of_rank, key=lambda one: one[0].key.mtime_ns))
+        _write(
+            path, header, sorted(of_rank, key=lambda snapshot: snapshot[0].key.mtime_ns)
+        )
         guessed = sum(source.rank is None for source, _ in of_rank)
         note = (
             f" ({guessed} without a rank in the name: give --rank)" if guessed else ""

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     root = str(open_place(options.logdir))
     runs = runs_at(root)
     if options.name is None:
-        chosen = [one for one in runs.runs() if one.made_of == "recording"]
+        chosen = [run for run in runs.runs() if run.made_of == "recording"]
     else:
         chosen = [choose_run(runs, options.name, root)]
     if not chosen:
@@ -82,10 +82,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_index(one: Run, remote: Remote, wait: float) -> int:
+def _write_index(run: Run, remote: Remote, wait: float) -> int:
     """Read a run as a page does, and write what that took; the bytes written."""
-    one.update(no_deadline())
-    await_end(one, wait)
+    run.update(no_deadline())
+    await_end(run, wait)
     spans: dict[Content, list[tuple[int, int]]] = {}
 
     def note(content: Content, start: int, length: int) -> None:
@@ -95,12 +95,12 @@ def _write_index(one: Run, remote: Remote, wait: float) -> int:
 
     remote.watch = note
     try:
-        Run(one.found).update(no_deadline())
+        Run(run.found).update(no_deadline())
     finally:
         remote.watch = None
     pieces, room = [], _MAX_PIECES_BYTES
-    for content, found in spans.items():
-        joined = _joined(found)
+    for content, spans_of_file in spans.items():
+        joined = _joined(spans_of_file)
         room -= sum(end - start for start, end in joined)
         if room < 0:
             break
@@ -109,7 +109,7 @@ def _write_index(one: Run, remote: Remote, wait: float) -> int:
         ]
         pieces.append((content.path.rpartition("/")[2], content.size_bytes, data))
     index = b"".join(encode_index(pieces))
-    path = f"{one.found.folder}/{RUN_INDEX}"
+    path = f"{run.found.folder}/{RUN_INDEX}"
     try:
         remote.write(path, index)
     except storage.StorageError as error:
@@ -139,9 +139,9 @@ def _index_mirrored(target: str, task: dict[str, Any]) -> None:
     # Options may be secret, so they are no arguments of the process.
     options = {**url.options, **task["settings"]["storage_options"]}
     remote = storage.mount(replace(url, options=options))
-    for one in runs_at(url.root).runs():
-        if one.made_of == "recording":
-            _write_index(one, remote, _CLOSE_WAIT_SECONDS)
+    for run in runs_at(url.root).runs():
+        if run.made_of == "recording":
+            _write_index(run, remote, _CLOSE_WAIT_SECONDS)
 
 
 if __name__ == "__main__":

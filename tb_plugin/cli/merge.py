@@ -169,8 +169,8 @@ def _check_place(out: Path, inputs: Inputs, *, force: bool) -> None:
     """Refuse to replace a file that was not asked for, and any that is merged."""
     if not out.exists():
         return
-    for one in inputs.ranks:
-        for trace in one.traces:
+    for rank in inputs.ranks:
+        for trace in rank.traces:
             if not is_remote(trace.path) and Path(trace.path).samefile(out):
                 raise Failure(
                     "the result would replace one of the traces",

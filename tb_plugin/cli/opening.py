@@ -80,16 +80,16 @@ def open_files(
     bad: list[Failure] = []
     for place in places:
         try:
-            found = _open_file(place, folders=folders)
+            opened = _open_file(place, folders=folders)
         except Failure as failure:  # the others go on
             bad.append(failure)
             continue
-        if not traces and not is_folder(found) and format_of(str(found)) is TRACES:
+        if not traces and not is_folder(opened) and format_of(str(opened)) is TRACES:
             remedy = "put it into the logdir as it is, or: memboard open FILE"
-            what = "this is a trace; a snapshot was expected"
-            bad.append(Failure(what, where=found, remedy=remedy))
+            reason = "this is a trace; a snapshot was expected"
+            bad.append(Failure(reason, where=opened, remedy=remedy))
         else:
-            good[found] = None
+            good[opened] = None
     return list(good), bad
 
 
@@ -185,8 +185,8 @@ def no_recording(place: Place) -> Failure:
 
 def refused(error: storage.StorageError, where: object) -> Failure:
     """The failure where a store refuses."""
-    what = str(error.strerror)
-    return Failure(what[:1].lower() + what[1:], where=where, remedy=error.remedy)
+    reason = str(error.strerror)
+    return Failure(reason[:1].lower() + reason[1:], where=where, remedy=error.remedy)
 
 
 def run_of_file(path: Path) -> Run:
@@ -206,15 +206,15 @@ def run_of_file(path: Path) -> Run:
     resolved = path.resolve()
     folder = resolved.parent
     name = str(folder.parent.parent)
-    found = FoundRun.recorded("file", name, str(folder), folder.name, "/")
-    found.list_files()
-    found.listings["recording"].files = {
+    found_run = FoundRun.recorded("file", name, str(folder), folder.name, "/")
+    found_run.list_files()
+    found_run.listings["recording"].files = {
         key: parts
-        for key, parts in found.files.items()
+        for key, parts in found_run.files.items()
         if any(part.path.endswith(resolved.name) for part in parts)
     }
-    found.version = 1
-    return Run(found)
+    found_run.version = 1
+    return Run(found_run)
 
 
 def read_whole(run: Run, rank: int | None = None) -> None:
@@ -300,40 +300,40 @@ def _choices(runs: Sequence[Run]) -> str:
 
 
 def _open_file(place: Place, *, folders: bool) -> Place:
-    found: Place
+    opened: Place
     if isinstance(place, str):
-        found, is_dir = _mounted(place)
+        opened, is_dir = _mounted(place)
     else:
-        found = _resolved(place)
-        is_dir = found.is_dir()
+        opened = _resolved(place)
+        is_dir = opened.is_dir()
     if is_dir:
         if folders:
-            return found
+            return opened
         raise Failure(
             "this is a directory; files were expected",
-            where=place if isinstance(place, Path) else found,
+            where=place if isinstance(place, Path) else opened,
             remedy="name the files in it, such as DIR/*.pickle",
         )
-    folder, _, name = str(found).replace("\\", "/").rpartition("/")
+    folder, _, name = str(opened).replace("\\", "/").rpartition("/")
     if parse_rank_file_name(name) is not None:
         above = folder.rsplit("/", 2)[0]
         raise Failure(
             "this is one rank's recording, not a snapshot",
-            where=found,
+            where=opened,
             remedy=f"open the run's directory instead: memboard open {above!r}",
         )
-    if isinstance(found, Path) and not found.is_file():
+    if isinstance(opened, Path) and not opened.is_file():
         raise Failure(
             "this is not a regular file", where=place, remedy="save it as a file first"
         )
     try:
-        format_of(str(found))
+        format_of(str(opened))
     except UnknownFormatError as error:
-        what = error.what[:1].lower() + error.what[1:]
-        raise Failure(what, where=found, remedy=error.remedy) from error
+        reason = error.what[:1].lower() + error.what[1:]
+        raise Failure(reason, where=opened, remedy=error.remedy) from error
     except storage.StorageError as error:
-        raise refused(error, found) from error
-    return found
+        raise refused(error, opened) from error
+    return opened
 
 
 def _resolved(path: Path) -> Path:

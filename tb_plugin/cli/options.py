@@ -39,35 +39,36 @@ class Parser(argparse.ArgumentParser):
         namespace: argparse.Namespace | None = None,
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse `args`; nothing is left over."""
-        words = sys.argv[1:] if args is None else list(args)
-        option = self._unknown_option(words)
+        command_line = sys.argv[1:] if args is None else list(args)
+        option = self._unknown_option(command_line)
         if option:
-            options = [one for one in self._option_string_actions if one[:2] == "--"]
+            options = [name for name in self._option_string_actions if name[:2] == "--"]
             # The dashes are alike in all.
-            names = {one[2:]: one for one in options}
+            names = {option[2:]: option for option in options}
             near = nearest_of(option.lstrip("-"), names, _LIKENESS)
             question = f": did you mean {names[near]}?" if near else ""
             self.error(f"there is no option {option}{question}")
-        found, left = super().parse_known_args(words, namespace)
+        found, left = super().parse_known_args(command_line, namespace)
         if left:
             self.error(f"too many arguments: {' '.join(left)}")
         return found, []
 
-    def _unknown_option(self, words: Sequence[str]) -> str:
+    def _unknown_option(self, command_line: Sequence[str]) -> str:
         """The first option of no such name, before a verb, a program or `--`."""
-        known = self._option_string_actions
+        option_by_name = self._option_string_actions
         takes_rest = any(
-            not one.option_strings and one.nargs in _REST for one in self._actions
+            not action.option_strings and action.nargs in _REST
+            for action in self._actions
         )
         is_value = False
-        for word in words:
+        for word in command_line:
             name = word.partition("=")[0]
             if is_value or not word.startswith("-") or _NOT_OPTIONS.fullmatch(word):
                 if word == "--" or (takes_rest and not is_value):
                     break
                 is_value = False
                 continue
-            option = known.get(name if name.startswith("--") else word[:2])
+            option = option_by_name.get(name if name.startswith("--") else word[:2])
             if option is None:
                 return name
             if option.nargs in _REST:
@@ -141,9 +142,9 @@ def rank_set(text: str) -> RankSet:
         ) from None
 
 
-def add_run(parser: argparse.ArgumentParser, what: str) -> None:
+def add_run(parser: argparse.ArgumentParser, help_text: str) -> None:
     """`--run NAME`, as `name`; `what` it chooses."""
-    parser.add_argument("--run", dest="name", metavar="NAME", help=what)
+    parser.add_argument("--run", dest="name", metavar="NAME", help=help_text)
 
 
 def add_wait(parser: argparse.ArgumentParser) -> None:

@@ -130,10 +130,10 @@ def _program(options: argparse.Namespace) -> Program:
     from memboard.collector.running.program import parse
 
     is_module = options.module is not None
-    words = options.module if is_module else options.program
-    if words and words[0] == "--":
-        words = words[1:]
-    program = parse(words, is_module=is_module)
+    command_line = options.module if is_module else options.program
+    if command_line and command_line[0] == "--":
+        command_line = command_line[1:]
+    program = parse(command_line, is_module=is_module)
     if program is None:
         raise UsageError(
             "there is no program to run: name a script, or a module behind -m"

@@ -45,7 +45,9 @@ def text_table(
             end += 1
         shown = [0, *range(begin, min(end, len(widths)))]
         for row in (head, *rows):
-            yield from _row_lines([(row[at], widths[at], at in left) for at in shown])
+            yield from _row_lines(
+                [(row[index], widths[index], index in left) for index in shown]
+            )
         begin = end
 
 
@@ -55,15 +57,17 @@ def _total(widths: Sequence[int]) -> int:
 
 def _narrowed(widths: list[int], left: Sequence[int], max_width: int) -> list[int]:
     """The same with narrower columns of text, the widest first, as far as needed."""
-    found = list(widths)
-    while (excess := _total(found) - max_width) > 0:
-        widest = max(left, key=lambda at: found[at])
-        second = max((found[at] for at in left if at != widest), default=_MIN_WIDTH)
-        least = max(_MIN_WIDTH, min(second, found[widest] - 1))
-        if found[widest] <= _MIN_WIDTH:
+    narrowed = list(widths)
+    while (excess := _total(narrowed) - max_width) > 0:
+        widest = max(left, key=lambda index: narrowed[index])
+        second = max(
+            (narrowed[index] for index in left if index != widest), default=_MIN_WIDTH
+        )
+        least = max(_MIN_WIDTH, min(second, narrowed[widest] - 1))
+        if narrowed[widest] <= _MIN_WIDTH:
             break
-        found[widest] = max(least, found[widest] - excess)
-    return found
+        narrowed[widest] = max(least, narrowed[widest] - excess)
+    return narrowed
 
 
 def _row_lines(cells: Sequence[tuple[str, int, bool]]) -> Iterator[str]:

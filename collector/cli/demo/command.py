@@ -197,8 +197,8 @@ def _write_simulated(
     except ValueError as error:
         raise Failure(str(error)) from error
     directory = free_run_dir(logdir, f"simulated-{num_ranks}x{num_steps}")
-    what = f"{counted(num_ranks, 'rank')} x {counted(num_steps, 'step')}"
-    print(f"Simulating {what} into {directory} ...", flush=True)
+    size_text = f"{counted(num_ranks, 'rank')} x {counted(num_steps, 'step')}"
+    print(f"Simulating {size_text} into {directory} ...", flush=True)
     started = time.perf_counter()
     try:
         written = write_run(run, directory, num_processes=available_processes())
@@ -213,5 +213,5 @@ def _write_simulated(
         f"Wrote {counted(written.num_files, 'file')}, {written.num_bytes / (1 << 20):.0f} MiB,"
         f" in {seconds:.1f} s. All of it is simulated. Planted faults:"
     )
-    lines = [wrote, *(f"  {words}" for words in written.planted)]
+    lines = [wrote, *(f"  {planted}" for planted in written.planted)]
     say("\n".join(lines))

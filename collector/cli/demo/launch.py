@@ -129,7 +129,7 @@ def plan_training(
     if num_gpus and wanted <= num_gpus:
         device = "cuda"
         name = torch.cuda.get_device_name(0)
-        words = f"Training on {part_of(wanted, num_gpus, 'GPU')} ({name}), one rank each, NCCL."
+        sentence = f"Training on {part_of(wanted, num_gpus, 'GPU')} ({name}), one rank each, NCCL."
     else:
         device = "cpu"
         why = (
@@ -143,8 +143,8 @@ def plan_training(
                 where=str(torch.__file__),
                 remedy=f"{_UPGRADE}\n  Or: {_WITHOUT_TRAINING}",
             )
-        words = f"Training {counted(wanted, 'rank')} on the CPU (gloo){why}."
-    return TrainingPlan(device, wanted, num_steps, num_seconds, seed, words)
+        sentence = f"Training {counted(wanted, 'rank')} on the CPU (gloo){why}."
+    return TrainingPlan(device, wanted, num_steps, num_seconds, seed, sentence)
 
 
 def _import_torch() -> Any:
@@ -237,9 +237,9 @@ def _watch(ranks: Sequence[_Rank]) -> None:
 def _explain(rank: _Rank, code: int) -> None:
     rank.finish_reading()
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    said = "\n".join(f"  | {line}" for line in rank.lines) or "  | (no output)"
+    output = "\n".join(f"  | {line}" for line in rank.lines) or "  | (no output)"
     raise Failure(
-        f"rank {rank.rank} ended with {how}; its last lines:\n{said}",
+        f"rank {rank.rank} ended with {how}; its last lines:\n{output}",
         remedy="What was recorded until then is in the logdir. Fewer ranks (--ranks 2)"
         " need less memory and fewer cores.",
     )

@@ -192,17 +192,17 @@ def train(
             num_workers=1,
             pin_memory=device.type != "cpu",
         )
-        said, began = 0.0, time.monotonic()
+        printed_at, began = 0.0, time.monotonic()
         for step, batch in enumerate(_batches(rec, loader, num_steps)):
             # Batches are as long as their longest text: that is why memory varies.
             tokens = batch[:, : _length(size, seed, step) + 1].to(device)
             loss = training_step(model, optimizer, tokens)
             rec.step(tokens=tokens[:, 1:].numel(), samples=len(tokens))
-            if rank == 0 and time.monotonic() - said > _SAY_EVERY_SECONDS:
-                said = time.monotonic()
+            if rank == 0 and time.monotonic() - printed_at > _SAY_EVERY_SECONDS:
+                printed_at = time.monotonic()
                 with rec.span("say how far it is"):
-                    at = f"step {step + 1}/{num_steps}"
-                    print(f"{at}, loss {loss.item():.3f}", flush=True)
+                    progress = f"step {step + 1}/{num_steps}"
+                    print(f"{progress}, loss {loss.item():.3f}", flush=True)
             if _is_late(began + num_seconds, device):
                 break
         dist.destroy_process_group()

@@ -119,7 +119,7 @@ CALLBACKS: Final[dict[str, _Callback]] = {
 def class_of(name: str) -> str | None:
     """The class that a file's name for a callback means; None where it is none of these."""
     plain = name.rpartition(".")[2].replace("_", "").lower()
-    return next((known for known in CALLBACKS if known.lower() == plain), None)
+    return next((callback for callback in CALLBACKS if callback.lower() == plain), None)
 
 
 def callbacks_of(document: Document) -> list[ImportedSettings]:
@@ -129,14 +129,14 @@ def callbacks_of(document: Document) -> list[ImportedSettings]:
         ConfigError: a key or value of one is wrong.
     """
     nodes = document.mappings(lambda path, _: path.endswith(f"{SECTION}."))
-    found = []
+    all_imported = []
     for above, node in nodes:
         if SECTION in node and not above.endswith(f"{SECTION}."):
             path = f"{above}{SECTION}."
-            given = list(_given(node[SECTION], path))
-            if any(class_of(name) for name, *_ in given):
-                found.append(_imported(document, given))
-    return found
+            arguments_of = list(_given(node[SECTION], path))
+            if any(class_of(name) for name, *_ in arguments_of):
+                all_imported.append(_imported(document, arguments_of))
+    return all_imported
 
 
 def _given(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
@@ -153,16 +153,16 @@ def _given(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _imported(
-    document: Document, given: list[tuple[str, str, Any]]
+    document: Document, callbacks: list[tuple[str, str, Any]]
 ) -> ImportedSettings:
     entries: list[ConvertedKey] = []
     left_out: list[str] = []
-    for name, path, arguments in given:
-        known = class_of(name)
-        if known is None:
+    for name, path, arguments in callbacks:
+        class_name = class_of(name)
+        if class_name is None:
             left_out.append(name)
         else:
-            entries += _entries(document, name, path, arguments, CALLBACKS[known])
+            entries += _entries(document, name, path, arguments, CALLBACKS[class_name])
     leaves = {
         leaf: LocatedValue(value, entry.place)
         for entry in entries
@@ -179,9 +179,9 @@ def _entries(
     yield ConvertedKey(
         name, {}, document.at(path), True, callback.leaves, callback.note
     )
-    given = dict(mapping_at(document, path, arguments))
-    others = given.pop(UNPACKED, None)
-    for key in given:
+    arguments_by_key = dict(mapping_at(document, path, arguments))
+    others = arguments_by_key.pop(UNPACKED, None)
+    for key in arguments_by_key:
         if key not in callback.keys:
             near = nearest(str(key), callback.keys)
             raise ConfigError(
@@ -190,8 +190,8 @@ def _entries(
             )
     for key, rule in callback.keys.items():
         shown, where = f"{name}.{key}", document.at(f"{path}.{key}")
-        is_given = key in given or others is not None
-        value = given.get(key, rule.default if others is None else others)
+        is_given = key in arguments_by_key or others is not None
+        value = arguments_by_key.get(key, rule.default if others is None else others)
         if isinstance(value, NotConstant):
             yield ConvertedKey(shown, value, where, True, {}, value.advice(rule.leaves))
             continue

@@ -57,17 +57,17 @@ def imported(document: Document) -> ImportedSettings | None:
     Raises:
         ConfigError: there are several, or a key or value of it is wrong.
     """
-    found = _find(document)
-    if found is None:
+    section = _find(document)
+    if section is None:
         return None
-    path, value = found
+    path, value = section
     document.refuse_twice(path)
     theirs = _read_keys(document, path, value)
     entries = tuple(_became(key, theirs) for key in KEYS)
     others = [key for key in document.plain if str(key) != path]
     # Beside a `memprofiler_cfg` at the top our own keys count too; a trainer's file
     # with one somewhere below may have keys of its own that are merely called alike.
-    known = {*settings(), *sections()} if path in document.plain else set()
+    ours = {*settings(), *sections()} if path in document.plain else set()
     leaves: dict[str, LocatedValue] = {}
     for entry in entries:
         for leaf, value in entry.leaves.items():
@@ -81,18 +81,20 @@ def imported(document: Document) -> ImportedSettings | None:
         place=document.place,
         leaves=leaves,
         entries=entries,
-        beside=tuple(key for key in others if key in known),
-        left_out=tuple(str(key) for key in others if key not in known),
+        beside=tuple(key for key in others if key in ours),
+        left_out=tuple(str(key) for key in others if key not in ours),
     )
 
 
-def summary(found: ImportedSettings) -> str:
+def summary(imported: ImportedSettings) -> str:
     """What the keys that are given became, a line each, for the log."""
-    lines = [f"{found.place} holds MemProfiler's settings; they became:"]
-    told = [entry for entry in found.entries if entry.given or entry.key == "enabled"]
+    lines = [f"{imported.place} holds MemProfiler's settings; they became:"]
+    told = [
+        entry for entry in imported.entries if entry.given or entry.key == "enabled"
+    ]
     lines += [f"  {entry}" for entry in told]
-    if found.left_out:
-        lines.append(f"  not of {NAME}, left out: {', '.join(found.left_out)}")
+    if imported.left_out:
+        lines.append(f"  not of {NAME}, left out: {', '.join(imported.left_out)}")
     lines.append(
         "  All other keys have MemProfiler's defaults. `memboard import-config` lists"
         " them and writes the file in MemBoard's words."
@@ -207,18 +209,18 @@ def _is_built_in(code: Any) -> bool:
 
 def _find(document: Document) -> tuple[str, Any] | None:
     """The path and value of `memprofiler_cfg`, wherever it stands; None without one."""
-    found: dict[int, tuple[str, Any]] = {}
+    places: dict[int, tuple[str, Any]] = {}
     for path, value in _named(document):
-        found.setdefault(id(value), (path, value))
-    held = {key: pair for key, pair in found.items() if pair[1] is not None}
-    if len(held) > 1:
-        lines = {path: document.lines.get(path) for path, _ in held.values()}
+        places.setdefault(id(value), (path, value))
+    with_value = {key: pair for key, pair in places.items() if pair[1] is not None}
+    if len(with_value) > 1:
+        lines = {path: document.lines.get(path) for path, _ in with_value.values()}
         where = [f"'{p}'" + f" (line {n})" * (n is not None) for p, n in lines.items()]
         raise ConfigError(
             f"{document.place} holds {len(where)} mappings of {NAME}:"
             f" {', '.join(where)}. Keep the one that counts."
         )
-    return next(iter((held or found).values()), None)
+    return next(iter((with_value or places).values()), None)
 
 
 def _named(document: Document) -> Iterator[tuple[str, Any]]:
@@ -235,12 +237,12 @@ def _named(document: Document) -> Iterator[tuple[str, Any]]:
 
 def _read_keys(document: Document, path: str, value: Any) -> dict[str, ConvertedKey]:
     """Every key of `KEYS`, as given below `path` or by default."""
-    given = dict(_given(document, path, value))
+    raw_by_key = dict(_given(document, path, value))
     keys = {}
     for key, (hint, default, *_) in KEYS.items():
-        if key in given:
+        if key in raw_by_key:
             setting = Setting(f"{NAME}.{key}", hint, default)
-            raw, place = given[key]
+            raw, place = raw_by_key[key]
             if isinstance(raw, (list, tuple)):
                 raw = [UNCHANGED if entry == IDENTITY else entry for entry in raw]
             keys[key] = ConvertedKey(

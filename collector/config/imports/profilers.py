@@ -75,11 +75,11 @@ def profilers_of(document: Document) -> list[ImportedSettings]:
 def _place(document: Document, path: str, node: Mapping[Any, Any]) -> _Place | None:
     """The arguments of a profiler that a mapping holds; None where it holds none."""
     if str(node.get("class_path", "")).endswith("PyTorchProfiler"):
-        given: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
         for part in ("init_args", "dict_kwargs"):
             arguments = mapping_at(document, f"{path}{part}", node.get(part))
-            given |= {f"{part}.{key}": value for key, value in arguments.items()}
-        return _Place(LIGHTNING, LIGHTNING_KEYS, path, given)
+            values |= {f"{part}.{key}": value for key, value in arguments.items()}
+        return _Place(LIGHTNING, LIGHTNING_KEYS, path, values)
     is_object = path.endswith("profiler.")
     names = {str(name) for name in node}
     is_composers = is_object and names & {*_SECTIONS, "trace_handlers"}
@@ -94,19 +94,19 @@ def _place(document: Document, path: str, node: Mapping[Any, Any]) -> _Place | N
 
 
 def _imported(document: Document, place: _Place) -> ImportedSettings:
-    given = dict(_given(document, place, place.values, "", place.path))
+    raw_by_key = dict(_given(document, place, place.values, "", place.path))
     values: dict[str, Any] = {
         _HANDLER: any(
             key.startswith((_HANDLER, "trace_handlers")) and not is_unpacked(value)
-            for key, (value, _) in given.items()
+            for key, (value, _) in raw_by_key.items()
         )
     }
     where: dict[str, str] = {}
     for key, rule in place.keys.items():
         values[key] = rule.default
         where[key] = f"{document.place} ({place.name}'s default of {key})"
-        if key in given:
-            raw, where[key] = given[key]
+        if key in raw_by_key:
+            raw, where[key] = raw_by_key[key]
             setting = Setting(key, rule.hint, rule.default)
             is_known = isinstance(raw, NotConstant) or rule.hint is Any
             values[key] = raw if is_known else checked(setting, raw, where[key])
@@ -114,9 +114,11 @@ def _imported(document: Document, place: _Place) -> ImportedSettings:
     leaves: dict[str, LocatedValue] = {}
     for key, rule in place.keys.items():
         ours, note = _leaves(place.name, key, rule, values)
-        if key not in given and key in _AS_GIVEN:
+        if key not in raw_by_key and key in _AS_GIVEN:
             continue
-        entry = ConvertedKey(key, values[key], where[key], key in given, ours, note)
+        entry = ConvertedKey(
+            key, values[key], where[key], key in raw_by_key, ours, note
+        )
         if entry.given or ours:
             entries.append(entry)
         leaves.update(
@@ -147,9 +149,9 @@ def _given(
             below = f"{path}{name}."
             yield from _given(document, place, arguments, f"{key}.", below)
         elif key in _SECTIONS:
-            for one in place.keys:
-                if one.startswith(f"{key}."):
-                    yield one, (value, where)
+            for full_key in place.keys:
+                if full_key.startswith(f"{key}."):
+                    yield full_key, (value, where)
         elif key in place.keys:
             yield key, (value, where)
         else:
@@ -170,7 +172,7 @@ def _leaves(
     if name == LIGHTNING:
         return _of_lightning(key, rule, value, values)
     if key.startswith("torch_prof_") and not any(
-        values[f"torch_prof_{one}"] for one in _WORK
+        values[f"torch_prof_{kind}"] for kind in _WORK
     ):
         return {}, f"off, because none of {', '.join(_WORK)} is true"
     return _of_composer(key, rule, value, values)

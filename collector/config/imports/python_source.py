@@ -38,31 +38,31 @@ def arguments_of(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         raise ConfigError(f"cannot read {path}: {reason}. Correct the path.") from error
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no Python source: {error}.") from error
-    found: dict[str, Any] = {}
+    profiler: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call):
             for name, value in _arguments(call):
                 above, _, leaf = name.rpartition(".")
-                into = found.setdefault(above, {}) if above else found
+                into = profiler.setdefault(above, {}) if above else profiler
                 if isinstance(into, dict):
                     into.setdefault(leaf, value)
                 lines.setdefault(f"profiler.{name}", call.lineno)
-    plain = {"profiler": found, SECTION: _callbacks(tree, lines)}
+    plain = {"profiler": profiler, SECTION: _callbacks(tree, lines)}
     return {name: values for name, values in plain.items() if values}, lines
 
 
 def _callbacks(tree: ast.AST, lines: dict[str, int]) -> dict[str, Any]:
     """The arguments of each of Composer's callbacks that memory and speed have, by class."""
-    found: dict[str, Any] = {}
+    callbacks: dict[str, Any] = {}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and (name := _callee(call)) in CALLBACKS:
-            given = found.setdefault(name, {})
+            arguments = callbacks.setdefault(name, {})
             lines.setdefault(f"{SECTION}.{name}", call.lineno)
             for key, node in _given(call, tuple(CALLBACKS[name].keys)):
-                given.setdefault(key, _value(key, node))
+                arguments.setdefault(key, _value(key, node))
                 lines.setdefault(f"{SECTION}.{name}.{key}", call.lineno)
-    return found
+    return callbacks
 
 
 def _callee(call: ast.Call) -> str:

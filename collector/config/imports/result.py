@@ -63,8 +63,10 @@ class ConvertedKey(NamedTuple):
     def __str__(self) -> str:
         became = ", ".join(f"{p}: {written(v)}" for p, v in self.leaves.items())
         note = f" ({self.note})" if became and self.note else self.note
-        given = self.value
-        value = given.text if isinstance(given, NotConstant) else written(given)
+        converted = self.value
+        value = (
+            converted.text if isinstance(converted, NotConstant) else written(converted)
+        )
         value = value.replace(UNCHANGED, IDENTITY)
         return f"{self.key}: {value} -> {became or 'nothing: '}{note}"
 

@@ -39,18 +39,24 @@ def version_event(wall_time: float, version: str) -> bytes:
 
 
 def text_event(
-    tag: str, payload: bytes, at: tuple[float, int], description: Description | None
+    tag: str,
+    payload: bytes,
+    time_and_step: tuple[float, int],
+    description: Description | None,
 ) -> bytes:
     """One string tensor, `at` a wall time in seconds and a step."""
-    return _event(tag, at, description, DT_STRING, _nested(8, (payload,)))
+    return _event(tag, time_and_step, description, DT_STRING, _nested(8, (payload,)))
 
 
 def scalar_event(
-    tag: str, value: float, at: tuple[float, int], description: Description | None
+    tag: str,
+    value: float,
+    time_and_step: tuple[float, int],
+    description: Description | None,
 ) -> bytes:
     """One float32 tensor, `at` a wall time in seconds and a step."""
     number = _nested(5, (_FLOAT.pack(value),))
-    return _event(tag, at, description, DT_FLOAT, number)
+    return _event(tag, time_and_step, description, DT_FLOAT, number)
 
 
 def read_event(data: memoryview) -> tuple[str, bytes | None] | None:
@@ -82,12 +88,12 @@ def read_event(data: memoryview) -> tuple[str, bytes | None] | None:
 
 def _event(
     tag: str,
-    at: tuple[float, int],
+    time_and_step: tuple[float, int],
     description: Description | None,
     dtype: int,
     content: _Parts,
 ) -> bytes:
-    wall_time, step = at
+    wall_time, step = time_and_step
     metadata: _Parts = ()
     if description is not None:
         plugin = _nested(1, _nested(1, (description.plugin.encode(),)))
@@ -127,33 +133,33 @@ def _nested(field: int, parts: _Parts) -> _Parts:
 
 def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Number and content of the fields with a length; the others are passed over."""
-    at, end = 0, len(data)
-    while at < end:
-        key = data[at]
-        at += 1
+    position, end = 0, len(data)
+    while position < end:
+        key = data[position]
+        position += 1
         if key >= 0x80:
-            key, at = _varint_at(data, at - 1)
+            key, position = _varint_at(data, position - 1)
         kind = key & 7
         if kind == _BYTES:
-            length, at = _varint_at(data, at)
-            if length > end - at:
+            length, position = _varint_at(data, position)
+            if length > end - position:
                 raise ValueError("a field ends beyond its message")
-            yield key >> 3, data[at : at + length]
-            at += length
+            yield key >> 3, data[position : position + length]
+            position += length
         elif kind == _VARINT:
-            _, at = _varint_at(data, at)
+            _, position = _varint_at(data, position)
         elif kind in {_FIXED64, _FIXED32}:
-            at += 8 if kind == _FIXED64 else 4
+            position += 8 if kind == _FIXED64 else 4
         else:
             raise ValueError(f"a field of wire type {kind}")
-    if at > end:
+    if position > end:
         raise ValueError("a number ends beyond its message")
 
 
-def _varint_at(data: memoryview, at: int) -> tuple[int, int]:
+def _varint_at(data: memoryview, position: int) -> tuple[int, int]:
     """A varint and where it ends."""
     value = shift = 0
-    for place in range(at, min(at + 10, len(data))):
+    for place in range(position, min(position + 10, len(data))):
         byte = data[place]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:

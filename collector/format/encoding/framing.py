@@ -109,31 +109,31 @@ def read_frames(
     an incomplete tail is reported as damage (nobody will complete it).
     """
     view = memoryview(buffer)
-    at = 0
-    while at < len(view):
-        end, what = _frame_at(view, at)
-        if not what and end is None:
+    position = 0
+    while position < len(view):
+        end, damage = _frame_at(view, position)
+        if not damage and end is None:
             if last:
-                yield Damage(base + at, base + len(view), "the record is cut off")
+                yield Damage(base + position, base + len(view), "the record is cut off")
             return
         if end is None:
-            end = find_frame(view, at + 1)
+            end = find_frame(view, position + 1)
             if end is None:
-                yield Damage(base + at, base + len(view), what)
+                yield Damage(base + position, base + len(view), damage)
                 if not last:  # the next intact frame may not have arrived yet
                     return
                 end = len(view)
             else:
-                yield Damage(base + at, base + end, what)
-        elif what:
-            yield Damage(base + at, base + end, what)
+                yield Damage(base + position, base + end, damage)
+        elif damage:
+            yield Damage(base + position, base + end, damage)
         else:
-            parsed = _parse(view[at + _FRAME_HEAD.size : end - _CRC.size])
+            parsed = _parse(view[position + _FRAME_HEAD.size : end - _CRC.size])
             if parsed is None:
-                yield Damage(base + at, base + end, "the event does not parse")
+                yield Damage(base + position, base + end, "the event does not parse")
             else:
-                yield FramedRecord(base + at, base + end, *parsed)
-        at = end
+                yield FramedRecord(base + position, base + end, *parsed)
+        position = end
 
 
 def is_cut_off(tail: bytes | memoryview) -> bool:
@@ -144,12 +144,12 @@ def is_cut_off(tail: bytes | memoryview) -> bool:
 def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
     """Offset of the first intact frame of ours at or behind `start`, or None."""
     data = bytes(buffer)
-    at = start
-    while (marker := data.find(_MARKER, at)) >= 0:
-        found = _frame_around(data, start, marker)
-        if found is not None:
-            return found
-        at = marker + 1
+    position = start
+    while (marker := data.find(_MARKER, position)) >= 0:
+        frame_start = _frame_around(data, start, marker)
+        if frame_start is not None:
+            return frame_start
+        position = marker + 1
     return None
 
 
@@ -158,9 +158,9 @@ def find_last_frame(buffer: bytes | memoryview) -> int | None:
     data = bytes(buffer)
     end = len(data)
     while (marker := data.rfind(_MARKER, 0, end)) >= 0:
-        found = _frame_around(data, 0, marker)
-        if found is not None:
-            return found
+        frame_start = _frame_around(data, 0, marker)
+        if frame_start is not None:
+            return frame_start
         end = marker + len(_MARKER) - 1
     return None
 
@@ -171,29 +171,32 @@ def _frame_around(data: bytes, start: int, marker: int) -> int | None:
     No length reaches 2**32, so its upper half is zero: looking for that first makes the
     search cheap, also over bytes that were made to look like many tags.
     """
-    at = max(start, marker - _MARKER_REACH)
-    while (zeros := data.find(_UPPER_HALF, at + 4, marker)) >= 0:
-        end, what = _frame_at(memoryview(data), zeros - 4)
-        if end is not None and not what:
+    position = max(start, marker - _MARKER_REACH)
+    while (zeros := data.find(_UPPER_HALF, position + 4, marker)) >= 0:
+        end, damage = _frame_at(memoryview(data), zeros - 4)
+        if end is not None and not damage:
             return zeros - 4
-        at = zeros - 3
+        position = zeros - 3
     return None
 
 
-def _frame_at(view: memoryview, at: int) -> tuple[int | None, str]:
+def _frame_at(view: memoryview, position: int) -> tuple[int | None, str]:
     """Where the frame ends, if its length can be trusted, and what is wrong with it.
 
     Neither: there are not enough bytes to say yet.
     """
-    if len(view) - at < _FRAME_HEAD.size:
+    if len(view) - position < _FRAME_HEAD.size:
         return None, ""
-    length, length_crc = _FRAME_HEAD.unpack_from(view, at)
-    if _masked_crc(bytes(view[at : at + 8])) != length_crc or length > MAX_EVENT_BYTES:
+    length, length_crc = _FRAME_HEAD.unpack_from(view, position)
+    if (
+        _masked_crc(bytes(view[position : position + 8])) != length_crc
+        or length > MAX_EVENT_BYTES
+    ):
         return None, "the length of a record fails its checksum"
-    end = at + _FRAME_HEAD.size + length + _CRC.size
+    end = position + _FRAME_HEAD.size + length + _CRC.size
     if end > len(view):
         return None, ""
-    data = bytes(view[at + _FRAME_HEAD.size : end - _CRC.size])
+    data = bytes(view[position + _FRAME_HEAD.size : end - _CRC.size])
     if _masked_crc(data) != _CRC.unpack_from(view, end - _CRC.size)[0]:
         return end, "the data of a record fails its checksum"
     return end, ""
@@ -202,12 +205,12 @@ def _frame_at(view: memoryview, at: int) -> tuple[int | None, str]:
 def _parse(data: memoryview) -> tuple[str, bytes] | None:
     """(kind, payload) of an event; kind is empty where it is not ours."""
     try:
-        found = read_event(data)
+        tag_and_payload = read_event(data)
     except ValueError:
         return None
-    if found is None or not found[0].startswith(TAG_PREFIX):
+    if tag_and_payload is None or not tag_and_payload[0].startswith(TAG_PREFIX):
         return "", b""
-    tag, payload = found
+    tag, payload = tag_and_payload
     return None if payload is None else (tag[len(TAG_PREFIX) :], payload)
 
 

@@ -57,8 +57,10 @@ def encode_block(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
     num_rows = len(columns[0]) if columns else 0
     width = _columns_per_group(num_rows)
     parts = [_HEAD.pack(num_rows, len(columns))]
-    for at in range(0, len(columns), width):
-        group = _encode_group(columns[at : at + width], dtypes[at : at + width])
+    for first in range(0, len(columns), width):
+        group = _encode_group(
+            columns[first : first + width], dtypes[first : first + width]
+        )
         parts += [_LENGTH.pack(len(group)), group]
     return b"".join(parts)
 
@@ -91,20 +93,22 @@ def decode_block(
     if indices and not 0 <= min(indices) <= max(indices) < num_columns:
         raise CorruptError(f"a block of {counted(num_columns, 'column')} lacks one")
     width = _columns_per_group(num_rows)
-    view, at = memoryview(block), _HEAD.size
+    view, position = memoryview(block), _HEAD.size
     decoded: dict[int, Values] = {}
     for first in range(0, max(indices, default=-1) + 1, width):
-        if at + _LENGTH.size > len(view):
+        if position + _LENGTH.size > len(view):
             raise CorruptError("the columns of a block are cut off")
-        (size,) = _LENGTH.unpack_from(view, at)
-        at += _LENGTH.size
+        (size,) = _LENGTH.unpack_from(view, position)
+        position += _LENGTH.size
         count = min(width, num_columns - first)
         mine = [index for index in indices if first <= index < first + count]
         if mine:
             places = [index - first for index in mine]
-            found = _decode_group(view[at : at + size], num_rows, count, places)
-            decoded.update(zip(mine, found, strict=True))
-        at += size
+            group_values = _decode_group(
+                view[position : position + size], num_rows, count, places
+            )
+            decoded.update(zip(mine, group_values, strict=True))
+        position += size
     return [decoded[index] for index in indices]
 
 
@@ -144,7 +148,7 @@ def _width(codes: npt.NDArray[np.uint64]) -> int:
 
 def _deflated_sample(codes: npt.NDArray[np.uint64]) -> bytes:
     apart = codes.shape[1] // 8
-    rows = [codes[:, at * apart : at * apart + _SAMPLE] for at in range(8)]
+    rows = [codes[:, index * apart : index * apart + _SAMPLE] for index in range(8)]
     sample = np.concatenate(rows, axis=1)
     return zlib.compress(_shuffled(sample, _width(sample)), 1)
 
@@ -154,11 +158,11 @@ def _decode_group(
 ) -> list[Values]:
     """The columns of a group at some places."""
     raw = inflate(packed, num_columns * (9 + 8 * num_rows) + 1)
-    dtypes, at = raw[:num_columns], num_columns + 1
+    dtypes, start = raw[:num_columns], num_columns + 1
     coding = raw[num_columns] if len(raw) > num_columns else 0
     width, is_above = coding & ~_ABOVE, coding & _ABOVE
     num_codes = num_rows if is_above else max(0, num_rows - 1)
-    middle = at + (8 * num_columns if num_rows else 0)
+    middle = start + (8 * num_columns if num_rows else 0)
     end = middle + width * num_columns * num_codes
     if width not in _WIDTHS or end != len(raw) or max(dtypes) >= len(_DTYPES):
         raise CorruptError("the columns of a block have the wrong length or type")
@@ -167,7 +171,7 @@ def _decode_group(
     values = np.zeros((high - low, num_rows), np.int64)
     if num_rows:
         planes = np.frombuffer(raw, np.uint8)
-        firsts = planes[at:middle].reshape(8, num_columns)[:, low:high].T
+        firsts = planes[start:middle].reshape(8, num_columns)[:, low:high].T
         bases = np.ascontiguousarray(firsts).view(np.int64)
         shuffled = planes[middle:end].reshape(width, num_columns, num_codes)
         codes = _unshuffled(shuffled[:, low:high])

@@ -75,13 +75,13 @@ def cut(blocks: memoryview, sizes: list[int]) -> list[memoryview]:
     Raises:
         CorruptError: there are fewer bytes.
     """
-    found, at = [], 0
+    pieces, position = [], 0
     for size in sizes:
-        found.append(blocks[at : at + size])
-        at += size
-    if at > len(blocks):
+        pieces.append(blocks[position : position + size])
+        position += size
+    if position > len(blocks):
         raise CorruptError("a record names blocks that it does not hold")
-    return found
+    return pieces
 
 
 def to_json(data: Any) -> bytes:
@@ -100,10 +100,10 @@ def from_json(text: bytes | memoryview, wanted: type[T]) -> T:
         CorruptError: it holds none.
     """
     try:
-        found: T = _decoder(wanted).decode(text)  # type: ignore[arg-type]
+        value: T = _decoder(wanted).decode(text)  # type: ignore[arg-type]
     except (ValueError, RecursionError) as error:  # all that msgspec raises
         raise CorruptError(f"a record does not decode: {error}") from error
-    return found
+    return value
 
 
 def inflate(packed: bytes | memoryview, limit: int) -> bytes:
@@ -138,7 +138,7 @@ def _encodable(plain: Any) -> Any:
     if isinstance(plain, str):
         return plain.encode("utf-8", "replace").decode()
     if isinstance(plain, dict):
-        return {_encodable(key): _encodable(held) for key, held in plain.items()}
+        return {_encodable(key): _encodable(item) for key, item in plain.items()}
     if isinstance(plain, (list, tuple)):
         return list(map(_encodable, plain))
     return plain

@@ -46,10 +46,10 @@ def role_of(filename: str) -> Role:
     The file is known by its whole path inside the package: a program may have a package
     `memboard` of its own.
     """
-    found = _OURS.search(filename)
-    if found is None:
+    match = _OURS.search(filename)
+    if match is None:
         return ""
-    name = found[1].replace("\\", "/")
+    name = match[1].replace("\\", "/")
     if name not in _files():
         return ""
     if name == _STARTS:

@@ -142,10 +142,10 @@ def kinds(
     for row in np.unique(name[is_python]).tolist():
         of_frame[row] = _frame_kind(names[row])
     is_mode = name == _among(names, DISPATCH_MODE)
-    found = np.where(is_python, of_frame[name], Kind.OTHER)
-    found[is_operator] = Kind.OPERATOR
-    found[is_operator & is_mode] = Kind.MODE
-    return found
+    kind_of_slice = np.where(is_python, of_frame[name], Kind.OTHER)
+    kind_of_slice[is_operator] = Kind.OPERATOR
+    kind_of_slice[is_operator & is_mode] = Kind.MODE
+    return kind_of_slice
 
 
 def folded(
@@ -187,9 +187,11 @@ def relinked(linked: Ints, old: Ints, new: Ints) -> Ints:
         return linked
     order = np.argsort(old, kind="stable")
     old, new = old[order], new[order]
-    at = np.minimum(np.searchsorted(old, linked), len(old) - 1)
-    found: Ints = np.where((old[at] == linked) & (linked > 0), new[at], linked)
-    return found
+    place = np.minimum(np.searchsorted(old, linked), len(old) - 1)
+    linked_rows: Ints = np.where(
+        (old[place] == linked) & (linked > 0), new[place], linked
+    )
+    return linked_rows
 
 
 def _fates(
@@ -266,8 +268,8 @@ def _our_threads(slices: HostSlices) -> Flags:
     for rows in _by_level(slices.level):
         up = parent[rows]
         begins[rows] = (kind[rows] == Kind.THREAD) & ((up == _NONE) | begins[up])
-    found: Flags = (kind == Kind.WORKS) & (parent != _NONE) & begins[parent]
-    return found
+    is_ours: Flags = (kind == Kind.WORKS) & (parent != _NONE) & begins[parent]
+    return is_ours
 
 
 def _our_modes(slices: HostSlices, bare: Ints, is_tracked: bool) -> Flags:
@@ -275,22 +277,22 @@ def _our_modes(slices: HostSlices, bare: Ints, is_tracked: bool) -> Flags:
     kind, parent = slices.kind, slices.parent
     is_mode = kind == Kind.MODE
     dispatches = np.flatnonzero(kind == Kind.DISPATCH)
-    found = _around(slices, kind == Kind.DISPATCH, kind == Kind.CALLS_MODE)
-    found &= kind == Kind.CALLS_MODE
+    is_mode_call = _around(slices, kind == Kind.DISPATCH, kind == Kind.CALLS_MODE)
+    is_mode_call &= kind == Kind.CALLS_MODE
     if is_tracked or len(dispatches):
         is_silent = is_mode.copy()
         # Whose Python is recorded is known by that alone.
         is_silent[parent[(parent != _NONE) & (kind >= Kind.FRAME)]] = False
         is_silent[_passed_on(slices, bare)] = False
-        found |= is_silent
+        is_mode_call |= is_silent
     mode = np.full(len(kind), _NONE, np.int64)
     for rows in _by_level(slices.level):
         up = parent[rows]
         outer = np.where(up != _NONE, mode[up], _NONE)
         mode[rows] = np.where(is_mode[rows], rows, outer)
     proved = mode[dispatches]
-    found[proved[proved != _NONE]] = True
-    return found
+    is_mode_call[proved[proved != _NONE]] = True
+    return is_mode_call
 
 
 def _passed_on(slices: HostSlices, bare: Ints) -> Ints:
@@ -308,13 +310,13 @@ def _passed_on(slices: HostSlices, bare: Ints) -> Ints:
 
 def _around(slices: HostSlices, chosen: Flags, can_hold: Flags) -> Flags:
     """The chosen slices, and those around them as far as each of these can hold them."""
-    found: Flags = chosen.copy()
+    is_around: Flags = chosen.copy()
     if chosen.any():
         for rows in reversed(_by_level(slices.level)):
-            up = slices.parent[rows[found[rows]]]
+            up = slices.parent[rows[is_around[rows]]]
             up = up[up != _NONE]
-            found[up[can_hold[up]]] = True
-    return found
+            is_around[up[can_hold[up]]] = True
+    return is_around
 
 
 def _by_level(level: Ints) -> list[Ints]:

@@ -64,9 +64,9 @@ def encoded(
     for some in turns(values):
         types.update(map(type, some))
     if len(types) == 1:
-        found = _uniform(types.pop(), values, interner, optional)
-        if found is not None:
-            return found
+        column = _uniform(types.pop(), values, interner, optional)
+        if column is not None:
+            return column
         if is_stack:
             with suppress(NotFramesError):
                 return EncodedColumn("stack", (interner.stack_numbers(values),))
@@ -136,10 +136,10 @@ def _pairs(values: Sequence[tuple[Any, ...]]) -> EncodedColumn | None:
 def _signed(values: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """None where one does not fit, or looks like absence."""
     try:
-        held = array("q")
+        packed = array("q")
         for some in turns(values):
-            held.extend(some)
-        numbers = np.frombuffer(held, np.int64)
+            packed.extend(some)
+        numbers = np.frombuffer(packed, np.int64)
     except OverflowError:
         return None
     return None if (numbers == ABSENT).any() else numbers

@@ -114,23 +114,23 @@ class _Decoder:
 
     def _column(self, table: str, name: str, kind: str, optional: int) -> list[Any]:
         if kind == "pair":
-            first, second = (self._numbers(table, f"{name}.{at}") for at in (0, 1))
+            first, second = (self._numbers(table, f"{name}.{half}") for half in (0, 1))
             pairs = list(zip(first.tolist(), second.tolist(), strict=True))
             return _with_gaps(pairs, first == ABSENT) if optional else pairs
         if kind == "float":
             floats = np.asarray(self._tables[table][name], np.float64)
-            found = floats.tolist()
-            return _with_gaps(found, np.isnan(floats)) if optional else found
+            values = floats.tolist()
+            return _with_gaps(values, np.isnan(floats)) if optional else values
         numbers = self._numbers(table, name)
         if kind in ("int", "uint"):
             numbers_as = numbers.view(np.uint64) if kind == "uint" else numbers
-            found = numbers_as.tolist()
-            return _with_gaps(found, numbers == ABSENT) if optional else found
+            values = numbers_as.tolist()
+            return _with_gaps(values, numbers == ABSENT) if optional else values
         if kind == "bool":
-            found = (numbers != 0).tolist()
+            values = (numbers != 0).tolist()
         else:
-            found = self._looked_up(kind, numbers)
-        return _with_gaps(found, numbers == NOTHING) if optional else found
+            values = self._looked_up(kind, numbers)
+        return _with_gaps(values, numbers == NOTHING) if optional else values
 
     def _looked_up(self, kind: str, numbers: IntArray) -> list[Any]:
         if kind == "stack":
@@ -193,7 +193,7 @@ def _picked(things: Sequence[Any], numbers: IntArray) -> list[Any]:
     return list(map(list(with_nothing).__getitem__, numbers.tolist()))
 
 
-def _with_gaps(found: list[Any], gaps: Any) -> list[Any]:
+def _with_gaps(values: list[Any], gaps: Any) -> list[Any]:
     for place in np.flatnonzero(gaps).tolist():
-        found[place] = _MISSING
-    return found
+        values[place] = _MISSING
+    return values

@@ -43,7 +43,7 @@ FRAMES: Final = "frames"
 
 
 def tables_of(
-    snapshot: Any, held: HeldEvents | None = None
+    snapshot: Any, events: HeldEvents | None = None
 ) -> Mapping[str, CaptureTable]:
     """The tables of a snapshot of torch's, or of one like it; it is not changed.
 
@@ -51,15 +51,15 @@ def tables_of(
     anything else the repr is kept. `held`: events that are not in their lists; their
     columns are those that it gives.
     """
-    return _Encoder(held).tables_of(snapshot)
+    return _Encoder(events).tables_of(snapshot)
 
 
 class _Encoder:
-    def __init__(self, held: HeldEvents | None) -> None:
-        self._interner = Interner(None if held is None else held.stack_number)
-        self._held = held
-        if held is not None:
-            held.renumber(self._interner.texts(held.texts))
+    def __init__(self, events: HeldEvents | None) -> None:
+        self._interner = Interner(None if events is None else events.stack_number)
+        self._held = events
+        if events is not None:
+            events.renumber(self._interner.texts(events.texts))
         self._tables: dict[str, dict[str, Column]] = {}
         self._layout: list[tuple[str, str, str, str, int]] = []
 
@@ -116,12 +116,12 @@ class _Encoder:
 
     def _add_traces(self, key: str, traces: list[list[Row]]) -> None:
         table, inner, back, count = NESTED[key]
-        held = self._held
-        if held is not None and not any(traces):
-            spans = [held.span(trace) for trace in traces]
+        events = self._held
+        if events is not None and not any(traces):
+            spans = [events.span(trace) for trace in traces]
             numbers = [stop - start for start, stop in spans]
             self._add_held(inner, spans, (back,))
-            self._tables[inner][back] = held.owners(numbers)
+            self._tables[inner][back] = events.owners(numbers)
         else:
             numbers = [len(trace) for trace in traces]
             self._add_rows(inner, list(chain.from_iterable(traces)), (back,))
@@ -201,8 +201,8 @@ def _by_key(
     places: dict[str, list[IntArray]] = {}
     start = 0
     for some in turns(rows):
-        for key, held, mine in _turn_by_key(some):
-            values.setdefault(key, []).extend(held)
+        for key, values_of_key, mine in _turn_by_key(some):
+            values.setdefault(key, []).extend(values_of_key)
             places.setdefault(key, []).append(mine + start)
         start += len(some)
     for key in list(values):
@@ -274,7 +274,7 @@ def _owners(lengths: IntArray) -> IntArray:
 def _texts(
     names: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> dict[str, Column]:
-    return {name: tuple(row[at] for row in rows) for at, name in enumerate(names)}
+    return {name: tuple(row[index] for row in rows) for index, name in enumerate(names)}
 
 
 def _are_lists_of_rows(value: Any) -> bool:

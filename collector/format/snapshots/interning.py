@@ -166,25 +166,25 @@ def listed(
     function: Callable[[Value], Result], values: Sequence[Value]
 ) -> list[Result]:
     # `list(map(function, values))`
-    found: list[Result] = []
+    results: list[Result] = []
     for some in turns(values):
-        found += map(function, some)
-    return found
+        results += map(function, some)
+    return results
 
 
 def numbered(function: Callable[[Any], int], values: Sequence[Any]) -> IntArray:
     """The same for a function that gives integers, as an array."""
-    found = np.empty(len(values), np.int64)
+    numbers = np.empty(len(values), np.int64)
     start = 0
     for some in turns(values):
-        found[start : start + len(some)] = np.fromiter(map(function, some), np.int64)
+        numbers[start : start + len(some)] = np.fromiter(map(function, some), np.int64)
         start += len(some)
-    return found
+    return numbers
 
 
 def distinct(values: Sequence[Value]) -> dict[Value, None]:
     """The different ones, in the order of first sight."""
-    found: dict[Value, None] = {}
+    unique: dict[Value, None] = {}
     for some in turns(values):
-        found.update(dict.fromkeys(some))
-    return found
+        unique.update(dict.fromkeys(some))
+    return unique

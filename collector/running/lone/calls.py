@@ -35,13 +35,13 @@ class CallError(Exception):  # no error of the program's
 class Absences:
     """What did not come, in words: each once, and so many at most."""
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, absent_texts: list[str]) -> None:
         # `words`: where they go
-        self._words = words
+        self._words = absent_texts
 
-    def add(self, words: str) -> None:
-        if words not in self._words and len(self._words) < _MAX_ABSENT:
-            self._words.append(words)
+    def add(self, text: str) -> None:
+        if text not in self._words and len(self._words) < _MAX_ABSENT:
+            self._words.append(text)
 
 
 class Files:
@@ -93,14 +93,14 @@ class Calls:
 
     def wanted(self) -> list[int]:
         """Ranks that are waited for and were not told of before, in order."""
-        found = sorted(
+        ranks = sorted(
             int(path.name)
             for path in (self._folder / _WANTED).iterdir()
             if path.name.isdecimal()
         )
-        for rank in found:
+        for rank in ranks:
             (self._folder / _WANTED / str(rank)).unlink()
-        return found
+        return ranks
 
     def over(self, rank: int, why: str) -> None:
         """Nothing more comes of a rank."""

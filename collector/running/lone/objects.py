@@ -51,8 +51,8 @@ class InStore:
 
     def get(self, name: str) -> bytes | None:
         store = self._c10d._get_default_store()  # noqa: SLF001
-        found: bytes = store.get(f"memboard/{name}")
-        return found
+        value: bytes = store.get(f"memboard/{name}")
+        return value
 
     def need(self, name: str, rank: int) -> bytes:
         """Wait for the key, whoever sets it."""
@@ -68,9 +68,9 @@ class _Here(NamedTuple):
     name: str
     """One that all ranks have for the group."""
 
-    def one(self, given: Mapping[str, Any], what: str) -> int:
+    def one(self, arguments: Mapping[str, Any], argument: str) -> int:
         """The rank that `what`, or its number in the group, names."""
-        of_group, of_all = given.get(f"group_{what}"), given.get(what)
+        of_group, of_all = arguments.get(f"group_{argument}"), arguments.get(argument)
         if of_group is not None:
             return self.ranks[int(of_group)]
         return self.ranks[0] if of_all is None else int(of_all)
@@ -110,56 +110,58 @@ class Objects:
 
         @functools.wraps(theirs)
         def called(*args: Any, **keywords: Any) -> Any:
-            given = bind(*args, **keywords).arguments
-            group = given.get("group")
+            arguments = bind(*args, **keywords).arguments
+            group = arguments.get("group")
             if not wanted(group):
                 return theirs(*args, **keywords)
             here = self._here(group)
-            return ours(here, given) if here.me in here.ranks else instead
+            return ours(here, arguments) if here.me in here.ranks else instead
 
         return called
 
-    def _all_gather(self, here: _Here, given: Mapping[str, Any]) -> None:
+    def _all_gather(self, here: _Here, arguments: Mapping[str, Any]) -> None:
         """Every rank's object on every rank."""
         key = self._next(f"all_gather/{here.name}")
-        self._send(f"{key}/{here.me}", given["obj"])
+        self._send(f"{key}/{here.me}", arguments["obj"])
         for place, rank in enumerate(here.ranks):
-            given["object_list"][place] = self._given(f"{key}/{rank}", given["obj"])
+            arguments["object_list"][place] = self._given(
+                f"{key}/{rank}", arguments["obj"]
+            )
 
-    def _gather(self, here: _Here, given: Mapping[str, Any]) -> None:
+    def _gather(self, here: _Here, arguments: Mapping[str, Any]) -> None:
         """Every rank's object on one."""
         key = self._next(f"gather/{here.name}")
-        self._send(f"{key}/{here.me}", given["obj"])
-        found = given.get("object_gather_list")
-        if here.me == here.one(given, "dst") and found is not None:
+        self._send(f"{key}/{here.me}", arguments["obj"])
+        gathered = arguments.get("object_gather_list")
+        if here.me == here.one(arguments, "dst") and gathered is not None:
             for place, rank in enumerate(here.ranks):
-                found[place] = self._given(f"{key}/{rank}", given["obj"])
+                gathered[place] = self._given(f"{key}/{rank}", arguments["obj"])
 
-    def _broadcast(self, here: _Here, given: Mapping[str, Any]) -> None:
+    def _broadcast(self, here: _Here, arguments: Mapping[str, Any]) -> None:
         """One rank's objects on every rank."""
-        source, objects = here.one(given, "src"), given["object_list"]
+        source, objects = here.one(arguments, "src"), arguments["object_list"]
         key, own = self._next(f"broadcast/{here.name}/{source}"), list(objects)
         objects[:] = self._sent_or_received(key, here.me == source, source, own, own)
 
-    def _scatter(self, here: _Here, given: Mapping[str, Any]) -> None:
+    def _scatter(self, here: _Here, arguments: Mapping[str, Any]) -> None:
         """One rank's objects, one on each rank."""
-        source = here.one(given, "src")
+        source = here.one(arguments, "src")
         key = self._next(f"scatter/{here.name}/{source}")
-        own = list(given.get("scatter_object_input_list") or ())
+        own = list(arguments.get("scatter_object_input_list") or ())
         every = self._sent_or_received(key, here.me == source, source, own, None)
         if every:
             mine = every[here.ranks.index(here.me)]
-            given["scatter_object_output_list"][0] = mine
+            arguments["scatter_object_output_list"][0] = mine
 
-    def _send_list(self, here: _Here, given: Mapping[str, Any]) -> None:
+    def _send_list(self, here: _Here, arguments: Mapping[str, Any]) -> None:
         """Objects for one other rank."""
-        to = here.one(given, "dst")
+        to = here.one(arguments, "dst")
         key = self._next(f"send/{here.name}/{here.me}-{to}")
-        self._send(key, list(given["object_list"]))
+        self._send(key, list(arguments["object_list"]))
 
-    def _receive_list(self, here: _Here, given: Mapping[str, Any]) -> int:
+    def _receive_list(self, here: _Here, arguments: Mapping[str, Any]) -> int:
         """Objects of one other rank, whose number is returned."""
-        source, objects = here.one(given, "src"), given["object_list"]
+        source, objects = here.one(arguments, "src"), arguments["object_list"]
         key = self._next(f"send/{here.name}/{source}-{here.me}")
         objects[:] = self._received(key, source, list(objects))
         return source

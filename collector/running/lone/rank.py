@@ -93,16 +93,16 @@ def _know_fake(c10d: Any) -> None:
     # Its import registers it.
     fake_pg: Any = import_module("torch.testing._internal.distributed.fake_pg")
     plugins = c10d.Backend._plugins  # noqa: SLF001
-    known = plugins[_FAKE.upper()]
-    if not known.extended_api or known.creator_fn.__module__ == __name__:
+    plugin = plugins[_FAKE.upper()]
+    if not plugin.extended_api or plugin.creator_fn.__module__ == __name__:
         return
     own_options = getattr(fake_pg.FakeProcessGroup, "Options", ())
 
     def create(common: Any, options: Any) -> Any:
         is_own = isinstance(options, own_options)
-        return known.creator_fn(common, options if is_own else None)
+        return plugin.creator_fn(common, options if is_own else None)
 
-    plugins[_FAKE.upper()] = known._replace(creator_fn=create)
+    plugins[_FAKE.upper()] = plugin._replace(creator_fn=create)
 
 
 def _accept_part_of_a_checkpoint() -> None:

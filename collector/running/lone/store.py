@@ -125,15 +125,15 @@ def _store_class(base: Any) -> Any:
 
         def get(self, key: str) -> bytes:
             asks = _program_asks()
-            found = self._found(key, called=asks)
-            if found is None:
+            value = self._found(key, called=asks)
+            if value is None:
                 if asks:
                     self._say(key)
                 return bytes(_ID_BYTES)
             if asks and key in self._counted:
                 # Everybody has added as much.
-                return str(int(found) * _world_size()).encode()
-            return found
+                return str(int(value) * _world_size()).encode()
+            return value
 
         def add(self, key: str, amount: int) -> int:
             with self._lock:
@@ -185,22 +185,22 @@ def _store_class(base: Any) -> Any:
 
         def _found(self, key: str, *, called: bool) -> bytes | None:
             with self._lock:
-                found = self._values.get(key)
-            if found is None:
-                found = self._mail.get(self._name(key))
-            if found is None:
-                found = self._alike(key)
-            if found is None and called and os.environ.get("RANK") != str(_FIRST):
+                value = self._values.get(key)
+            if value is None:
+                value = self._mail.get(self._name(key))
+            if value is None:
+                value = self._alike(key)
+            if value is None and called and os.environ.get("RANK") != str(_FIRST):
                 with contextlib.suppress(CallError):
-                    found = self._mail.need(self._name(key), _FIRST)
-            return found
+                    value = self._mail.need(self._name(key), _FIRST)
+            return value
 
         def _alike(self, key: str) -> bytes | None:
             """What this rank has put under a key that differs by a number alone."""
             pattern = _LAST_NUMBER.sub("#", key)
             with self._lock:
-                for known, value in self._values.items():
-                    if _LAST_NUMBER.sub("#", known) == pattern:
+                for other_key, value in self._values.items():
+                    if _LAST_NUMBER.sub("#", other_key) == pattern:
                         return value
             return None
 

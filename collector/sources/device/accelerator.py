@@ -219,13 +219,13 @@ class Backend:
 
     def identity(self, index: int) -> DeviceIdentity:
         properties = getattr(self._module, "get_device_properties", None)
-        found = None if properties is None else properties(index)
-        uuid = getattr(found, "uuid", None)
-        total = getattr(found, "total_memory", None)
+        device_properties = None if properties is None else properties(index)
+        uuid = getattr(device_properties, "uuid", None)
+        total = getattr(device_properties, "total_memory", None)
         return DeviceIdentity(
             device_type=self.type,
             device_index=index,
-            device_name=getattr(found, "name", None),
+            device_name=getattr(device_properties, "name", None),
             device_uuid=None if uuid is None else str(uuid),
             device_total_bytes=None if total is None else int(total),
         )

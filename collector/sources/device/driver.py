@@ -28,10 +28,10 @@ def _open_free(_config: RecordConfig, device: Device) -> Reader:
     def sample() -> Sequence[int | None]:
         if device.backend is None or device.index is None or not device.in_use():
             return None, None, None
-        known = device.backend.memory_info(device.index)
-        if known is None:
+        free_and_total = device.backend.memory_info(device.index)
+        if free_and_total is None:
             return None, None, None
-        free, total = known
+        free, total = free_and_total
         return free, total, total - free
 
     return Reader(sample)
@@ -63,10 +63,13 @@ def pinned_of(stats: Mapping[str, Any]) -> Sequence[int | None]:
     they were called allocated and reserved.
     """
     if "active_bytes" in stats:
-        used, held = stats["active_bytes"], stats.get("allocated_bytes", {})
+        used, reserved = stats["active_bytes"], stats.get("allocated_bytes", {})
     else:
-        used, held = stats.get("allocated_bytes", {}), stats.get("reserved_bytes", {})
-    return used.get("current"), used.get("peak"), held.get("current")
+        used, reserved = (
+            stats.get("allocated_bytes", {}),
+            stats.get("reserved_bytes", {}),
+        )
+    return used.get("current"), used.get("peak"), reserved.get("current")
 
 
 FREE: Final = Source(

@@ -171,7 +171,7 @@ class PsutilSource:
 
             self._pid = os.getpid()
             self._process = psutil.Process()
-        found = self._process.memory_info()
-        return found.rss, found.vms
+        memory = self._process.memory_info()
+        return memory.rss, memory.vms
 
     close = staticmethod(nothing)

@@ -124,16 +124,17 @@ class PsutilFamily:
         """Resident bytes of each worker below `pid`."""
         import psutil
 
-        found: dict[int, tuple[str, int, int]] = {}
+        process_by_pid: dict[int, tuple[str, int, int]] = {}
         for child in psutil.Process(pid).children(recursive=True)[:MAX_PROCESSES]:
             try:
                 name, parent = child.name(), child.ppid()
                 size = child.memory_info().rss if name == _NAME else 0
             except psutil.Error:
                 continue  # it has ended meanwhile, or is not ours to look at
-            found[child.pid] = (name, parent, size)
+            process_by_pid[child.pid] = (name, parent, size)
         return [
             size
-            for _, parent, size in found.values()
-            if size and found.get(parent, ("",))[0] != _NAME  # what a worker forks
+            for _, parent, size in process_by_pid.values()
+            if size
+            and process_by_pid.get(parent, ("",))[0] != _NAME  # what a worker forks
         ]

@@ -228,5 +228,5 @@ def put_numbers(sink: Session, values: Mapping[str, Any], states: States) -> Non
 
 def active_sink() -> Session | None:
     """The active recorder as a taker of spans."""
-    found: Session | None = newest()
-    return found
+    session: Session | None = newest()
+    return session

@@ -92,8 +92,10 @@ class SpanCaptures:
         counters = _rows(taken(log.counters), COUNTER_WIDTH)
         logs = [(self._admitted(spans), 6), (self._admitted(instants), 4)]
         logs.append((self._admitted(counters), 2))
-        for cycle in sorted({row[at][2] for rows, at in logs for row in rows}):
-            them = ([row for row in rows if row[at][2] == cycle] for rows, at in logs)
+        for cycle in sorted({row[index][2] for rows, index in logs for row in rows}):
+            them = (
+                [row for row in rows if row[index][2] == cycle] for rows, index in logs
+            )
             self._write_cycle(cycle, phase, *them)
 
     def _write_cycle(
@@ -114,23 +116,23 @@ class SpanCaptures:
                 "thread": texts.threads(spans[2]),
                 "start_ns": np.array(spans[3], np.int64) + self._to_wall,
                 "duration_ns": np.array(spans[4], np.int64),
-                "step": _ints(at[0] for at in spans[6]),
+                "step": _ints(moment[0] for moment in spans[6]),
                 "depth": _ints(spans[5]),
-                "state": _ints(at[1] for at in spans[6]),
+                "state": _ints(moment[1] for moment in spans[6]),
                 "args": texts.args(spans[8]),
             },
             "instants": {
                 "name": texts.names(instants[0], instants[1]),
                 "thread": texts.threads(instants[2]),
                 "time_ns": np.array(instants[3], np.int64) + self._to_wall,
-                "step": _ints(at[0] for at in instants[4]),
-                "state": _ints(at[1] for at in instants[4]),
+                "step": _ints(moment[0] for moment in instants[4]),
+                "state": _ints(moment[1] for moment in instants[4]),
                 "args": texts.args(instants[5]),
             },
             "counters": {
                 "name": texts.names(counters[0], ["counter"] * len(counters[0])),
                 "time_ns": np.array(counters[1], np.int64) + self._to_wall,
-                "step": _ints(at[0] for at in counters[2]),
+                "step": _ints(moment[0] for moment in counters[2]),
                 "value": np.array(counters[3], np.float64),
             },
         }
@@ -139,7 +141,7 @@ class SpanCaptures:
         capture = Capture(
             kind="spans",
             time_ns=now_ns(),
-            step=max(at[0] for at in (*spans[6], *instants[4], *counters[2])),
+            step=max(moment[0] for moment in (*spans[6], *instants[4], *counters[2])),
             phase=phase,
             function="",
             iteration=0,
@@ -181,13 +183,20 @@ class _Texts:
     def args(self, args: Iterable[dict[str, Any] | None]) -> IntArray:
         """Rows of args; -1 where there are none."""
         return _ints(
-            -1 if one is None else self._args.setdefault(_json(one), len(self._args))
-            for one in args
+            -1
+            if argument is None
+            else self._args.setdefault(_json(argument), len(self._args))
+            for argument in args
         )
 
-    def tables(self, known: Mapping[int, tuple[int, str]]) -> dict[str, CaptureTable]:
+    def tables(
+        self, thread_by_ident: Mapping[int, tuple[int, str]]
+    ) -> dict[str, CaptureTable]:
         """The tables that the rows are of; `known`: threads by their idents."""
-        threads = [known.get(ident, (-1, f"thread {ident}")) for ident in self._threads]
+        threads = [
+            thread_by_ident.get(ident, (-1, f"thread {ident}"))
+            for ident in self._threads
+        ]
         return {
             "names": {
                 "name": tuple(name for name, _ in self._names),
@@ -201,8 +210,8 @@ class _Texts:
         }
 
 
-def _rows_of(keys: Iterable[Key], known: dict[Key, int]) -> IntArray:
-    return _ints(known.setdefault(key, len(known)) for key in keys)
+def _rows_of(keys: Iterable[Key], numbers: dict[Key, int]) -> IntArray:
+    return _ints(numbers.setdefault(key, len(numbers)) for key in keys)
 
 
 def _ints(values: Iterable[int]) -> IntArray:

@@ -83,7 +83,7 @@ def states_mask(states: Iterable[str]) -> int:
         if state is None:
             raise ValueError(
                 f"{text_of(name, 80)!r} is not a state of the schedule. Use"
-                f" {', '.join(known.lower() for known in STATES)}."
+                f" {', '.join(state.lower() for state in STATES)}."
             )
         mask |= 1 << state
     return mask
@@ -224,6 +224,6 @@ class SpanLog:
 def taken(rows: list[Any]) -> list[Any]:
     """What is in the list, taken out of it; what comes meanwhile stays."""
     length = len(rows)
-    found: list[Any] = rows[:length]
+    rows_taken: list[Any] = rows[:length]
     del rows[:length]
-    return found
+    return rows_taken

@@ -124,13 +124,13 @@ class TorchProfiler:
     @classmethod
     def find(cls) -> None:
         """Look for it, where torch has been imported."""
-        found = sys.modules.get("torch.autograd.profiler")
-        if hasattr(found, "_is_profiler_enabled"):
-            cls.module = found
+        profiler = sys.modules.get("torch.autograd.profiler")
+        if hasattr(profiler, "_is_profiler_enabled"):
+            cls.module = profiler
 
 
-def _itself(given: Any, *_: Any) -> Any:
-    return given
+def _itself(function: Any, *_: Any) -> Any:
+    return function
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -268,7 +268,7 @@ class Span:
 
     def end(self, entered: Any, error: BaseException | None, now_ns: int) -> None:
         # End what `begin` returned
-        _, sink, log, depth, at, flags, opened, since_ns, place = entered
+        _, sink, log, depth, step_and_state, flags, opened, since_ns, place = entered
         if log is None:  # ended by another thread
             return
         if error is not None:
@@ -278,7 +278,7 @@ class Span:
         if before and before[-1] is entered:
             spans = before[:-1]
         else:
-            spans = tuple(one for one in before if one is not entered)
+            spans = tuple(other for other in before if other is not entered)
         ident = _ident()
         stack.set(spans)
         if spans:
@@ -300,7 +300,7 @@ class Span:
             since_ns,
             now_ns - since_ns,
             depth,
-            at,
+            step_and_state,
             flags,
             self._args,
             peak_bytes,
@@ -351,10 +351,12 @@ _ENDED: Final = Span("")
 def release(sink: Session) -> None:
     """It has closed: spans that never end must not keep it alive, and all it holds."""
     for entered in tuple(by_thread.values()):
-        for one in entered:
-            if one[SINK] is sink and one[OPENED] is None:  # nothing to do at its end
-                one[LOG] = None
-                one[SPAN], one[SINK] = _ENDED, None
+        for entry in entered:
+            if (
+                entry[SINK] is sink and entry[OPENED] is None
+            ):  # nothing to do at its end
+                entry[LOG] = None
+                entry[SPAN], entry[SINK] = _ENDED, None
 
 
 def under_way() -> tuple[str, ...]:
@@ -366,14 +368,14 @@ def under_way() -> tuple[str, ...]:
     entered = stack.get()
     if not entered:
         others = tuple(by_thread.values())
-        entered = tuple(one for spans in others for one in spans)
-    return tuple(one[SPAN].name for one in entered if one[LOG] is not None)
+        entered = tuple(entry for spans in others for entry in spans)
+    return tuple(entry[SPAN].name for entry in entered if entry[LOG] is not None)
 
 
 def _alive(entered: tuple[Entered, ...]) -> tuple[Entered, ...]:
     """Those that another thread has not ended, and whose recorder lives."""
     return tuple(
-        one
-        for one in entered
-        if one[LOG] is not None and one[SINK].span_log is not None
+        entry
+        for entry in entered
+        if entry[LOG] is not None and entry[SINK].span_log is not None
     )

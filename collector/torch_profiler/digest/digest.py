@@ -144,9 +144,9 @@ def _read(
     digest.summary = summary(digest.operators, rank=rank)
 
 
-def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:
+def _tried(digest: Digest, noun: str, make: Callable[[], Any]) -> Any:
     def failed(error: BaseException) -> None:  # one part must not cost the others
-        digest.problems.append(f"no {what}: {type(error).__name__}: {error}"[:500])
+        digest.problems.append(f"no {noun}: {type(error).__name__}: {error}"[:500])
 
     with Block(failed):
         return make()

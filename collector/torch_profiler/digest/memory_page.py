@@ -76,25 +76,25 @@ def _device(timeline: DeviceTimeline) -> Iterator[str]:
         yield "<p>Nothing was allocated here.</p>"
         return
     peak = int(np.argmax(timeline.total))
-    held = np.maximum(timeline.held[peak], 0)
+    peak_bytes = np.maximum(timeline.held[peak], 0)
     at_ms = (int(timeline.time_ns[peak]) - int(timeline.time_ns[0])) / 1e6
     yield from _picture(thinned(timeline, _MAX_POINTS))
     total = bytes_text(int(timeline.total[peak]))
     yield f"<table><tr><th>At the peak, {at_ms:,.3f} ms<th class='n'>{total}</tr>"
-    for category in np.argsort(-held, kind="stable").tolist():
-        if held[category]:
+    for category in np.argsort(-peak_bytes, kind="stable").tolist():
+        if peak_bytes[category]:
             name = CATEGORIES[category]
             yield (
                 f"<tr><td><i style='background:{_colour(name)};opacity:{_opacity(name)}'></i>{NOUNS[name]}"
-                f"<td class='n'>{bytes_text(int(held[category]))}</tr>"
+                f"<td class='n'>{bytes_text(int(peak_bytes[category]))}</tr>"
             )
     yield "</table>"
 
 
 def _picture(timeline: DeviceTimeline) -> Iterator[str]:
     """Areas upon each other; a level lasts until the next moment."""
-    held = np.maximum(timeline.held, 0)
-    most = max(1, int(held.sum(axis=1).max()))
+    live_bytes = np.maximum(timeline.held, 0)
+    most = max(1, int(live_bytes.sum(axis=1).max()))
     since = timeline.time_ns - timeline.time_ns[0]
     lasts = max(1, int(since[-1]))
     x = _LEFT + since / lasts * (_WIDTH - _LEFT)
@@ -115,23 +115,23 @@ def _picture(timeline: DeviceTimeline) -> Iterator[str]:
             f"{lasts * share / 1e6:,.3f} ms</text>"
         )
     below = np.zeros(len(since), np.int64)
-    for at, name in enumerate(CATEGORIES):
-        above = below + held[:, at]
-        if held[:, at].any():
+    for index, name in enumerate(CATEGORIES):
+        above = below + live_bytes[:, index]
+        if live_bytes[:, index].any():
             area = _area(x, _y(below, most), _y(above, most))
             yield (
                 f"<path d='{area}' fill='{_colour(name)}'"
                 f" fill-opacity='{_opacity(name)}'>"
-                f"<title>{NOUNS[name]}, at most {bytes_text(int(held[:, at].max()))}"
+                f"<title>{NOUNS[name]}, at most {bytes_text(int(live_bytes[:, index].max()))}"
                 "</title></path>"
             )
         below = above
     yield "</svg>"
 
 
-def _y(held: IntArray, most: int) -> FloatArray:
+def _y(live_bytes: IntArray, most: int) -> FloatArray:
     height = _HEIGHT - _BOTTOM
-    y: FloatArray = height - held / most * (height - 8)
+    y: FloatArray = height - live_bytes / most * (height - 8)
     return y
 
 
@@ -140,8 +140,11 @@ def _area(x: FloatArray, lower: FloatArray, upper: FloatArray) -> str:
 
     def steps(y: FloatArray) -> list[str]:
         points = [f"{x[0]:.1f},{y[0]:.1f}"]
-        for at in range(1, len(x)):
-            points += [f"{x[at]:.1f},{y[at - 1]:.1f}", f"{x[at]:.1f},{y[at]:.1f}"]
+        for index in range(1, len(x)):
+            points += [
+                f"{x[index]:.1f},{y[index - 1]:.1f}",
+                f"{x[index]:.1f},{y[index]:.1f}",
+            ]
         return points
 
     return f"M{' '.join(steps(upper))} {' '.join(reversed(steps(lower)))}Z"

@@ -109,11 +109,11 @@ def memory_timelines(
     wrong: list[BaseException] = []
     with Block(wrong.append):  # private code of another torch may fail in any way
         analysis = import_module("torch.profiler._memory_profiler")
-        found = analysis.MemoryProfile(profile.profiler.kineto_results)
-        category = _categories(found)
+        memory_profile = analysis.MemoryProfile(profile.profiler.kineto_results)
+        category = _categories(memory_profile)
         changes = [
             change
-            for time_ns, action, (key, version), size in found.timeline
+            for time_ns, action, (key, version), size in memory_profile.timeline
             for change in _changes(time_ns, action.name, key, version, size, category)
         ]
     for error in wrong:
@@ -126,19 +126,21 @@ def memory_timelines(
 
 def timeline_table(timelines: Iterable[DeviceTimeline]) -> CaptureTable:
     """The table `memory_timeline`: all devices, one after the other."""
-    found = list(timelines)
-    times = [timeline.time_ns for timeline in found]
-    held = [timeline.held for timeline in found]
+    all_timelines = list(timelines)
+    times = [timeline.time_ns for timeline in all_timelines]
+    live_bytes = [timeline.held for timeline in all_timelines]
     empty = np.zeros((0, len(CATEGORIES)), np.int64)
-    columns = np.concatenate([empty, *held])
+    columns = np.concatenate([empty, *live_bytes])
     table: dict[str, Any] = {
         "time_ns": np.concatenate([np.zeros(0, np.int64), *times]),
         "device": tuple(
-            timeline.device for timeline in found for _ in range(len(timeline.time_ns))
+            timeline.device
+            for timeline in all_timelines
+            for _ in range(len(timeline.time_ns))
         ),
     }
-    for at, name in enumerate(CATEGORIES):
-        table[f"{name}_bytes"] = np.ascontiguousarray(columns[:, at])
+    for index, name in enumerate(CATEGORIES):
+        table[f"{name}_bytes"] = np.ascontiguousarray(columns[:, index])
     return table
 
 
@@ -153,12 +155,12 @@ def timeline_csv(timelines: Iterable[DeviceTimeline]) -> str:
     return text.getvalue()
 
 
-def _categories(found: Any) -> Any:
+def _categories(memory_profile: Any) -> Any:
     """A function of tensor and version that gives the column."""
-    known = found._categories  # noqa: SLF001  # all of it is private
+    category_of = memory_profile._categories  # noqa: SLF001  # all of it is private
 
     def category(key: Any, version: int) -> int:
-        told = known.get(key, version) if hasattr(key, "id") else None
+        told = category_of.get(key, version) if hasattr(key, "id") else None
         name = CATEGORY_OF.get(getattr(told, "name", ""), UNKNOWN)
         return CATEGORIES.index(name)
 
@@ -169,16 +171,16 @@ def _changes(
     time_ns: int, action: str, key: Any, version: int, size: int, category: Any
 ) -> Iterable[tuple[str, int, int, int]]:
     """Device, time (-1: before the trace), category and bytes of what happened."""
-    device, at = str(key.device), category(key, version)
+    device, category_index = str(key.device), category(key, version)
     if action in (_PREEXISTING, _CREATE):
-        yield device, time_ns, at, size
+        yield device, time_ns, category_index, size
     elif action == _INCREMENT:
         # The same memory, which from now on is something else.
-        yield device, time_ns, at, -size
+        yield device, time_ns, category_index, -size
         yield device, time_ns, category(key, version + 1), size
     elif action == _DESTROY:
         # Of what has no name torch gives the size signed, of tensors not.
-        yield device, time_ns, at, -abs(size)
+        yield device, time_ns, category_index, -abs(size)
     else:
         raise ValueError(f"unknown action {action}")
 
@@ -186,10 +188,10 @@ def _changes(
 def _by_device(
     changes: Iterable[tuple[str, int, int, int]],
 ) -> dict[str, list[tuple[int, int, int]]]:
-    found: dict[str, list[tuple[int, int, int]]] = {}
+    by_device: dict[str, list[tuple[int, int, int]]] = {}
     for device, *change in changes:
-        found.setdefault(device, []).append((change[0], change[1], change[2]))
-    return found
+        by_device.setdefault(device, []).append((change[0], change[1], change[2]))
+    return by_device
 
 
 def _timeline(device: str, changes: list[tuple[int, int, int]]) -> DeviceTimeline:
@@ -204,8 +206,8 @@ def _timeline(device: str, changes: list[tuple[int, int, int]]) -> DeviceTimelin
     last = len(time_ns) - 1 - last
     steps = np.zeros((len(time_ns), len(CATEGORIES)), np.int64)
     steps[np.arange(len(time_ns)), category] = size
-    held = np.cumsum(steps, axis=0)[last]
-    return thinned(DeviceTimeline(device, moments, held))
+    live_bytes = np.cumsum(steps, axis=0)[last]
+    return thinned(DeviceTimeline(device, moments, live_bytes))
 
 
 def thinned(timeline: DeviceTimeline, most: int = MAX_POINTS) -> DeviceTimeline:
@@ -216,5 +218,5 @@ def thinned(timeline: DeviceTimeline, most: int = MAX_POINTS) -> DeviceTimeline:
     total = timeline.total
     edges = np.linspace(1, num - 1, most - 1, dtype=np.int64).tolist()
     kept = [begin + int(np.argmax(total[begin:end])) for begin, end in pairwise(edges)]
-    at = np.array([0, *kept, num - 1], np.int64)
-    return DeviceTimeline(timeline.device, timeline.time_ns[at], timeline.held[at])
+    rows = np.array([0, *kept, num - 1], np.int64)
+    return DeviceTimeline(timeline.device, timeline.time_ns[rows], timeline.held[rows])

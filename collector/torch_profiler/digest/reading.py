@@ -96,8 +96,8 @@ def _answer(body: bytes) -> tuple[TraceAnswer, Mapping[str, CaptureTable]]:
     return msgspec.convert(meta, TraceAnswer), tables
 
 
-def _why(code: int, said: bytes) -> str:
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+def _why(code: int, output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
     last = lines[-1][:_MAX_TEXT] if lines else ""
     ended = f"signal {-code}" if code < 0 else f"exit status {code}"
     return f"the process that reads it ended with {ended}" + (last and f": {last}")

@@ -68,11 +68,11 @@ def _lines(
     rows = [["operator", *(_HEADS[name] for name in columns)]]
     if is_own:
         rows[0].append("share")
-    for at in order:
-        row = [_cut(str(names[at]), NAME_WIDTH)]
-        row += [_shown(name, int(operators[name][at])) for name in columns]
+    for row_index in order:
+        row = [_cut(str(names[row_index]), NAME_WIDTH)]
+        row += [_shown(name, int(operators[name][row_index])) for name in columns]
         if is_own:
-            row.append(f"{100 * int(operators[sorted_by][at]) / share_of:.1f} %")
+            row.append(f"{100 * int(operators[sorted_by][row_index]) / share_of:.1f} %")
         rows.append(row)
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return [

@@ -168,10 +168,10 @@ def export(
     chosen = attempt_of(recording, attempt)
     attempts = recording.attempts if attempt is None else [chosen]
     contents = {
-        out if one is chosen else out / f"attempt_{one.index}": Contents(
-            recording, one, depth=depth, units=units
+        out if attempt is chosen else out / f"attempt_{attempt.index}": Contents(
+            recording, attempt, depth=depth, units=units
         )
-        for one in attempts
+        for attempt in attempts
     }
     folders = dict(_folders(contents, kinds, rank, existing))
     if not any(folders.values()):

@@ -130,7 +130,7 @@ class Contents:
 
     def _stats_yaml(self, rank: int) -> bytes:
         """Measurements by MemProfiler's keys, in order of time."""
-        found: list[tuple[int, str, dict[str, int | float | None]]] = []
+        snaps: list[tuple[int, str, dict[str, int | float | None]]] = []
         for key, table in every_snap(self._attempt.files[rank]).items():
             columns = {stat: column.tolist() for stat, column in table.stats.items()}
             for row in range(len(table)):
@@ -140,9 +140,9 @@ class Contents:
                     {s: column[row] for s, column in columns.items()}, context
                 )
                 text = SnapKey(rank, self._names[key], iteration, context).text
-                found.append((int(table.time_ns[row]), text, values))
-        found.sort(key=lambda snap: snap[0])
-        return _yaml({key: values for _, key, values in found})
+                snaps.append((int(table.time_ns[row]), text, values))
+        snaps.sort(key=lambda snap: snap[0])
+        return _yaml({key: values for _, key, values in snaps})
 
     def _modules_yaml(self, rank: int) -> bytes:
         tables = self._window_tables(rank)

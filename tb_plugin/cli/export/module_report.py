@@ -96,10 +96,15 @@ def _states(rows: Iterable[Row], units: str) -> list[TableRow]:
     table: list[TableRow] = []
     last = ""
     for state, call, device, sizes in _by_device(rows, units):
-        at = f"{state} # {call}"
-        table.append({"State & Call": "" if at == last else at, "Device": device})
+        state_and_call = f"{state} # {call}"
+        table.append(
+            {
+                "State & Call": "" if state_and_call == last else state_and_call,
+                "Device": device,
+            }
+        )
         table[-1].update(sizes)
-        last = at
+        last = state_and_call
     return table
 
 

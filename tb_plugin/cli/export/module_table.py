@@ -56,8 +56,8 @@ class WindowTable:
         """With FSDP, the modules that it shards, as FSDPMemTracker lists them."""
         self.is_fsdp = is_fsdp
         tree = memory.tree
-        found = [row for row in range(len(tree)) if not is_fsdp or tree.is_fsdp[row]]
-        self._modules = sorted(found, key=lambda row: _natural(tree.fqn[row]))
+        rows = [row for row in range(len(tree)) if not is_fsdp or tree.is_fsdp[row]]
+        self._modules = sorted(rows, key=lambda row: _natural(tree.fqn[row]))
         self._memory = memory
         self._states = FSDP_STATES if is_fsdp else PLAIN_STATES
         own, other = FSDP_CATEGORIES, PLAIN_CATEGORIES
@@ -66,9 +66,13 @@ class WindowTable:
         self._categories: dict[str, list[int]] = {label: [] for label in own.values()}
         for row, name in enumerate(memory.categories):
             # Of plain modules, torch counts the batch that it is given as other.
-            known = TORCH_COUNTS_AS.get(name, name)
-            known = "other" if name == "input" and not is_fsdp else known
-            self._categories.setdefault(own.get(known) or other[known], []).append(row)
+            torch_category = TORCH_COUNTS_AS.get(name, name)
+            torch_category = (
+                "other" if name == "input" and not is_fsdp else torch_category
+            )
+            self._categories.setdefault(
+                own.get(torch_category) or other[torch_category], []
+            ).append(row)
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -91,8 +95,8 @@ class WindowTable:
                     there = [(d, table) for d, table in of_call if table.call[row] >= 0]
                     number += bool(there)
                     for device, table in there:
-                        at = name, name.count(".") + 1, state, number, device
-                        yield from self._sizes(table, row, at)
+                        place = name, name.count(".") + 1, state, number, device
+                        yield from self._sizes(table, row, place)
 
     def nested(self) -> dict[str, Any]:
         """The same as mappings and lists: peak by device, modules by state and call."""
@@ -110,13 +114,13 @@ class WindowTable:
         return {"peak": peak, "modules": modules}
 
     def _sizes(
-        self, table: StateTable, module: int, at: tuple[str, int, str, int, str]
+        self, table: StateTable, module: int, place: tuple[str, int, str, int, str]
     ) -> Iterator[Row]:
         """A row for each label, in torch's order; other labels and the total come last."""
         values = np.nan_to_num(table.totals[:, module])
         for label, rows in self._categories.items():
-            yield (*at, label, int(values[rows].sum()) if rows else 0)
-        yield (*at, TORCH_TOTAL, int(np.nan_to_num(table.total_bytes[module])))
+            yield (*place, label, int(values[rows].sum()) if rows else 0)
+        yield (*place, TORCH_TOTAL, int(np.nan_to_num(table.total_bytes[module])))
 
 
 def _calls(memory: ModuleMemory, state: str) -> Iterator[list[tuple[str, StateTable]]]:

@@ -69,7 +69,7 @@ class Answer:
 
     def peak(self, name: str) -> int | None:
         """The highest of a figure among its devices; bytes."""
-        sizes = [int(getattr(one, name)) for one in self.prediction.devices]
+        sizes = [int(getattr(device, name)) for device in self.prediction.devices]
         return max(sizes, default=None)
 
 
@@ -89,19 +89,19 @@ def answers_of(request: Request) -> list[Answer]:
     capacity = request.device.memory_bytes
     predictions = together(
         [
-            one.outcome.prediction(capacity, request.ranks.host(one.outcome.rank))
-            for one in every
+            ran.outcome.prediction(capacity, request.ranks.host(ran.outcome.rank))
+            for ran in every
         ]
     )
     return [
-        _answer(request, one, prediction)
-        for one, prediction in zip(every, predictions, strict=True)
+        _answer(request, ran, prediction)
+        for ran, prediction in zip(every, predictions, strict=True)
     ]
 
 
 def fit_of(answers: Iterable[Answer]) -> Fit:
     """For all of a job's ranks together."""
-    return worst(one.judged.fit for one in answers)
+    return worst(answer.judged.fit for answer in answers)
 
 
 def _answer(request: Request, ran: Ran, prediction: Prediction) -> Answer:
@@ -113,7 +113,11 @@ def _answer(request: Request, ran: Ran, prediction: Prediction) -> Answer:
             if peak > categories.get(device.device, (-1.0, {}))[0]:
                 categories[device.device] = peak, device.categories_bytes
     findings = () if report is None else report.findings.findings
-    errors = (one for one in findings if one.state and one.state.is_out_of_memory)
+    errors = (
+        finding
+        for finding in findings
+        if finding.state and finding.state.is_out_of_memory
+    )
     judged = prediction.judged()
     return Answer(
         ran=ran,
@@ -130,7 +134,11 @@ def _no_categories(report: RunReport | None) -> str:
     """Why there may be no breakdown of the peak."""
     if report is None:
         return "nothing was recorded"
-    unread = [one.problem for one in report.snapshots if one.problem is not None]
+    unread = [
+        snapshot.problem
+        for snapshot in report.snapshots
+        if snapshot.problem is not None
+    ]
     if unread:
         return f"the allocator's history cannot be read: {unread[0].what}"
     if report.snapshots:
@@ -185,7 +193,9 @@ def _rank_json(answer: Answer) -> dict[str, Any]:
         "ended": outcome.ended,
         "error": outcome.error,
         "num_steps": outcome.num_steps,
-        "devices": [_device_json(answer, one) for one in answer.prediction.devices],
+        "devices": [
+            _device_json(answer, device) for device in answer.prediction.devices
+        ],
         "verdict": None if error is None else error.sentence,
         "places": [asdict(place) for place in outcome.places],
         "num_places_left_out": outcome.num_places_left_out,
@@ -211,12 +221,12 @@ def _device_json(answer: Answer, figures: DeviceFigures) -> dict[str, Any]:
         "rounding_bytes": _rounding(answer, figures),
         "estimates": [
             {
-                "name": one.name,
-                "low_bytes": one.low,
-                "high_bytes": one.high,
-                "source": one.source,
+                "name": estimate.name,
+                "low_bytes": estimate.low,
+                "high_bytes": estimate.high,
+                "source": estimate.source,
             }
-            for one in prediction.estimates
+            for estimate in prediction.estimates
         ],
         "others_low_bytes": others[0],
         "others_high_bytes": others[1],
@@ -239,16 +249,16 @@ def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     virtual, first = request.device, answers[0].outcome
     torch = f", torch {first.torch}" if first.torch else ""
     yield f"virtual {virtual.label}: {bytes_text(virtual.memory_bytes)}{torch}"
-    leading = min(answers, key=lambda one: order(one.prediction))
+    leading = min(answers, key=lambda answer: order(answer.prediction))
     if len(answers) > 1:
         rows = [
             (
-                str(one.outcome.rank),
-                bytes_text(one.peak("allocated_peak")),
-                bytes_text(one.peak("reserved_peak")),
-                one.judged.fit,
+                str(answer.outcome.rank),
+                bytes_text(answer.peak("allocated_peak")),
+                bytes_text(answer.peak("reserved_peak")),
+                answer.judged.fit,
             )
-            for one in answers[:_MAX_RANKS]
+            for answer in answers[:_MAX_RANKS]
         ]
         yield from text_table(("rank", "peak allocated", "peak reserved", ""), rows)
         yield f"rank {leading.outcome.rank}:"
@@ -310,8 +320,10 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
         yield figure_line("cache freed, retried", retries)
     if not prediction.has_run:
         return
-    for one in prediction.estimates:
-        yield from estimate_lines(one.name, one.low, one.high, one.source)
+    for estimate in prediction.estimates:
+        yield from estimate_lines(
+            estimate.name, estimate.low, estimate.high, estimate.source
+        )
     others = prediction.others.get(figures.index, (0, 0))
     if any(others):
         yield figure_line("+ other ranks on it", range_text(*others))

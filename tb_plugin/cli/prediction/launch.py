@@ -220,9 +220,9 @@ class _Process:
         outcome.unsuitable = self._plan.own_runtimes()
         if self._words is None:
             return Ran(outcome)
-        with self._words as said:
-            said.seek(max(0, said.seek(0, os.SEEK_END) - _LAST_WORDS))
-            return Ran(outcome, said.read().decode(errors="replace"))
+        with self._words as output:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _LAST_WORDS))
+            return Ran(outcome, output.read().decode(errors="replace"))
 
     def _end_of(self) -> str:
         """Why there is no outcome, as a sentence."""
@@ -352,13 +352,13 @@ def _environment(
 
 def _unanswered(books: Path) -> tuple[str, ...]:
     try:
-        found = read_books(books)
+        books_read = read_books(books)
     except (OSError, ValueError):
         return ()
     return tuple(
-        f"{one.library} {one.name} ({counted(one.count, 'time')})"
-        for one in (() if found is None else found.calls)
-        if not one.known
+        f"{call.library} {call.name} ({counted(call.count, 'time')})"
+        for call in (() if books_read is None else books_read.calls)
+        if not call.known
     )
 
 

@@ -34,7 +34,7 @@ class Ranks:
             "TORCHELASTIC_RUN_ID": secrets.token_hex(4),
         }
         each = [self.variables(rank, job) for rank in self.chosen]
-        return [each] if self.kind == "all" else [[one] for one in each]
+        return [each] if self.kind == "all" else [[variables] for variables in each]
 
     def host(self, rank: int) -> int | None:
         """The host whose devices a rank shares with others; None: it runs alone."""
@@ -45,7 +45,7 @@ class Ranks:
         host, local = divmod(rank, self.per_host)
         hosts = -(-self.world_size // self.per_host)
         on_host = min(self.per_host, self.world_size - host * self.per_host)
-        known = {
+        numbers = {
             "RANK": rank,
             "WORLD_SIZE": self.world_size,
             "LOCAL_RANK": local,
@@ -63,8 +63,8 @@ class Ranks:
         }
         if self.kind == "lone":
             # Their threads would ask a store of Python while the interpreter ends.
-            known["TORCH_NCCL_ENABLE_MONITORING"] = 0
-        return {**job, **{name: str(value) for name, value in known.items()}}
+            numbers["TORCH_NCCL_ENABLE_MONITORING"] = 0
+        return {**job, **{name: str(value) for name, value in numbers.items()}}
 
 
 def _free_port() -> int:

@@ -217,18 +217,18 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _start(text: str) -> tuple[str, int]:
-    found = _LARGEST.fullmatch(text)
-    if found is None:
+    match = _LARGEST.fullmatch(text)
+    if match is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} was given: write NAME, or NAME=START with a number from 1 on"
         )
-    return found[1], int(found[2] or 1)
+    return match[1], int(match[2] or 1)
 
 
 def _python(text: str) -> str:
-    found = shutil.which(text)
-    if found is None:
+    executable = shutil.which(text)
+    if executable is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} cannot be run: give the path of a Python with torch's CUDA build"
         )
-    return found
+    return executable

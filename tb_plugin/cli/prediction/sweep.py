@@ -63,7 +63,11 @@ class Trial:
         if self.fit in ("does not fit", "cannot say"):
             return None
         predictions = [answer.prediction for answer in self.answers]
-        needed = [one.needed(figures) for one in predictions for figures in one.devices]
+        needed = [
+            prediction.needed(figures)
+            for prediction in predictions
+            for figures in prediction.devices
+        ]
         return max(needed, default=None)
 
 
@@ -152,14 +156,14 @@ def search(
 
 def _guess(trials: Sequence[Trial]) -> int | None:
     """The largest that fits if memory grows as between the two largest that do."""
-    known = sorted(
+    measured = sorted(
         (int(trial.value), trial.needed[1])
         for trial in trials
         if trial.fit == "fits" and trial.needed is not None
     )[-2:]
-    if len(known) < 2 or known[0][1] >= known[1][1]:
+    if len(measured) < 2 or measured[0][1] >= measured[1][1]:
         return None
-    (before, less), (after, more) = known
+    (before, less), (after, more) = measured
     capacity = trials[0].request.device.memory_bytes
     return after + int((capacity - more) * (after - before) / (more - less))
 
@@ -170,7 +174,7 @@ def _try(request: Request, name: str, value: str) -> Trial:
 
     folder = f"{request.run_dir.name}-{name}={value}".replace("/", "_")
     program = request.program
-    one = replace(
+    changed = replace(
         request,
         program=replace(program, arguments=tuple(map(filled, program.arguments))),
         variables={key: filled(text) for key, text in request.variables.items()},
@@ -178,7 +182,7 @@ def _try(request: Request, name: str, value: str) -> Trial:
         run_dir=free_run_dir(request.run_dir.parent, folder),
         is_quiet=not request.is_verbose,
     )
-    trial = Trial(value, one, answers_of(one))
+    trial = Trial(value, changed, answers_of(changed))
     print(f"{name}={printable(value)}: {trial.fit}", file=sys.stderr, flush=True)
     for answer in trial.answers:
         if answer.judged.fit == "cannot say":
@@ -214,13 +218,13 @@ def _largest_text(name: str, trials: Sequence[Trial]) -> str:
     if not fitting:
         reason = trials[0].answers[0].judged.reason
         return f"not even {name}={trials[0].value} surely fits: {reason}"
-    found = fitting[-1]
-    beyond = trials[trials.index(found) + 1 :][:1]
+    largest = fitting[-1]
+    beyond = trials[trials.index(largest) + 1 :][:1]
     after = "".join(f"; {trial.value}: {trial.fit}" for trial in beyond)
-    if int(found.value) == _MAX_NUMBER:
+    if int(largest.value) == _MAX_NUMBER:
         after = "; larger numbers were not tried"
-    peak = bytes_text(found.peak("allocated_peak"))
-    return f"largest {name} that fits: {found.value}, peak allocated {peak}{after}"
+    peak = bytes_text(largest.peak("allocated_peak"))
+    return f"largest {name} that fits: {largest.value}, peak allocated {peak}{after}"
 
 
 def _to_json(

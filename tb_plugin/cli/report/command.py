@@ -68,9 +68,9 @@ class Report(Struct, frozen=True):
     @property
     def is_read_whole(self) -> bool:
         """Whether all that was written was read."""
-        of_runs = (one.problems for one in self.runs)
+        of_runs = (run.problems for run in self.runs)
         problems = chain(self.problems, *of_runs)
-        return all(one.severity == "info" for one in problems)
+        return all(problem.severity == "info" for problem in problems)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
         runs = [choose_run(store, options.name, logdir)]
     problems = store.problems()
     if not runs and not refused and not problems:
-        what = "there is no recording, no snapshot and no trace"
-        raise Failure(what, where=logdir, remedy=WHAT_IS_READ)
+        reason = "there is no recording, no snapshot and no trace"
+        raise Failure(reason, where=logdir, remedy=WHAT_IS_READ)
     is_text = not (options.json or options.md)
     if not is_text or not runs:  # the output goes to a program or a file
         complain("report", refused)
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
             return EXIT_NOTHING
     finish_all(runs)
     if options.rank is not None and len(runs) > 1:
-        runs = [one for one in runs if _has_rank(one, options.rank)] or runs[:1]
+        runs = [run for run in runs if _has_rank(run, options.rank)] or runs[:1]
     reader = Reader(store, options.capacity)
     reports, failed = _read(reader, runs, options.rank)
     report = Report(
@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
             print(text)
         else:
             say(text)
-    if not any(one.is_readable for one in report.runs):
+    if not any(run.is_readable for run in report.runs):
         return EXIT_NOTHING
     return 0 if report.is_read_whole else EXIT_DAMAGED
 
@@ -141,13 +141,13 @@ def _read(
     """Each run, and why some cannot be reported: one that fails hides no other."""
     reports: list[RunReport] = []
     problems: list[Problem] = []
-    for one in runs:
+    for run in runs:
         try:
-            reports.append(reader.run(one, rank))
+            reports.append(reader.run(run, rank))
         except Exception as error:  # noqa: PERF203  # the others are reported
             if isinstance(error, Failure):  # what was asked for is not there
                 raise
-            problems.append(failed_problem(one.found.shown_folder, error))
+            problems.append(failed_problem(run.found.shown_folder, error))
     return reports, problems
 
 
@@ -161,8 +161,8 @@ def _store(paths: Sequence[Place]) -> tuple[Store, Place, list[Failure]]:
     good, bad = open_files(paths, folders=len(paths) == 1)
     if good and isinstance(good[0], str) and is_folder(good[0]):
         return runs_at(good[0]), good[0], bad
-    given = OpenedPaths(files=tuple(map(str, good))).runs()
-    store = Store((), lambda: given)
+    runs_of_files = OpenedPaths(files=tuple(map(str, good))).runs()
+    store = Store((), lambda: runs_of_files)
     store.look()
     return store, first, bad
 
@@ -182,8 +182,8 @@ def _problem_of(failure: Failure) -> Problem:
 
 
 def _lines(report: Report, *, is_markdown: bool) -> Iterator[str]:
-    for one in report.runs:
-        section = run_section(one, printable(one.run.name))
+    for run in report.runs:
+        section = run_section(run, printable(run.run.name))
         if is_markdown:
             yield from markdown_of(section)
         else:

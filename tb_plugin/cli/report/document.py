@@ -34,7 +34,7 @@ class Table(Generic[T]):
     rows: Sequence[T]
 
     def cells(self) -> list[tuple[str, ...]]:
-        return [tuple(one.cell(row) for one in self.columns) for row in self.rows]
+        return [tuple(column.cell(row) for column in self.columns) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,12 @@ def text_of(
             yield from (inner + line for line in item.text)
         else:
             rows = [tuple(map(printable, row)) for row in item.cells()]
-            head = [one.title for one in item.columns]
-            left = [at for at, one in enumerate(item.columns) if one.is_text or not at]
+            head = [column.title for column in item.columns]
+            left = [
+                index
+                for index, column in enumerate(item.columns)
+                if column.is_text or not index
+            ]
             room = None if max_width is None else max_width - len(inner)
             lines = text_table(head, rows, left, room)
             yield from (inner + line for line in lines if line.strip())
@@ -104,7 +108,9 @@ def markdown_of(section: Section, level: int = 1) -> Iterator[str]:
                 yield from item.markdown
             elif isinstance(item, Table):
                 right = [
-                    at for at, one in enumerate(item.columns) if at and not one.is_text
+                    index
+                    for index, column in enumerate(item.columns)
+                    if index and not column.is_text
                 ]
-                head = [one.title for one in item.columns]
+                head = [column.title for column in item.columns]
                 yield from markdown_table(head, item.cells(), right=right)

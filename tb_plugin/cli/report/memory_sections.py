@@ -49,15 +49,15 @@ def _site_text(site: SiteFigures) -> str:
 
 SITES: Final[Sequence[Column[SiteFigures]]] = (
     Column("allocation site at the peak", _site_text),
-    Column("size", lambda one: bytes_text(one.bytes)),
-    Column("share", lambda one: f"{one.share:.1%}"),
-    Column("category", lambda one: NOUNS[one.category], is_text=True),
-    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+    Column("size", lambda row: bytes_text(row.bytes)),
+    Column("share", lambda row: f"{row.share:.1%}"),
+    Column("category", lambda row: NOUNS[row.category], is_text=True),
+    Column("blocks", lambda row: f"{row.num_blocks:,}"),
 )
 ANNOTATIONS: Final[Sequence[Column[AnnotationFigures]]] = (
-    Column("annotation at the peak", lambda one: one.text),
-    Column("size", lambda one: bytes_text(one.bytes)),
-    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+    Column("annotation at the peak", lambda row: row.text),
+    Column("size", lambda row: bytes_text(row.bytes)),
+    Column("blocks", lambda row: f"{row.num_blocks:,}"),
 )
 SNAPSHOTS: Final[Sequence[Column[tuple[Snapshot, DeviceFigures]]]] = (
     Column("snapshot", lambda row: _snapshot_name(row[0])),
@@ -67,11 +67,11 @@ SNAPSHOTS: Final[Sequence[Column[tuple[Snapshot, DeviceFigures]]]] = (
     Column("largest free", lambda row: bytes_text(row[1].largest_inactive_block_bytes)),
 )
 MODULES: Final[Sequence[Column[Mapping[str, Any]]]] = (
-    Column("module", lambda one: one["module"]),
-    Column("held", lambda one: bytes_text(one["held"])),
-    Column("own", lambda one: bytes_text(one["own"])),
-    Column("rank's total", lambda one: bytes_text(one["total"])),
-    Column("mostly", lambda one: _largest(one["categories"]), is_text=True),
+    Column("module", lambda row: row["module"]),
+    Column("held", lambda row: bytes_text(row["held"])),
+    Column("own", lambda row: bytes_text(row["own"])),
+    Column("rank's total", lambda row: bytes_text(row["total"])),
+    Column("mostly", lambda row: _largest(row["categories"]), is_text=True),
 )
 
 
@@ -104,10 +104,10 @@ def modules_section(report: RunReport) -> Section | None:
             f" {bytes_text(split.unattributed_bytes)} not attributed"
         )
     by = "held"
-    columns = [one for one in MODULES if one.title != "rank's total"]
+    columns = [column for column in MODULES if column.title != "rank's total"]
     if all(row["held"] is None for row in rows):  # a report of another tool
         by = "total"
-        columns = [one for one in MODULES if one.title not in ("held", "own")]
+        columns = [column for column in MODULES if column.title not in ("held", "own")]
     rows.sort(key=lambda row: -(row[by] or 0))
     section.add(Table(columns, list(_folded(rows))[:MAX_ROWS]))
     return section
@@ -132,13 +132,15 @@ def _folded(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
     """Modules with values, by their full names."""
-    held, own = values_of(answer.held_bytes), values_of(answer.own_bytes)
-    categories = [(one.name, values_of(one.bytes)) for one in answer.categories]
+    held_bytes, own = values_of(answer.held_bytes), values_of(answer.own_bytes)
+    categories = [
+        (category.name, values_of(category.bytes)) for category in answer.categories
+    ]
     for row, total in enumerate(values_of(answer.total_bytes)):
         if total is not None:
             yield {
                 "module": answer.tree.fqn[row],
-                "held": held[row],
+                "held": held_bytes[row],
                 "own": own[row],
                 "total": total,
                 "categories": {name: sizes[row] for name, sizes in categories},
@@ -146,10 +148,11 @@ def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
 
 
 def _largest(sizes: Mapping[str, float | None]) -> str:
-    known = [(size, name) for name, size in sizes.items() if size]
-    known.sort(key=lambda one: -one[0])
+    size_and_name = [(size, name) for name, size in sizes.items() if size]
+    size_and_name.sort(key=lambda pair: -pair[0])
     return ", ".join(
-        f"{NOUNS.get(name, name)} {bytes_text(size)}" for size, name in known[:2]
+        f"{NOUNS.get(name, name)} {bytes_text(size)}"
+        for size, name in size_and_name[:2]
     )
 
 
@@ -162,8 +165,8 @@ def function_section(answer: FunctionsResponse) -> Section:
     iterations = values_of(answer.calls.iteration)
     rows = range(max(0, len(iterations) - MAX_ROWS), len(iterations))
     columns: list[Column[int]] = [Column("call", lambda row: str(iterations[row]))]
-    values = {one.key: one.numbers for one in answer.table.columns}
-    labels = {one.name: one.label for one in answer.stats}
+    values = {column.key: column.numbers for column in answer.table.columns}
+    labels = {stat.name: stat.label for stat in answer.stats}
     for name in answer.shown:
         if name not in SHOWN_STATS:
             continue
@@ -182,17 +185,17 @@ def function_section(answer: FunctionsResponse) -> Section:
 
 def snapshot_sections(snapshots: Sequence[Snapshot]) -> Iterator[Section]:
     """Those that ran out of memory or peaked highest in full, the others as rows."""
-    read = [one for one in snapshots if one.problem is None]
+    read = [snapshot for snapshot in snapshots if snapshot.problem is None]
     read.sort(key=_weight, reverse=True)
     shown = read[:_MAX_SNAPSHOTS]
-    for one in snapshots:
-        if one.problem is not None or one in shown:
-            yield _snapshot_section(one)
+    for snapshot in snapshots:
+        if snapshot.problem is not None or snapshot in shown:
+            yield _snapshot_section(snapshot)
     rows = [
-        (one, device)
-        for one in snapshots
-        if one.problem is None and one not in shown
-        for device in one.devices
+        (snapshot, device)
+        for snapshot in snapshots
+        if snapshot.problem is None and snapshot not in shown
+        for device in snapshot.devices
     ]
     if rows:
         section = Section(f"{counted(len(read) - len(shown), 'more snapshot')}")
@@ -201,25 +204,25 @@ def snapshot_sections(snapshots: Sequence[Snapshot]) -> Iterator[Section]:
         yield section
 
 
-def _weight(one: Snapshot) -> tuple[bool, int]:
-    peaks = [device.peak_active_bytes for device in one.devices]
-    return any(device.oom for device in one.devices), max(peaks, default=0)
+def _weight(snapshot: Snapshot) -> tuple[bool, int]:
+    peaks = [device.peak_active_bytes for device in snapshot.devices]
+    return any(device.oom for device in snapshot.devices), max(peaks, default=0)
 
 
-def _snapshot_section(one: Snapshot) -> Section:
+def _snapshot_section(snapshot: Snapshot) -> Section:
     """The most important figures of each of its devices."""
-    section = Section(f"snapshot {_snapshot_name(one)}")
-    if one.problem is not None:
-        section.add(f"not read: {one.problem.what}")
-    elif not one.devices:
+    section = Section(f"snapshot {_snapshot_name(snapshot)}")
+    if snapshot.problem is not None:
+        section.add(f"not read: {snapshot.problem.what}")
+    elif not snapshot.devices:
         section.add("It holds no segments and no events of any device.")
-    for device in one.devices:
+    for device in snapshot.devices:
         section.add(_device_section(f"device {device.device}", device))
-    if one.pinned_host_memory is not None:
+    if snapshot.pinned_host_memory is not None:
         title = "pinned host memory, which is no memory of a device"
-        section.add(_device_section(title, one.pinned_host_memory))
-    if one.not_read:
-        section.add(f"not read: {unread_text(one.not_read)}")
+        section.add(_device_section(title, snapshot.pinned_host_memory))
+    if snapshot.not_read:
+        section.add(f"not read: {unread_text(snapshot.not_read)}")
     return section
 
 
@@ -233,14 +236,14 @@ def _device_section(title: str, device: DeviceFigures) -> Section:
     return section
 
 
-def _snapshot_name(one: Snapshot) -> str:
+def _snapshot_name(snapshot: Snapshot) -> str:
     """A file's path below the logdir; of a capture what it was taken for."""
-    history = one.history
+    history = snapshot.history
     if history.path:
         return history.path
     step = "" if history.step is None else f"step {history.step:,}"
-    words = (f"rank {history.rank}", history.title, step)
-    return ", ".join(filter(None, words))
+    parts = (f"rank {history.rank}", history.title, step)
+    return ", ".join(filter(None, parts))
 
 
 def _device_lines(device: DeviceFigures) -> Iterator[str]:
@@ -258,7 +261,7 @@ def _device_lines(device: DeviceFigures) -> Iterator[str]:
     yield f"allocated: {bytes_text(device.allocated_bytes)}"
     yield f"largest free block: {bytes_text(device.largest_inactive_block_bytes)}"
     if device.oom:
-        sizes = ", ".join(bytes_text(one["size"]) for one in device.oom[:_MAX_OOMS])
+        sizes = ", ".join(bytes_text(error["size"]) for error in device.oom[:_MAX_OOMS])
         more = len(device.oom) - _MAX_OOMS
         yield f"failed allocations: {sizes}" + (f" and {more} more" if more > 0 else "")
     if categories := device.categories_bytes:

@@ -110,15 +110,19 @@ class RunReport(Struct, frozen=True, kw_only=True):
     @property
     def is_readable(self) -> bool:
         """Whether there is more than problems."""
-        files = [one.problem for one in self.snapshots]
-        files += [one["problem"] for one in self.traces]
+        files = [snapshot.problem for snapshot in self.snapshots]
+        files += [trace["problem"] for trace in self.traces]
         return self.run.made_of in _RECORDED or None in files
 
     @property
     def histories(self) -> list[HistoryReference]:
         """Captures of the allocator that were recorded, each once."""
-        found = {one.id: one for answer in self.functions for one in answer.histories}
-        return list(found.values())
+        history_by_id = {
+            history.id: history
+            for answer in self.functions
+            for history in answer.histories
+        }
+        return list(history_by_id.values())
 
 
 class Reader:
@@ -156,15 +160,17 @@ class Reader:
         by_function = self._by_function(run, summary, rank)
         readers.errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         with run.lock:
-            found = findings_of(view(ranks), readers.errors, readers.losses)
+            findings = findings_of(view(ranks), readers.errors, readers.losses)
         course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None
-        problems = [one for one in run.problems if rank in (None, one.rank)]
-        problems += [one for one in by_module.problems if one not in problems]
+        problems = [problem for problem in run.problems if rank in (None, problem.rank)]
+        problems += [
+            problem for problem in by_module.problems if problem not in problems
+        ]
         return RunReport(
             run=summary_of(series, run),
             overview=first,
-            findings=found,
+            findings=findings,
             steps=course if has_steps else None,
             stragglers=stragglers_of(view(ranks)) if has_steps else None,
             modules=None if by_module.window is None else by_module,
@@ -193,7 +199,9 @@ class Reader:
 
         last = found = ask()
         passed_over = []
-        earlier = (one.id for one in reversed(last.windows) if one.id != last.window)
+        earlier = (
+            window.id for window in reversed(last.windows) if window.id != last.window
+        )
         for window in islice(earlier, _MAX_PASSED_OVER):
             if found.window is None or not is_cut_short(found):
                 break
@@ -214,41 +222,51 @@ class Reader:
             return functions(view, self._readers.functions)
 
         first = ask()
-        return [ask(one.function, one.phase) for one in first.functions] or [first]
+        return [
+            ask(function.function, function.phase) for function in first.functions
+        ] or [first]
 
     def _snapshots(self, run: Run, rank: int | None) -> Iterator[Snapshot]:
         """Every snapshot by time; judged while it is open, so that it is opened once."""
         with run.lock:
-            found = of_rank(listed(run, no_deadline()), rank)
-        captures = [one for one in found if isinstance(one.source, OwnCapture)]
-        left_out = {one.reference.id for one in captures[:-MAX_CAPTURES]}
-        found = [one for one in found if one.reference.id not in left_out]
+            histories = of_rank(listed(run, no_deadline()), rank)
+        captures = [
+            history for history in histories if isinstance(history.source, OwnCapture)
+        ]
+        left_out = {capture.reference.id for capture in captures[:-MAX_CAPTURES]}
+        histories = [
+            history for history in histories if history.reference.id not in left_out
+        ]
         # Small ones first, and several at once: none waits for one that takes long.
         with ThreadPoolExecutor(MAX_WAITING) as pool:
-            by_size = sorted(found, key=size_of)
+            by_size = sorted(histories, key=size_of)
             told = {
-                one.reference.id: pool.submit(self._snapshot, run, one)
-                for one in by_size
+                history.reference.id: pool.submit(self._snapshot, run, history)
+                for history in by_size
             }
             shown = sys.stderr.isatty()
-            for one in found:
-                yield self._awaited(one, told.pop(one.reference.id), shown=shown)
+            for history in histories:
+                yield self._awaited(
+                    history, told.pop(history.reference.id), shown=shown
+                )
 
-    def _snapshot(self, run: Run, one: FoundHistory) -> Snapshot:
+    def _snapshot(self, run: Run, history: FoundHistory) -> Snapshot:
         """One of them; of large ones one at a time is held in memory."""
-        is_large = size_of(one) > _LARGE_BYTES
+        is_large = size_of(history) > _LARGE_BYTES
         with self._large if is_large else nullcontext():
-            opening = self._opened(run, one)
+            opening = self._opened(run, history)
             self._readers.errors.judge.judge(run, opening)
-            return opening.derived(partial(_snapshot, one)) or Snapshot(
-                history=one.reference, origin=one.origin, problem=opening.problem
+            return opening.derived(partial(_snapshot, history)) or Snapshot(
+                history=history.reference,
+                origin=history.origin,
+                problem=opening.problem,
             )
 
-    def _opened(self, run: Run, found: FoundHistory) -> HistoryJob:
+    def _opened(self, run: Run, history: FoundHistory) -> HistoryJob:
         """Wait until it is open, or failed."""
         while True:
             try:
-                opening = self._readers.histories.open(run, found)
+                opening = self._readers.histories.open(run, history)
                 break
             except NotReadyError:
                 time.sleep(_POLL_SECONDS)
@@ -256,7 +274,7 @@ class Reader:
         return opening
 
     def _awaited(
-        self, found: FoundHistory, told: Future[Snapshot], *, shown: bool
+        self, history: FoundHistory, told: Future[Snapshot], *, shown: bool
     ) -> Snapshot:
         """Wait for one; `shown`: a terminal shows how far it is."""
         while True:
@@ -264,8 +282,8 @@ class Reader:
                 snapshot = told.result(_POLL_SECONDS if shown else None)
                 break
             except FutureTimeoutError:
-                opening = self._readers.histories.known(found.key)
-                name = found.reference.path or found.reference.id
+                opening = self._readers.histories.known(history.key)
+                name = history.reference.path or history.reference.id
                 far = (
                     ""
                     if opening is None
@@ -277,12 +295,12 @@ class Reader:
         return snapshot
 
 
-def _snapshot(found: FoundHistory, history: OpenHistory) -> Snapshot:
+def _snapshot(found_history: FoundHistory, history: OpenHistory) -> Snapshot:
     return Snapshot(
-        history=found.reference,
-        origin=found.origin,
+        history=found_history.reference,
+        origin=found_history.origin,
         problem=None,
-        settings={one.name: one.value for one in settings_of(history)},
+        settings={setting.name: setting.value for setting in settings_of(history)},
         devices=figures_of(history),
         pinned_host_memory=pinned_figures_of(history),
         not_read=tuple(history.snapshot.unread),

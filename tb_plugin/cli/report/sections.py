@@ -100,7 +100,10 @@ def run_section(report: RunReport, name: str) -> Section:
     section.add(_steps(report))
     section.add(modules_section(report))
     section.add(
-        *map(function_section, (one for one in report.functions if one.function))
+        *map(
+            function_section,
+            (function for function in report.functions if function.function),
+        )
     )
     histories = report.histories
     if histories and run.made_of == "recording":
@@ -120,21 +123,21 @@ def run_section(report: RunReport, name: str) -> Section:
 
 def _counted_problems(problems: Sequence[Problem]) -> str:
     """`2 problems, 1 note`, counted as in the list of runs."""
-    num_notes = sum(one.is_note for one in problems)
+    num_notes = sum(problem.is_note for problem in problems)
     counts = ((len(problems) - num_notes, "problem"), (num_notes, "note"))
     return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
-def _prediction(found: Prediction | None) -> Section | None:
+def _prediction(prediction: Prediction | None) -> Section | None:
     """Whether a run on a virtual GPU fits a real one, as `memboard run --on` said it."""
-    if found is None:
+    if prediction is None:
         return None
-    first, *more = found.sentences
-    section = Section(f"{found.fit}: {first}")
+    first, *more = prediction.sentences
+    section = Section(f"{prediction.fit}: {first}")
     section.add(*more)
     rows = [
-        (one.label, _range_text(one.low_bytes, one.high_bytes), one.source)
-        for one in found.rows
+        (row.label, _range_text(row.low_bytes, row.high_bytes), row.source)
+        for row in prediction.rows
     ]
     section.add(Table(PREDICTION, rows))
     return section
@@ -147,13 +150,16 @@ def _range_text(low: float | None, high: float | None) -> str:
 def _findings(report: RunReport) -> Iterator[str | RenderedPart]:
     """What is wrong, the first error in full and the others by their sentence."""
     # What is missing stands above already.
-    found = [one for one in report.findings.findings if one.key not in MISSING]
-    for place, one in enumerate(found):
+    findings = [
+        finding for finding in report.findings.findings if finding.key not in MISSING
+    ]
+    for place, finding in enumerate(findings):
         yield RenderedPart(
-            [*text_lines(one, is_first=place == 0)], [*markdown_lines(one)]
+            [*text_lines(finding, is_first=place == 0)], [*markdown_lines(finding)]
         )
     num_errors = sum(
-        one.state is not None and one.state.is_out_of_memory for one in found
+        finding.state is not None and finding.state.is_out_of_memory
+        for finding in findings
     )
     if report.findings.num_errors > num_errors:
         more = report.findings.num_errors - num_errors
@@ -192,9 +198,9 @@ def _trace_steps(trace: Mapping[str, Any]) -> str:
 def _trace_problem(trace: Mapping[str, Any]) -> str:
     """Why it cannot be read, or what of it is missing; in full it is a problem."""
     problems = [
-        one["what"].rstrip(".")
-        for one in trace.get("problems", ())
-        if not one["is_usual"]
+        problem["what"].rstrip(".")
+        for problem in trace.get("problems", ())
+        if not problem["is_usual"]
     ]
     return str(trace["problem"] or "; ".join(problems))
 
@@ -203,79 +209,83 @@ def _trace_place(trace: Mapping[str, Any]) -> str:
     return str(trace["path"] if trace["exists"] else trace["remote"] or "not here")
 
 
-def _lasted(one: Attempt) -> str:
+def _lasted(attempt: Attempt) -> str:
     return (
         "-"
-        if one.ended_ms is None
-        else duration_text((one.ended_ms - one.started_ms) / 1e3)
+        if attempt.ended_ms is None
+        else duration_text((attempt.ended_ms - attempt.started_ms) / 1e3)
     )
 
 
-def _attempt_steps(one: Attempt) -> str:
-    return "-" if one.first_step is None else f"{one.first_step:,} to {one.last_step:,}"
+def _attempt_steps(attempt: Attempt) -> str:
+    return (
+        "-"
+        if attempt.first_step is None
+        else f"{attempt.first_step:,} to {attempt.last_step:,}"
+    )
 
 
-def _attempt_end(one: Attempt) -> str:
-    overlap = ", beside the one before" if one.overlaps_previous else ""
-    return _ENDS[one.ended] + overlap
+def _attempt_end(attempt: Attempt) -> str:
+    overlap = ", beside the one before" if attempt.overlaps_previous else ""
+    return _ENDS[attempt.ended] + overlap
 
 
-def _headline_value(one: Headline) -> str:
-    if one.value is None:
+def _headline_value(headline: Headline) -> str:
+    if headline.value is None:
         return "-"
-    if one.other_end is not None:
-        return f"{range_text(*sorted((one.value, one.other_end)))}, estimated"
-    text = bytes_text if one.unit.startswith("bytes") else "{:.4g}".format
-    return text(one.value) + _UNITS.get(one.unit, "")
+    if headline.other_end is not None:
+        return f"{range_text(*sorted((headline.value, headline.other_end)))}, estimated"
+    text = bytes_text if headline.unit.startswith("bytes") else "{:.4g}".format
+    return text(headline.value) + _UNITS.get(headline.unit, "")
 
 
-def _headline_place(one: Headline) -> str:
-    if one.value is None:
-        return one.absent_reason or "not recorded"
-    places = [] if one.rank is None else [f"rank {one.rank}"]
-    places += [] if one.step is None else [f"step {one.step}"]
+def _headline_place(headline: Headline) -> str:
+    if headline.value is None:
+        return headline.absent_reason or "not recorded"
+    places = [] if headline.rank is None else [f"rank {headline.rank}"]
+    places += [] if headline.step is None else [f"step {headline.step}"]
     return ", ".join(places)
 
 
 ATTEMPTS: Final[Sequence[Column[Attempt]]] = (
-    Column("attempt", lambda one: str(one.index)),
-    Column("started", lambda one: time_text(one.started_ms), is_text=True),
+    Column("attempt", lambda attempt: str(attempt.index)),
+    Column("started", lambda attempt: time_text(attempt.started_ms), is_text=True),
     Column("lasted", _lasted),
     Column("steps", _attempt_steps, is_text=True),
-    Column("ranks", lambda one: str(one.num_ranks)),
+    Column("ranks", lambda attempt: str(attempt.num_ranks)),
     Column("ended", _attempt_end, is_text=True),
 )
 HEADLINES: Final[Sequence[Column[Headline]]] = (
-    Column("", lambda one: one.title),
+    Column("", lambda row: row.title),
     Column("value", _headline_value),
     Column("of", _headline_place, is_text=True),
-    Column("caveat", lambda one: "; ".join(one.caveats), is_text=True),
+    Column("caveat", lambda row: "; ".join(row.caveats), is_text=True),
 )
 PREDICTION: Final[Sequence[Column[tuple[str, str, str]]]] = (
-    Column("memory", lambda one: one[0]),
-    Column("size", lambda one: one[1]),
-    Column("source", lambda one: one[2], is_text=True),
+    Column("memory", lambda row: row[0]),
+    Column("size", lambda row: row[1]),
+    Column("source", lambda row: row[2], is_text=True),
 )
 RANKS: Final[Sequence[Column[Mapping[str, Any]]]] = (
-    Column("rank", lambda one: f"{one['rank']:.0f}"),
-    Column("host", lambda one: one["host"] or "-", is_text=True),
-    Column("peak", lambda one: bytes_text(one["peak_bytes"])),
-    Column("at step", lambda one: _step(one["peak_step"])),
-    Column("of", lambda one: bytes_text(one["capacity_bytes"])),
-    Column("", lambda one: one["lost"]),
+    Column("rank", lambda row: f"{row['rank']:.0f}"),
+    Column("host", lambda row: row["host"] or "-", is_text=True),
+    Column("peak", lambda row: bytes_text(row["peak_bytes"])),
+    Column("at step", lambda row: _step(row["peak_step"])),
+    Column("of", lambda row: bytes_text(row["capacity_bytes"])),
+    Column("", lambda row: row["lost"]),
 )
 PARTS: Final[Sequence[Column[StepPartMean]]] = (
-    Column("part of the step", lambda one: one.name),
-    Column("mean", lambda one: duration_text(one.seconds)),
-    Column("share", lambda one: f"{100 * one.share:.1f} %"),
+    Column("part of the step", lambda part: part.name),
+    Column("mean", lambda part: duration_text(part.seconds)),
+    Column("share", lambda part: f"{100 * part.share:.1f} %"),
 )
 RATES: Final[Sequence[Column[StepRate]]] = (
-    Column("throughput", lambda one: _RATES[one.key]),
-    Column("of the rank", lambda one: _rate(one, one.median)),
-    Column("of all ranks", lambda one: _rate(one, one.summed_median)),
+    Column("throughput", lambda rate: _RATES[rate.key]),
+    Column("of the rank", lambda rate: _rate(rate, rate.median)),
+    Column("of all ranks", lambda rate: _rate(rate, rate.summed_median)),
 )
 TRACES: Final[Sequence[Column[Mapping[str, Any]]]] = (
-    Column("rank", lambda one: _known(one["rank"])),
+    Column("rank", lambda row: _known(row["rank"])),
     Column("holds", _trace_holds, is_text=True),
     Column("problem", _trace_problem, is_text=True),
     Column("where", _trace_place, is_text=True),
@@ -292,20 +302,20 @@ def _step(value: float | None) -> str:
 
 def _ranks(overview: OverviewResponse) -> Section | None:
     columns = {
-        one.key: one.texts or values_of(one.numbers)
-        for one in overview.strip.table.columns
+        column.key: column.texts or values_of(column.numbers)
+        for column in overview.strip.table.columns
     }
     every = [
         dict(zip(columns, row, strict=True))
         for row in zip(*columns.values(), strict=True)
         if overview.rank in (None, row[0])
     ]
-    known = [one for one in every if one["peak_bytes"] is not None]
-    if not known:
+    with_peak = [row for row in every if row["peak_bytes"] is not None]
+    if not with_peak:
         return None
-    known.sort(key=lambda one: -one["peak_bytes"])
+    with_peak.sort(key=lambda row: -row["peak_bytes"])
     title = f"highest peaks of {counted(len(every), 'rank')}"
-    return Section(title, [Table(RANKS, known[:MAX_ROWS])])
+    return Section(title, [Table(RANKS, with_peak[:MAX_ROWS])])
 
 
 def _steps(report: RunReport) -> Section | None:
@@ -324,11 +334,11 @@ def _steps(report: RunReport) -> Section | None:
         section.add(f"MFU is not known without {steps.flops.missing}")
     num_late = len(beside.late)
     if beside.ranks is not None:
-        texts = {one.key: one.texts for one in beside.ranks.columns}
+        texts = {column.key: column.texts for column in beside.ranks.columns}
         rows = zip(texts["words"], texts["host"], strict=True)
         # Those that stand out come first.
-        for words, host in islice(rows, min(num_late, _MAX_STRAGGLERS)):
-            section.add(words + (f" ({host})" if host else ""))
+        for sentence, host in islice(rows, min(num_late, _MAX_STRAGGLERS)):
+            section.add(sentence + (f" ({host})" if host else ""))
     if num_late > _MAX_STRAGGLERS:
         section.add(
             f"{counted(num_late - _MAX_STRAGGLERS, 'more straggler')} not listed"
@@ -362,7 +372,7 @@ def _traces(traces: Sequence[Mapping[str, Any]]) -> Section | None:
     )
     summed_up = [trace for trace in traces if trace.get("summary")]
     if summed_up:
-        section.add(_operators(max(summed_up, key=lambda one: one["time_ms"])))
+        section.add(_operators(max(summed_up, key=lambda trace: trace["time_ms"])))
     return section
 
 
@@ -373,7 +383,7 @@ def _operators(trace: Mapping[str, Any]) -> Section | None:
     whole = [row for row in rows if len(row) == len(head)][:_MAX_OPERATORS]
     if not whole:
         return None
-    columns = [Column(name, itemgetter(at)) for at, name in enumerate(head)]
+    columns = [Column(name, itemgetter(index)) for index, name in enumerate(head)]
     sorted_by = title.partition(":")[0]
     return Section(
         f"operators in {_trace_steps(trace) or '-'} of {sorted_by}",

@@ -61,36 +61,38 @@ def trace_rows(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
     a time: none waits for one that takes long.
     """
     rows = [*_recorded_rows(run, rank)]
-    recorded = {found.path for _, found in rows if found is not None}
+    recorded = {trace.path for _, trace in rows if trace is not None}
     rows += [
-        ({}, one)
-        for one in run.traces.files
-        if rank in (None, one.rank) and (one.is_share or one.path not in recorded)
+        ({}, file)
+        for file in run.traces.files
+        if rank in (None, file.rank) and (file.is_share or file.path not in recorded)
     ]
-    here = {found.id: found for _, found in rows if found is not None}
+    here = {trace.id: trace for _, trace in rows if trace is not None}
     importer = Importer()
     try:
         with ThreadPoolExecutor(_BEGUN * MAX_WORKERS) as pool:
-            by_size = sorted(here.values(), key=lambda one: one.num_bytes)
+            by_size = sorted(here.values(), key=lambda trace: trace.num_bytes)
             turn = Semaphore(MAX_WORKERS)
             figures = {
-                one.id: pool.submit(_of_file, run, one, importer, turn)
-                for one in by_size
+                trace.id: pool.submit(_of_file, run, trace, importer, turn)
+                for trace in by_size
             }
-            for row, found in rows:
-                if found is None:
+            for row, trace in rows:
+                if trace is None:
                     yield row
                 else:
-                    yield _joined(row, figures[found.id].result())
+                    yield _joined(row, figures[trace.id].result())
     finally:
         importer.close()
 
 
 def _joined(recorded: dict[str, Any], of_file: dict[str, Any]) -> dict[str, Any]:
     """What the recording says of a trace goes before what its file says."""
-    said = {key: value for key, value in recorded.items() if value is not None}
-    problem = of_file["problem"] or said.get("problem")
-    return {**recorded, **of_file, **said, "problem": problem}
+    recorded_values = {
+        key: value for key, value in recorded.items() if value is not None
+    }
+    problem = of_file["problem"] or recorded_values.get("problem")
+    return {**recorded, **of_file, **recorded_values, "problem": problem}
 
 
 def _recorded_rows(
@@ -104,8 +106,8 @@ def _recorded_rows(
                     meta = read_capture(file, entry, ()).meta
                 except (FormatError, OSError):
                     continue  # it is among the run's problems
-                found = recorded_trace(file, meta)
-                yield _recorded(attempt.index, file, entry, meta, found), found
+                trace = recorded_trace(file, meta)
+                yield _recorded(attempt.index, file, entry, meta, trace), trace
 
 
 def _recorded(
@@ -113,15 +115,15 @@ def _recorded(
     file: RankFile,
     entry: CaptureEntry,
     meta: Mapping[str, Any],
-    found: FoundTrace | None,
+    trace: FoundTrace | None,
 ) -> dict[str, Any]:
     """A capture's meta, of whatever types its values may be."""
     row: dict[str, Any] = {
         "rank": file.rank,
         "attempt": attempt,
         "time_ms": entry.time_ns / 1e6,
-        "path": _path(file, meta.get("path")) if found is None else found.path,
-        "exists": found is not None,
+        "path": _path(file, meta.get("path")) if trace is None else trace.path,
+        "exists": trace is not None,
         "complete": meta.get("complete") is not False,
     }
     for name in _NUMBERS:
@@ -133,52 +135,56 @@ def _recorded(
     return row
 
 
-def _path(file: RankFile, said: object) -> str | None:
+def _path(file: RankFile, path_text: object) -> str | None:
     """Where the trace lay: below the rank's own folder, nowhere else."""
-    if not isinstance(said, str) or not said or "\0" in said:
+    if not isinstance(path_text, str) or not path_text or "\0" in path_text:
         return None
     beside = os.path.dirname(file.parts[0].path)
     folder = os.path.join(beside, rank_file_stem(file.rank, file.attempt))
-    if ".." in PurePath(said).parts or os.path.normpath(said) == ".":
+    if ".." in PurePath(path_text).parts or os.path.normpath(path_text) == ".":
         return None
-    path = os.path.join(folder, os.path.normpath(said))
+    path = os.path.join(folder, os.path.normpath(path_text))
     return path if path.startswith(folder + os.sep) else None
 
 
 def _of_file(
-    run: Run, found: FoundTrace, importer: Importer, turn: Semaphore
+    run: Run, found_trace: FoundTrace, importer: Importer, turn: Semaphore
 ) -> dict[str, Any]:
     """One file's figures; `turn` is held while they are made of its tables."""
     listed: dict[str, Any] = {
-        "rank": found.rank,
-        "worker": found.worker,
-        "cycle": found.cycle,
-        "name": found.name,
-        "path": found.path,
+        "rank": found_trace.rank,
+        "worker": found_trace.worker,
+        "cycle": found_trace.cycle,
+        "name": found_trace.name,
+        "path": found_trace.path,
         "exists": True,
-        "num_bytes": found.num_bytes,
+        "num_bytes": found_trace.num_bytes,
         "problem": None,
         "problems": [],
     }
     try:
-        make = read_trace(found.path, importer, listed=found.key)
+        make = read_trace(found_trace.path, importer, listed=found_trace.key)
         with turn:
             trace = make()
-            if found.is_share:
-                trace = share_of(trace, found.rank)
-            listed |= _figures(trace, found)
+            if found_trace.is_share:
+                trace = share_of(trace, found_trace.rank)
+            listed |= _figures(trace, found_trace)
     except Exception as error:  # noqa: BLE001  # a file's failure is its own row's
-        problem = problem_of(found, error)
-        note_trace(run, found, (problem,))
+        problem = problem_of(found_trace, error)
+        note_trace(run, found_trace, (problem,))
         return {**listed, "problem": f"{problem.what} {problem.remedy}".strip()}
-    note_trace(run, found, problems_of_trace(trace, found.path_text, listed["rank"]))
+    note_trace(
+        run,
+        found_trace,
+        problems_of_trace(trace, found_trace.path_text, listed["rank"]),
+    )
     return listed
 
 
-def _figures(trace: Trace, found: FoundTrace) -> dict[str, Any]:
+def _figures(trace: Trace, found_trace: FoundTrace) -> dict[str, Any]:
     facts = trace.facts
     return {
-        "rank": found.rank if facts.rank == NOTHING else facts.rank,
+        "rank": found_trace.rank if facts.rank == NOTHING else facts.rank,
         "events": sum(trace.num_events.values()),
         "by_ph_cat": dict(trace.num_events),
         "baseTimeNanoseconds": facts.base_time_ns or None,
@@ -188,11 +194,11 @@ def _figures(trace: Trace, found: FoundTrace) -> dict[str, Any]:
         **trace_figures(TraceProfile(trace), facts.base_time_ns),
         "problems": [
             {
-                "what": one.what,
-                "count": one.count,
-                "where": one.where,
-                "is_usual": one.is_usual,
+                "what": problem.what,
+                "count": problem.count,
+                "where": problem.where,
+                "is_usual": problem.is_usual,
             }
-            for one in trace.problems
+            for problem in trace.problems
         ],
     }
