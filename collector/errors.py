@@ -37,8 +37,8 @@ class SpanError(MemBoardError, RuntimeError):
     """A span was started twice, or stopped without a start; the message names it."""
 
 
-def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """The likest of `known`; None where none is like it.
+def nearest_of(word: str, candidates: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The likest of `candidates`; None where none is like it.
 
     Letters that changed places are likelier than others: `exprot` is export, not report.
     So is another ending than another beginning: `documentation` is docs, not completion.
@@ -46,15 +46,15 @@ def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | No
     import difflib
 
     word = word[:_MAX_WORD]
-    names = list(known)
-    same = [one for one in names if sorted(one) == sorted(word)]
-    begins_so = [one for one in names if one[:_BEGINNING] == word[:_BEGINNING]]
+    names = list(candidates)
+    same = [name for name in names if sorted(name) == sorted(word)]
+    begins_so = [name for name in names if name[:_BEGINNING] == word[:_BEGINNING]]
     near = difflib.get_close_matches(word, begins_so, cutoff=_SOMEWHAT)
     near += difflib.get_close_matches(word, names, cutoff=cutoff)
     return next(iter(same + near), None)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question whether the likest of `known` was meant."""
-    near = nearest_of(word, known)
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """A question whether the likest of `candidates` was meant."""
+    near = nearest_of(word, candidates)
     return f"did you mean '{near}'?" if near else "no key is like it."

@@ -58,7 +58,7 @@ class Server:
     def wait(self, message: str) -> None:
         """Until the user interrupts, which is the normal end, or TensorBoard ends.
 
-        `words` are said first: from then on that is the end.
+        `message` is printed first: from then on that is the end.
         """
         try:
             print(message, flush=True)

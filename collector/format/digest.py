@@ -279,23 +279,23 @@ def decode_digest(payload: bytes, offset: int, end: int) -> Digest:
     for table in head.tables:
         sizes += [table.fine_bytes, table.coarse_bytes]
     cut(blocks, sizes)
-    start = at = len(payload) - len(blocks)
+    start = position = len(payload) - len(blocks)
     tables = {}
-    at += head.directory_bytes
+    position += head.directory_bytes
     for table in head.tables:
         schema = schemas.get(table.schema_id)
         if schema is None:
             raise CorruptError("a digest lacks the schema of one of its tables")
         fine, coarse = _names(schema, is_of_rows=table.fine_rows <= 1)
-        middle = at + table.fine_bytes
+        middle = position + table.fine_bytes
         last = middle + table.coarse_bytes
         tables[table.schema_id] = TableDigest(
             table.num_rows,
             table.num_on_disk,
-            RollupSpan(at, middle, fine, max(1, table.fine_rows)),
+            RollupSpan(position, middle, fine, max(1, table.fine_rows)),
             RollupSpan(middle, last, coarse, max(1, table.coarse_rows)),
         )
-        at = last
+        position = last
     return Digest(
         offset=offset,
         end=end,

@@ -95,12 +95,12 @@ class Rollup:
         filled = self.num_rows % self.rows_per_bucket
         bucket = (np.arange(len(time_ns)) + filled) // self.rows_per_bucket
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
-        for at, (fold, new) in enumerate(zip(self._folds, rows, strict=True)):
-            earlier, fresh = self._held[at], fold.reduceat(new, starts)
+        for place, (fold, new) in enumerate(zip(self._folds, rows, strict=True)):
+            earlier, fresh = self._held[place], fold.reduceat(new, starts)
             if filled:  # the last bucket goes on
                 fresh[0] = fold(earlier[-1], fresh[0])
                 earlier = earlier[:-1]
-            self._held[at] = np.concatenate([earlier, fresh])
+            self._held[place] = np.concatenate([earlier, fresh])
         self.num_rows += len(time_ns)
 
     def columns(self) -> list[Values]:

@@ -158,8 +158,8 @@ class SavedTensors:
         for tally in self._tallies:
             for identity, ref in tally.seen():
                 storages.setdefault(identity, (ref, OUTSIDE))
-        for identity, (held, module) in storages.items():
-            storage = None if held is None else held()
+        for identity, (storage_ref, module) in storages.items():
+            storage = None if storage_ref is None else storage_ref()
             if storage is not None and identity not in self._parameters:
                 yield storage, module
 

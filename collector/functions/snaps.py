@@ -215,17 +215,17 @@ class DeviceStats:
         Names that come and go make new tables: after `MAX_SHAPES` they are left out.
         """
         names = tuple(stats)
-        known = self._columns.get(names)
-        if known is not None:
-            return known
+        columns = self._columns.get(names)
+        if columns is not None:
+            return columns
         if len(self._columns) >= MAX_SHAPES:
             for name in names:
                 if name not in (self._always or ()):
                     del stats[name]
             names = tuple(stats)
-            known = self._columns.get(names)
-            if known is not None:
-                return known
+            columns = self._columns.get(names)
+            if columns is not None:
+                return columns
         elif names:
             always = self._always
             self._always = frozenset(names) if always is None else always & set(names)

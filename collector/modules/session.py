@@ -62,7 +62,7 @@ class Session:
     """One tracked root, from the first window's beginning to the last one's end."""
 
     def __init__(self, root: nn.Module, optimizers: Iterable[Any], inputs: Any) -> None:
-        """`given`: the step's inputs, where the user names them."""
+        """`inputs`: the step's inputs, where the user names them."""
         self.failure: BaseException | None = None
         self.inputs = "none"
         self.log = EventLog()
@@ -127,37 +127,37 @@ class Session:
 
     def reasons(self) -> list[str]:
         """Why the log may say less than it should, in words."""
-        found = []
+        reasons = []
         if self.failure is not None:
-            found.append(
+            reasons.append(
                 f"tracking failed: {type(self.failure).__name__}: {self.failure}"
             )
         if self.log.num_dropped:
-            found.append(
+            reasons.append(
                 f"not counted, as the log was full: {counted(self.log.num_dropped, 'storage')}"
             )
         if self.ledger.num_unreadable:
-            found.append(
+            reasons.append(
                 "not counted, as torch does not show their storage:"
                 f" {counted(self.ledger.num_unreadable, 'tensor')}"
             )
         if self.stack.without_hooks:
             names = ", ".join(sorted(set(self.stack.without_hooks)))
-            found.append(
+            reasons.append(
                 f"the calls of {counted(len(self.stack.without_hooks), 'module')} could not be"
                 f" followed, as a {names} takes no hooks"
             )
         if self.stack.num_unhooked:
-            found.append(
+            reasons.append(
                 f"the backward of {counted(self.stack.num_unhooked, 'module call')} could not"
                 " be followed (torch.func)"
             )
         if not self.optimizers.num_optimizers:
-            found.append(
+            reasons.append(
                 "no optimizer was attached and none stepped: optimizer states are not"
                 " counted"
             )
-        return found
+        return reasons
 
     # As a listener of torch's calls.
 

@@ -203,8 +203,10 @@ class OomHistory:
         if not self.allocator.can_leave_out_traces and self.allocator.is_recording():
             why = "this torch gives the segments only along with all events"
             return None, f"{why}: see the history that follows"
-        found = self.allocator.segments().get("segments")
-        return (found, "") if isinstance(found, list) else (None, "torch gave none")
+        segments = self.allocator.segments().get("segments")
+        return (
+            (segments, "") if isinstance(segments, list) else (None, "torch gave none")
+        )
 
     def _why_no_events(self, whose: str) -> str:
         """Why the snapshot will have no events; empty: it will."""

@@ -64,7 +64,7 @@ def find_group(root: Path = Path("/")) -> ControlGroup | None:
         mounts = (root / "proc/self/mountinfo").read_text()
     except OSError:
         return None
-    found: list[tuple[int, ControlGroup]] = []
+    groups_by_limit: list[tuple[int, ControlGroup]] = []
     for line in groups.splitlines():
         hierarchy, controllers, path = line.split(":", 2)
         version_2 = hierarchy == "0" and not controllers
@@ -74,8 +74,10 @@ def find_group(root: Path = Path("/")) -> ControlGroup | None:
         for folder in _ancestors(root, mounts, path, version_2=version_2):
             limit = _limit(folder / files.limit)
             if limit is not None:
-                found.append((limit, ControlGroup(folder, files)))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+                groups_by_limit.append((limit, ControlGroup(folder, files)))
+    return (
+        min(groups_by_limit, key=lambda pair: pair[0])[1] if groups_by_limit else None
+    )
 
 
 def machine_bytes() -> int | None:

@@ -83,19 +83,19 @@ class _Watch:
             self.ended = error
 
     def _replace(self) -> None:
-        known = [getattr(owner, name, None) for owner, name in _PLACES]
-        known = [one for one in known if one is not None]
-        for owner, name in (*_PLACES, *_taken(known)):
-            found = getattr(owner, name, None)
-            if found is not None:
-                self.patches.attribute(owner, name, self._noting(found))
+        functions = [getattr(owner, name, None) for owner, name in _PLACES]
+        functions = [function for function in functions if function is not None]
+        for owner, name in (*_PLACES, *_taken(functions)):
+            function = getattr(owner, name, None)
+            if function is not None:
+                self.patches.attribute(owner, name, self._noting(function))
 
-    def _noting(self, found: Any) -> Any:
-        @functools.wraps(found)
+    def _noting(self, function: Any) -> Any:
+        @functools.wraps(function)
         def noting(code: Any = None, /) -> Any:
             if threading.current_thread() is threading.main_thread():
                 self.exits[:] = [_without_objects(code)]
-            return found(code)
+            return function(code)
 
         return noting
 
@@ -153,14 +153,14 @@ def _took_tool(tool: int) -> bool:
     return False
 
 
-def _taken(known: list[Any]) -> list[tuple[Any, str]]:
+def _taken(functions: list[Any]) -> list[tuple[Any, str]]:
     """Modules that took one of these functions by its name, before it was watched."""
     return [
         (module, name)
         for module in tuple(sys.modules.values())
         if type(module) is ModuleType and module not in (sys, builtins)
         for name in _NAMES
-        if any(module.__dict__.get(name) is one for one in known)
+        if any(module.__dict__.get(name) is function for function in functions)
     ]
 
 

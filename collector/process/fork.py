@@ -24,9 +24,9 @@ class ForkResource(Protocol):
 _watched: Final[weakref.WeakSet[ForkResource]] = weakref.WeakSet()
 
 
-def watch(one: ForkResource) -> None:
+def watch(resource: ForkResource) -> None:
     """Have `after_fork` of it called in each forked child, for as long as it lives."""
-    _watched.add(one)
+    _watched.add(resource)
 
 
 class ProcessLock:
@@ -43,9 +43,9 @@ class ProcessLock:
 
 
 def _after_fork() -> None:
-    for one in tuple(_watched):
+    for resource in tuple(_watched):
         with forgiving:  # one that fails must not leave the others as the parent's
-            one.after_fork()
+            resource.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -169,12 +169,12 @@ class TemporaryFolder:
                 _sweep(Path(tempfile.gettempdir()), self._prefix)
                 path = Path(tempfile.mkdtemp(prefix=self._prefix))
                 lock = path / f"{_IN_USE}.new"
-                held = lock.open("wb")
+                lock_file = lock.open("wb")
                 self._finalizer = weakref.finalize(
-                    self, _remove, path, held, os.getpid()
+                    self, _remove, path, lock_file, os.getpid()
                 )
                 with suppress(OSError):  # then only we must not be killed
-                    _hold(held)
+                    _hold(lock_file)
                     # Who tidies up looks for this name: it was locked before it was there.
                     lock.rename(path / _IN_USE)
                 self._path = path
@@ -203,8 +203,8 @@ def _hold(file: IO[bytes]) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _remove(path: Path, held: IO[bytes], pid: int) -> None:
-    held.close()
+def _remove(path: Path, lock_file: IO[bytes], pid: int) -> None:
+    lock_file.close()
     if os.getpid() == pid:  # else it is a fork's copy
         shutil.rmtree(path, ignore_errors=True)
 

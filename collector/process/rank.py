@@ -123,25 +123,25 @@ def identify(config: RecordConfig, environ: Mapping[str, str] = os.environ) -> I
     """Who this process is, as far as can be known now. Cheap; may be asked again."""
     torch = _from_environment(_TORCH, environ)
     by_torch = torch.get("rank") is not None and torch.get("world_size") is not None
-    known: dict[str, int | None] = dict(torch)
+    numbers: dict[str, int | None] = dict(torch)
     if not by_torch:
-        known = _from_distributed() or _from_others(environ) or known
+        numbers = _from_distributed() or _from_others(environ) or numbers
         for name, value in torch.items():  # LOCAL_RANK is often set without RANK
-            known[name] = value if known.get(name) is None else known[name]
+            numbers[name] = value if numbers.get(name) is None else numbers[name]
     for name in ("rank", "local_rank", "world_size"):
         chosen = getattr(config, name)
-        known[name] = known.get(name) if chosen is None else chosen
-    rank = known.get("rank") or 0
-    local_rank = known.get("local_rank")
+        numbers[name] = numbers.get(name) if chosen is None else chosen
+    rank = numbers.get("rank") or 0
+    local_rank = numbers.get("local_rank")
     return Identity(
         rank=rank,
         local_rank=_guess_local_rank(rank) if local_rank is None else local_rank,
-        world_size=max(known.get("world_size") or 1, rank + 1),
-        local_world_size=known.get("local_world_size"),
-        node_rank=known.get("node_rank"),
+        world_size=max(numbers.get("world_size") or 1, rank + 1),
+        local_world_size=numbers.get("local_world_size"),
+        node_rank=numbers.get("node_rank"),
         host=socket.gethostname(),
         job=job_key(environ),
-        settled=by_torch or config.rank is not None or "distributed" in known,
+        settled=by_torch or config.rank is not None or "distributed" in numbers,
     )
 
 
@@ -221,9 +221,9 @@ def _from_environment(
 
 def _from_others(environ: Mapping[str, str]) -> dict[str, int | None] | None:
     for launcher in _OTHERS:
-        found = _from_environment(launcher, environ)
-        if found["rank"] is not None:
-            return found
+        of_launcher = _from_environment(launcher, environ)
+        if of_launcher["rank"] is not None:
+            return of_launcher
     return None
 
 

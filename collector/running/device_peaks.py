@@ -35,12 +35,12 @@ class DevicePeaks:
         torch: Any = sys.modules.get("torch")
         if torch is None or self._stats is None or not torch.cuda.is_initialized():
             return []
-        found = []
+        figures = []
         for index in range(torch.cuda.device_count()):
             stats = self._stats(index)
             allocated, active, reserved = self._keep(index, stats)
             if reserved or stats["num_ooms"]:
-                found.append(
+                figures.append(
                     DeviceFigures(
                         index=index,
                         allocated_peak=allocated,
@@ -50,7 +50,7 @@ class DevicePeaks:
                         num_ooms=stats["num_ooms"],
                     )
                 )
-        return found
+        return figures
 
     def _before(self, reset: Callable[..., Any]) -> Callable[..., Any]:
         def kept(index: int, *rest: Any) -> Any:

@@ -31,7 +31,7 @@ class OwnRuntimes:
     """
 
     def __init__(self, names_file: Path) -> None:
-        """`found`: the file to append names to, one a line."""
+        """`names_file`: the file to append names to, one a line."""
         self._found = names_file
         self._seen: set[str] = set()
 

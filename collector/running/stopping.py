@@ -58,7 +58,7 @@ class StoppingSession(Session):
         Args:
             settings: of the recording.
             steps: how many are enough.
-            known: what is known before the program begins.
+            earlier: what is known before the program begins.
             ending: what is known where a recording ends by that exception, or by none.
             stop: called once, before `StepLimitReached` is raised; it must not raise.
         """

@@ -222,16 +222,18 @@ class Device:
         for pool, segment in self._segments.items():
             live = sorted(a for a, block in self.live.items() if block.pool == pool)
             for start, stop in segment.pages_of(0, segment.end, is_mapped=True):
-                at, end = _BASE[pool] + start, _BASE[pool] + stop
+                row_start, end = _BASE[pool] + start, _BASE[pool] + stop
                 rows: list[tuple[int, int, Block | None]] = []
-                for address in live[bisect_left(live, at) : bisect_left(live, end)]:
-                    if address > at:
-                        rows.append((at, address - at, None))
+                for address in live[
+                    bisect_left(live, row_start) : bisect_left(live, end)
+                ]:
+                    if address > row_start:
+                        rows.append((row_start, address - row_start, None))
                     block = self.live[address]
                     rows.append((address, block.size_bytes, block))
-                    at = address + block.size_bytes
-                if at < end:
-                    rows.append((at, end - at, None))
+                    row_start = address + block.size_bytes
+                if row_start < end:
+                    rows.append((row_start, end - row_start, None))
                 pools.append((pool, rows))
         return pools
 

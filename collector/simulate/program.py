@@ -142,9 +142,9 @@ _FOLDERS: Final = {
 _SHORT: Final = {"forward": "forward@model.py", "step": "train_step@train.py"}
 
 
-def _frames(words: str) -> Iterator[Frame]:
+def _frames(frames_text: str) -> Iterator[Frame]:
     calls = _TORCH + "nn/modules/module.py"
-    for word in words.split():
+    for word in frames_text.split():
         place, _, line = word.partition(":")
         name, _, file = _SHORT.get(place, place).partition("@")
         yield (name, _FOLDERS.get(file, "/workspace/llm/") + file, int(line))

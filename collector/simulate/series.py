@@ -136,14 +136,14 @@ class RankSeries:
             part: int(self.columns[f"{part}_seconds"][step] * 1e9)
             for part in (*PHASES, "communication")
         }
-        part_began, found = self.began_ns(step), {}
+        part_began, parts = self.began_ns(step), {}
         for part in PHASES:
             length = seconds[part]
             if part in _COMPUTES:
                 length += seconds["communication"] // 2
-            found[part] = (part_began, length)
+            parts[part] = (part_began, length)
             part_began += length
-        return found
+        return parts
 
 
 def scenario_of(run: SimulatedRun) -> Scenario:

@@ -41,13 +41,13 @@ class AttachedObjects:
             ("optimizer", {"type": type(optimizer).__name__})
             for optimizer in optimizers[:_MAX_NOTES]
         ]
-        for model in models:
-            self._add_model(model)
+        for new_model in models:
+            self._add_model(new_model)
         ids = set(map(id, self.optimizers))
-        for optimizer in optimizers:
-            if id(optimizer) not in ids:
-                ids.add(id(optimizer))
-                self._optimizers.append(weakly(optimizer))
+        for new_optimizer in optimizers:
+            if id(new_optimizer) not in ids:
+                ids.add(id(new_optimizer))
+                self._optimizers.append(weakly(new_optimizer))
         return notes
 
     @property

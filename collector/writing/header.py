@@ -90,21 +90,21 @@ def device_fields(device: DeviceIdentity) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of what matters here; what is not there is left out."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     try:
-        found["memboard"] = metadata.version("memboard")
+        versions["memboard"] = metadata.version("memboard")
     except metadata.PackageNotFoundError:  # run from a checkout
-        found["memboard"] = "unknown"
+        versions["memboard"] = "unknown"
     torch = sys.modules.get("torch")
     if torch is not None:
-        found["torch"] = str(getattr(torch, "__version__", "unknown"))
+        versions["torch"] = str(getattr(torch, "__version__", "unknown"))
         of = getattr(torch, "version", None)
         for name in ("cuda", "hip", "xpu"):
             if text := getattr(of, name, None):
-                found[name] = str(text)
+                versions[name] = str(text)
     if driver := _driver():
-        found["driver"] = driver
-    return found
+        versions["driver"] = driver
+    return versions
 
 
 def allocator_settings() -> str:

@@ -74,11 +74,13 @@ def run(options: argparse.Namespace) -> int:
         chosen = [choose_run(runs, options.name, root)]
     if not chosen:
         raise no_recording(root)
-    for one in chosen:
-        remote = storage.remote_at(one.found.folder)
-        num_bytes = _write_index(one, remote, options.wait)
-        num = len(one.found.files)
-        print(f"{one.found.title}: {counted(num, 'file')}, {num_bytes / 1e6:.1f} MB")
+    for recorded_run in chosen:
+        remote = storage.remote_at(recorded_run.found.folder)
+        num_bytes = _write_index(recorded_run, remote, options.wait)
+        num = len(recorded_run.found.files)
+        print(
+            f"{recorded_run.found.title}: {counted(num, 'file')}, {num_bytes / 1e6:.1f} MB"
+        )
     return 0
 
 

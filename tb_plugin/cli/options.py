@@ -48,10 +48,10 @@ class Parser(argparse.ArgumentParser):
             near = nearest_of(option.lstrip("-"), names, _LIKENESS)
             question = f": did you mean {names[near]}?" if near else ""
             self.error(f"there is no option {option}{question}")
-        found, left = super().parse_known_args(command_line, namespace)
+        parsed, left = super().parse_known_args(command_line, namespace)
         if left:
             self.error(f"too many arguments: {' '.join(left)}")
-        return found, []
+        return parsed, []
 
     def _unknown_option(self, command_line: Sequence[str]) -> str:
         """The first option of no such name, before a verb, a program or `--`."""
@@ -143,7 +143,7 @@ def rank_set(text: str) -> RankSet:
 
 
 def add_run(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """`--run NAME`, as `name`; `what` it chooses."""
+    """`--run NAME`, as `name`; `help_text`: what it chooses."""
     parser.add_argument("--run", dest="name", metavar="NAME", help=help_text)
 
 

@@ -107,16 +107,22 @@ class SniffedFiles:
         """
         at_store = is_remote(entry.path)
         able = [
-            one
-            for one in FORMATS.values()
-            if one.match(entry.name, is_remote=at_store) == "maybe"
-            and not (ours and one is TRACES)
-            and (one.listing.is_of_kind(entry.name) or not _leads_out(entry, root))
+            file_format
+            for file_format in FORMATS.values()
+            if file_format.match(entry.name, is_remote=at_store) == "maybe"
+            and not (ours and file_format is TRACES)
+            and (
+                file_format.listing.is_of_kind(entry.name)
+                or not _leads_out(entry, root)
+            )
         ]
         if not able:
             return None, True
         verdict = self._verdict(entry)
-        kind = next((one.kind for one in able if one.kind == verdict), None)
+        kind = next(
+            (file_format.kind for file_format in able if file_format.kind == verdict),
+            None,
+        )
         unsure = verdict in (None, "unclear", "stub")
         return kind, not (unsure or (verdict == "unfinished" and TRACES in able))
 
@@ -182,14 +188,14 @@ class SniffedFiles:
         if seen is not None:
             return _NO_PICKLE if seen.is_damaged else None
         try:
-            found = plain_file(entry.path, root, lambda _: True)
+            file = plain_file(entry.path, root, lambda _: True)
         except OSError:
             return None  # it vanished
-        if isinstance(found, OpenRefusal):
-            return Damage(found.problem("", None).what, found.remedy)
-        if found.status.st_size:
+        if isinstance(file, OpenRefusal):
+            return Damage(file.problem("", None).what, file.remedy)
+        if file.status.st_size:
             return None  # it is yet to be looked into
-        age = time.time() - found.status.st_mtime_ns / 1e9
+        age = time.time() - file.status.st_mtime_ns / 1e9
         return _EMPTY if self.is_patient or age >= WRITING_SECONDS else None
 
 

@@ -65,12 +65,15 @@ class OpenDevice:
     """One device of a history."""
 
     def __init__(
-        self, history: OpenHistory, device: DeviceSnapshot, known: DeviceReplay | None
+        self,
+        history: OpenHistory,
+        device: DeviceSnapshot,
+        device_replay: DeviceReplay | None,
     ) -> None:
         self.number = device.device
         # A circle would outlive it; whoever uses a device holds its history.
         self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
-        self.replay = Replay(history.snapshot, device, known)
+        self.replay = Replay(history.snapshot, device, device_replay)
         self.lazy = LazyCache()
         self._selections = Cache()
         self._selecting = threading.Lock()
@@ -141,21 +144,21 @@ class OpenDevice:
     @lazy
     def oddities(self) -> Mapping[str, int]:
         """What contradicts itself, in words, and how often."""
-        known = self.replay.known
-        return oddities_of(self.replay) if known is None else known.oddities
+        replay = self.replay.known
+        return oddities_of(self.replay) if replay is None else replay.oddities
 
     @lazy
     def attribution(self) -> Attribution:
-        known = self.replay.known
-        if known is not None and known.attribution is not None:
-            return known.attribution
+        replay = self.replay.known
+        if replay is not None and replay.attribution is not None:
+            return replay.attribution
         return attribution(self.replay)
 
     @property
     def attribution_so_far(self) -> Attribution | None:
         """The same; None where nobody asked for it yet."""
-        found: Attribution | None = self.lazy.peek("attribution")
-        return found
+        attribution: Attribution | None = self.lazy.peek("attribution")
+        return attribution
 
     @lazy
     def categories(self) -> Groups:
@@ -182,11 +185,11 @@ class OpenDevice:
         if stream is None and pool is None:
             return everything(self.replay)
         with self._selecting:
-            found: Selection | None = self._selections.get((stream, pool))
-            if found is None:
-                found = selected(self.replay, stream, pool)
-                self._selections.put((stream, pool), found, held_bytes(found))
-        return found
+            selection: Selection | None = self._selections.get((stream, pool))
+            if selection is None:
+                selection = selected(self.replay, stream, pool)
+                self._selections.put((stream, pool), selection, held_bytes(selection))
+        return selection
 
     def time_ms(self, moment: int) -> float | None:
         """When an event was, since the epoch; None before all, and without times."""
@@ -235,22 +238,22 @@ class OpenHistory:
         *,
         key: tuple[object, ...],
         capacity: Capacity | None = None,
-        known: Mapping[int, DeviceReplay] | None = None,
+        replays: Mapping[int, DeviceReplay] | None = None,
         cached_as: FileKey | None = None,
     ) -> None:
-        """`key`: which content it is; `known`: by device, what replaying it came to.
+        """`key`: which content it is; `replays`: by device, what replaying it came to.
 
         `cached_as`: under which key that is cached; None: it is not worth it.
         """
-        known = {} if known is None else known
+        replays = {} if replays is None else replays
         self.key = key
         self.cached_as: Final = cached_as
         self.snapshot = snapshot
-        self.is_known: Final = bool(known)
+        self.is_known: Final = bool(replays)
         """Whether nothing of it was replayed now."""
         self._capacity = capacity
         self.devices = {
-            device.device: OpenDevice(self, device, known.get(device.device))
+            device.device: OpenDevice(self, device, replays.get(device.device))
             for device in snapshot.devices
         }
         self.lazy = LazyCache()
@@ -266,7 +269,15 @@ class OpenHistory:
             return None
         peaks = {number: of.active.peak[0] for number, of in self.devices.items()}
         failed = {number for number, of in self.devices.items() if of.has_oom}
-        return max(numbers, key=lambda at: (at != HOST, at in failed, peaks[at], -at))
+        return max(
+            numbers,
+            key=lambda number: (
+                number != HOST,
+                number in failed,
+                peaks[number],
+                -number,
+            ),
+        )
 
     @property
     def pinned_host_memory(self) -> OpenDevice | None:
@@ -287,8 +298,8 @@ class OpenHistory:
         if time_ms is None or times is None or not len(times):
             return None
         clock = np.maximum.accumulate(times)
-        at = int(np.searchsorted(clock, time_ms * _US_PER_MS, "right")) - 1
-        return float(host.reserved.at(np.array([at]))[0])
+        event = int(np.searchsorted(clock, time_ms * _US_PER_MS, "right")) - 1
+        return float(host.reserved.at(np.array([event]))[0])
 
     def device(self, number: int | None) -> OpenDevice:
         """One device; the default one where none is named.
@@ -297,26 +308,26 @@ class OpenHistory:
             NotFoundError: the history says nothing of it.
         """
         wanted = self.default_device if number is None else number
-        found = None if wanted is None else self.devices.get(wanted)
-        if found is None:
-            known = ", ".join(map(str, self.devices)) or "none"
+        device = None if wanted is None else self.devices.get(wanted)
+        if device is None:
+            device_names = ", ".join(map(str, self.devices)) or "none"
             raise NotFoundError(
                 "The history holds nothing of such a device.",
                 "no device" if wanted is None else f"device={wanted}",
-                f"It has these: {known}.",
+                f"It has these: {device_names}.",
             )
-        return found
+        return device
 
     def capacity_of(self, number: int) -> float | None:
         """Bytes of a device; None where nobody recorded it."""
-        known = self._capacity
-        if known is None:
+        capacity = self._capacity
+        if capacity is None:
             return None
         # Who does not say which device it is speaks of the only one.
         devices = [device for device in self.devices if device != HOST]
-        own = next(iter(devices), None) if known.device is None else known.device
-        is_sure = known.device is not None or len(devices) == 1
-        return float(known.num_bytes) if is_sure and own == number else None
+        own = next(iter(devices), None) if capacity.device is None else capacity.device
+        is_sure = capacity.device is not None or len(devices) == 1
+        return float(capacity.num_bytes) if is_sure and own == number else None
 
     def once(self, name: str, make: Callable[[], _T]) -> _T:
         """What is made of the whole history once, and kept with it."""
@@ -336,9 +347,9 @@ class OpenHistory:
         left_out = self.snapshot.left_out
         named = ("Left out", left_out), ("The file contradicts itself", contradictions)
         return tuple(
-            f"{what}: {'; '.join(f'{one} ({num:,})' for one, num in found.items())}."
-            for what, found in named
-            if found
+            f"{subject}: {'; '.join(f'{detail} ({num:,})' for detail, num in counts.items())}."
+            for subject, counts in named
+            if counts
         )
 
     @property

@@ -44,7 +44,7 @@ def text_event(
     time_and_step: tuple[float, int],
     description: Description | None,
 ) -> bytes:
-    """One string tensor, `at` a wall time in seconds and a step."""
+    """One string tensor, `time_and_step` a wall time in seconds and a step."""
     return _event(tag, time_and_step, description, DT_STRING, _nested(8, (payload,)))
 
 
@@ -54,7 +54,7 @@ def scalar_event(
     time_and_step: tuple[float, int],
     description: Description | None,
 ) -> bytes:
-    """One float32 tensor, `at` a wall time in seconds and a step."""
+    """One float32 tensor, `time_and_step` a wall time in seconds and a step."""
     number = _nested(5, (_FLOAT.pack(value),))
     return _event(tag, time_and_step, description, DT_FLOAT, number)
 

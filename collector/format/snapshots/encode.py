@@ -48,7 +48,7 @@ def tables_of(
     """The tables of a snapshot of torch's, or of one like it; it is not changed.
 
     Takes plain data alone: dicts, lists, tuples, texts, numbers, bytes, None. Of
-    anything else the repr is kept. `held`: events that are not in their lists; their
+    anything else the repr is kept. `events`: those that are not in their lists; their
     columns are those that it gives.
     """
     return _Encoder(events).tables_of(snapshot)

@@ -36,7 +36,7 @@ class Absences:
     """What did not come, in words: each once, and so many at most."""
 
     def __init__(self, absent_texts: list[str]) -> None:
-        # `words`: where they go
+        # `absent_texts`: where they go
         self._words = absent_texts
 
     def add(self, text: str) -> None:

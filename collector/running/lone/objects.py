@@ -69,7 +69,7 @@ class _Here(NamedTuple):
     """One that all ranks have for the group."""
 
     def one(self, arguments: Mapping[str, Any], argument: str) -> int:
-        """The rank that `what`, or its number in the group, names."""
+        """The rank that `argument`, or its number in the group, names."""
         of_group, of_all = arguments.get(f"group_{argument}"), arguments.get(argument)
         if of_group is not None:
             return self.ranks[int(of_group)]

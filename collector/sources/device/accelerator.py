@@ -73,9 +73,9 @@ class Device:
 
     def identity(self) -> DeviceIdentity:
         """What is known by now; complete once training uses the device. Cheap."""
-        known = self._identity
-        if known is not None and known.device_index == self.index:
-            return known
+        identity = self._identity
+        if identity is not None and identity.device_index == self.index:
+            return identity
         if self.backend is None or self.index is None or not self.backend.in_use():
             return DeviceIdentity(device_type=self.type, device_index=self.index)
         self._identity = self.backend.identity(self.index)

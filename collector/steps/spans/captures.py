@@ -192,7 +192,7 @@ class _Texts:
     def tables(
         self, thread_by_ident: Mapping[int, tuple[int, str]]
     ) -> dict[str, CaptureTable]:
-        """The tables that the rows are of; `known`: threads by their idents."""
+        """The tables that the rows are of; `thread_by_ident`: threads by their idents."""
         threads = [
             thread_by_ident.get(ident, (-1, f"thread {ident}"))
             for ident in self._threads

@@ -100,8 +100,8 @@ def _picture(timeline: DeviceTimeline) -> Iterator[str]:
     x = _LEFT + since / lasts * (_WIDTH - _LEFT)
     height = _HEIGHT - _BOTTOM
     yield f"<svg viewBox='0 0 {_WIDTH + 4} {_HEIGHT}' width='{_WIDTH}' role='img'>"
-    for at in range(_NUM_TICKS + 1):
-        share = at / _NUM_TICKS
+    for number in range(_NUM_TICKS + 1):
+        share = number / _NUM_TICKS
         y = height * (1 - share) + 8 * share
         yield (
             f"<line x1='{_LEFT}' x2='{_WIDTH}' y1='{y:.1f}' y2='{y:.1f}' stroke='#d8dee4'/>"
@@ -109,7 +109,7 @@ def _picture(timeline: DeviceTimeline) -> Iterator[str]:
             f"{bytes_text(round(most * share))}</text>"
         )
         tick = _LEFT + share * (_WIDTH - _LEFT)
-        anchor = "start" if at == 0 else "end" if at == _NUM_TICKS else "middle"
+        anchor = "start" if number == 0 else "end" if number == _NUM_TICKS else "middle"
         yield (
             f"<text x='{tick:.1f}' y='{_HEIGHT - 8}' text-anchor='{anchor}'>"
             f"{lasts * share / 1e6:,.3f} ms</text>"

@@ -53,7 +53,7 @@ def finish(
         BlockingIOError: another process is at it, and this one `waits` for none.
         OSError: the notes cannot be written.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     with _locked(run_dir, rank, waits=waits):
         notes = [
             (path, pending)
@@ -64,14 +64,14 @@ def finish(
             if pending.status == "waiting":
                 _write(path, pending)
             if pending.status == "written":
-                found += map(Path, pending.files)
-        if task and found:
-            upload(task, [("dumps", path) for path in found])
+                paths += map(Path, pending.files)
+        if task and paths:
+            upload(task, [("dumps", path) for path in paths])
         for path, pending in notes:
             if task and pending.status == "written":
                 pending.status = "done"
                 pending.save(path)
-    return found
+    return paths
 
 
 def finish_all(runs: Iterable[Run]) -> None:
@@ -83,7 +83,7 @@ def finish_all(runs: Iterable[Run]) -> None:
 
 
 def _finish_run(run_dir: Path) -> Iterator[str]:
-    ranks = {_rank_of(path) for path, one in notes_of(run_dir) if is_left(one)}
+    ranks = {_rank_of(path) for path, note in notes_of(run_dir) if is_left(note)}
     for rank in sorted(ranks):
         try:
             for path in finish(run_dir, rank, waits=False):

@@ -87,13 +87,13 @@ def run(options: argparse.Namespace) -> int:
     complain("open", bad)
     if not good:
         return 2
-    given = OpenedPaths(
+    opened = OpenedPaths(
         files=tuple(str(path) for path in good if not is_folder(path)),
         folders=tuple(str(path) for path in good if is_folder(path)),
         capacity_bytes=options.capacity,
     )
     try:
-        server = Standalone(given, options.host, options.port, options.hosts)
+        server = Standalone(opened, options.host, options.port, options.hosts)
     except OSError as error:
         raise Failure(
             f"nothing can be served at {options.host}: {error}",
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     # From here on an interrupt is the normal end.
     with ending_in_order(), server, suppress(KeyboardInterrupt):
         server.plugin.read_ahead()
-        place = first_place(given, lambda: server.plugin.state().store)
+        place = first_place(opened, lambda: server.plugin.state().store)
         if not place:
             print(
                 "There is nothing to show yet; the page fills when files appear.",
@@ -115,22 +115,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def first_place(given: OpenedPaths, store: Callable[[], Store]) -> str:
+def first_place(opened: OpenedPaths, store: Callable[[], Store]) -> str:
     """The hash of the URL that shows what was named first.
 
     Of snapshots Memory, Blocks, of the first one that is not plainly broken, of
     traces the Trace page, of a recording its first page.
     `store` is called only where no file was named: it takes a while to be there.
     """
-    if given.files:
-        places = _places(given.runs())
-        return next((places[path] for path in given.files if path in places), "")
-    found, deadline = store(), time.monotonic() + _SEARCH_SECONDS
-    found.look()
-    while found.index.is_walking and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS if found.index.is_listing else 0.0)
-        found.look()
-    runs = [run.found for run in found.runs()]
+    if opened.files:
+        places = _places(opened.runs())
+        return next((places[path] for path in opened.files if path in places), "")
+    found_store, deadline = store(), time.monotonic() + _SEARCH_SECONDS
+    found_store.look()
+    while found_store.index.is_walking and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS if found_store.index.is_listing else 0.0)
+        found_store.look()
+    runs = [run.found for run in found_store.runs()]
     places = _places(runs)
     whole = (path for path in islice(places, _MAX_TRIED) if not _is_broken(path))
     for path in (*islice(whole, 1), *islice(places, 1)):

@@ -34,14 +34,14 @@ class Standalone:
     """A server that runs while the block does, in threads of its own."""
 
     def __init__(
-        self, given: OpenedPaths, host: str, port: int, hosts: str = ""
+        self, opened: OpenedPaths, host: str, port: int, hosts: str = ""
     ) -> None:
         """`port` 0 takes a free one; `hosts`: names of proxies that lead here.
 
         Raises:
             OSError: there is nothing to listen on.
         """
-        self.plugin = MemBoardPlugin(None, given, Hosts(host, hosts, "--hosts"))
+        self.plugin = MemBoardPlugin(None, opened, Hosts(host, hosts, "--hosts"))
         self._access = Access()
         application = Application(self.plugin, self._access)
         try:
@@ -113,8 +113,8 @@ class Application:
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         """Answer a request of WSGI."""
-        found: Iterable[bytes] = self._border(environ, start_response)
-        return found
+        body: Iterable[bytes] = self._border(environ, start_response)
+        return body
 
     def _route(self, request: Request) -> Response | Callable[..., Any]:
         leading_on = self._access.check(request)

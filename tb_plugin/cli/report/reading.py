@@ -197,17 +197,17 @@ class Reader:
         def is_cut_short(answer: ModulesResponse) -> bool:
             return answer.facts is not None and answer.facts.incomplete
 
-        last = found = ask()
+        last = by_module = ask()
         passed_over = []
         earlier = (
             window.id for window in reversed(last.windows) if window.id != last.window
         )
         for window in islice(earlier, _MAX_PASSED_OVER):
-            if found.window is None or not is_cut_short(found):
+            if by_module.window is None or not is_cut_short(by_module):
                 break
-            passed_over.append(found.window)
-            found = ask(window)
-        return (last, ()) if is_cut_short(found) else (found, passed_over)
+            passed_over.append(by_module.window)
+            by_module = ask(window)
+        return (last, ()) if is_cut_short(by_module) else (by_module, passed_over)
 
     def _by_function(
         self, run: Run, summary: RunSummary, rank: int | None

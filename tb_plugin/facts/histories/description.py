@@ -53,7 +53,7 @@ MAX_TILE_MARKS: Final = 600
 def facts_of(history: OpenHistory) -> HistoryFacts:
     """What an open history says."""
     return HistoryFacts(
-        devices=tuple(_device(history, one) for one in history.devices.values()),
+        devices=tuple(_device(history, device) for device in history.devices.values()),
         default_device=history.default_device,
         streams=history.stream_labels,
         pools=history.pool_labels,
@@ -163,20 +163,22 @@ def _peak(level: HistoryLevel, levels: Levels) -> HistoryPeak:
 
 
 def _curve(device: OpenDevice) -> HistoryCurve:
-    found = columns(device.active.after, 0, device.num_events, MAX_CURVE)
+    curve = columns(device.active.after, 0, device.num_events, MAX_CURVE)
     if not device.num_events:
-        at = found.start * 0
+        events = curve.start * 0
         time_ms = np.full(1, np.nan)
     else:
-        at = found.start
+        events = curve.start
         time_us = device.replay.device.events.time_us
-        time_ms = np.full(len(at), np.nan) if time_us is None else time_us[at] / 1e3
+        time_ms = (
+            np.full(len(events), np.nan) if time_us is None else time_us[events] / 1e3
+        )
     return HistoryCurve(
-        event=i32(at),
-        peak=i32(found.at),
-        active=f64(device.active.at(found.at)),
-        allocated=f64(_highest(device.allocated, at)),
-        reserved=f64(_highest(device.reserved, at)),
+        event=i32(events),
+        peak=i32(curve.at),
+        active=f64(device.active.at(curve.at)),
+        allocated=f64(_highest(device.allocated, events)),
+        reserved=f64(_highest(device.reserved, events)),
         time_ms=f64(time_ms),
     )
 

@@ -173,11 +173,14 @@ def _slowest(
             table = table if finer is None else finer
         columns = np.flatnonzero(row_of_column == row)
         start, stop = windows(table.first, table.last, edges)
-        slowest_row = slowest_in(table.high, start[columns], stop[columns])
-        columns, slowest_row = columns[slowest_row >= 0], slowest_row[slowest_row >= 0]
-        seconds[columns] = table.high[slowest_row]
-        parts[:, columns] = slowest_parts(table)[:, slowest_row]
-        step[columns] = np.fmax(table.first[slowest_row], edges[columns])
+        slowest_rows = slowest_in(table.high, start[columns], stop[columns])
+        columns, slowest_rows = (
+            columns[slowest_rows >= 0],
+            slowest_rows[slowest_rows >= 0],
+        )
+        seconds[columns] = table.high[slowest_rows]
+        parts[:, columns] = slowest_parts(table)[:, slowest_rows]
+        step[columns] = np.fmax(table.first[slowest_rows], edges[columns])
         shown_rank[columns] = rank
         exact &= table.width == 1
     return SlowestSteps(step, shown_rank, seconds, parts, exact)
