@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.empty_names import empty_names  # noqa: E402  # needs the path
 from tests.walks import walks  # noqa: E402  # needs the path
 
 PACKAGES = ("collector", "tb_plugin")
@@ -434,6 +435,10 @@ def table() -> Iterator[tuple[str, str, str]]:
     yield "splatted literals", str(len(splatted())), "0"
     yield "docstrings of at most four words", str(len(short_docstrings())), "0"
     yield "pairs of classes that share 60 %", str(len(pairs_of_classes())), "<= 40"
+    empty = {area: num for area, num in empty_names(modules().values()).items() if num}
+    for area, num in sorted(empty.items()):
+        yield f"empty names in {area}", f"{num:,}", "0"
+    yield "empty names of variables", f"{sum(empty.values()):,}", "0"
     yield "statements of Python", f"{statements_of_python():,}", ""
     yield "broad excepts", str(broad_excepts()), ""
     found = families()
