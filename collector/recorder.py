@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.config import RecordConfig
     from memboard.collector.steps.spans.calls import States
-    from memboard.collector.torch_profiler.kept import SavedTrace
+    from memboard.collector.torch_profiler.retention import SavedTrace
 
 Batch = TypeVar("Batch")
 

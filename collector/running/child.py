@@ -85,10 +85,10 @@ class Child:
 
     def _prepare_ranks(self) -> None:
         """Of a job of several ranks: what does not travel through a virtual device."""
-        from memboard.collector.running.lone import rank
-        from memboard.collector.running.lone.calls import Absences, Files
-        from memboard.collector.running.lone.objects import InStore, Objects
-        from memboard.collector.running.lone.store import Stores
+        from memboard.collector.running.single_rank import rank
+        from memboard.collector.running.single_rank.calls import Absences, Files
+        from memboard.collector.running.single_rank.objects import InStore, Objects
+        from memboard.collector.running.single_rank.store import Stores
 
         c10d: Any = sys.modules[_C10D]
         tell_sizes(c10d)

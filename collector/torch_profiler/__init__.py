@@ -22,7 +22,7 @@ from memboard.collector.core.source import SourceInfo, Unavailable
 if TYPE_CHECKING:
     from memboard.collector.session import Session
     from memboard.collector.torch_profiler.exporting import Exporter
-    from memboard.collector.torch_profiler.kept import SavedTrace
+    from memboard.collector.torch_profiler.retention import SavedTrace
     from memboard.collector.torch_profiler.source import TorchProfiler
 
 INFO: Final = SourceInfo(
@@ -84,7 +84,7 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
     if find_spec("torch") is None:
         raise Unavailable("torch is not installed", "Install torch.")
     from memboard.collector.torch_profiler.exporting import Exporter
-    from memboard.collector.torch_profiler.others import turn
+    from memboard.collector.torch_profiler.other_profilers import turn
     from memboard.collector.torch_profiler.saving import TraceFiles
     from memboard.collector.torch_profiler.session import wanted_of
     from memboard.collector.torch_profiler.source import TorchProfiler

@@ -35,7 +35,7 @@ from memboard.collector.torch_profiler.digest.report import (
     SavedTrace,
     capture_of,
 )
-from memboard.collector.torch_profiler.lost import LostTraces
+from memboard.collector.torch_profiler.lost_traces import LostTraces
 from memboard.collector.torch_profiler.saving import OverBudgetError
 
 if TYPE_CHECKING:

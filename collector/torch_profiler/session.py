@@ -13,7 +13,7 @@ from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
 
 if TYPE_CHECKING:
     from memboard.collector.config.sections import TorchProfilerConfig
-    from memboard.collector.torch_profiler.others import OtherProfilers
+    from memboard.collector.torch_profiler.other_profilers import OtherProfilers
 
 _NAMES: Final = {
     "cpu": "CPU",

@@ -23,7 +23,11 @@ from memboard.collector.config.schedule import Action
 from memboard.collector.core.guard import Block
 from memboard.collector.core.plain import forgiving
 from memboard.collector.torch_profiler.moments import TemplateVariables
-from memboard.collector.torch_profiler.others import OtherProfilers, runs_here, turn
+from memboard.collector.torch_profiler.other_profilers import (
+    OtherProfilers,
+    runs_here,
+    turn,
+)
 from memboard.collector.torch_profiler.session import Session
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from memboard.tb_plugin.cli.opening import (
 )
 from memboard.tb_plugin.cli.options import add_run, add_wait, positive, rank_set
 from memboard.tb_plugin.cli.text import complain, problem_text
-from memboard.tb_plugin.merging.finding import (
+from memboard.tb_plugin.merging.discovery import (
     inputs_of_files,
     inputs_of_run,
     traces_below,

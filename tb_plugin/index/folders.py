@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.formats.registry import Kind
-    from memboard.tb_plugin.index.looks import Damage, SniffedFiles
+    from memboard.tb_plugin.index.sniffing import Damage, SniffedFiles
     from memboard.tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]

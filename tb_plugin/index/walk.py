@@ -31,8 +31,8 @@ from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
 from memboard.tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
 from memboard.tb_plugin.index.layout import OtherRuns, relative, run_name
 from memboard.tb_plugin.index.listing import FoundRun
-from memboard.tb_plugin.index.looks import SniffedFiles
 from memboard.tb_plugin.index.problems import problems_at
+from memboard.tb_plugin.index.sniffing import SniffedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

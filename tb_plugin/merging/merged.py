@@ -20,10 +20,10 @@ from memboard.tb_plugin.formats.traces.files.heads import (
 )
 from memboard.tb_plugin.formats.traces.files.starts import open_trace
 from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
-from memboard.tb_plugin.merging.moving import MovedTrace, Shift
 from memboard.tb_plugin.merging.output import encoded, joined
 from memboard.tb_plugin.merging.places import Numbers, Places
 from memboard.tb_plugin.merging.recorded import SPANS, RankEvents, entries_of
+from memboard.tb_plugin.merging.trace_events import MovedTrace, Shift
 from memboard.tb_plugin.rank_set import RankSet
 from memboard.tb_plugin.worker.errors import ImportFailedError
 

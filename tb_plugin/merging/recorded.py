@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.traces.events import EventByKey
     from memboard.tb_plugin.merging.inputs import Window
-    from memboard.tb_plugin.merging.moving import Shift
     from memboard.tb_plugin.merging.places import Places
+    from memboard.tb_plugin.merging.trace_events import Shift
 
     Row = dict[str, Any]
 

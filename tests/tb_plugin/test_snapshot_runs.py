@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memboard.tb_plugin.formats.found_files import file_id
-from memboard.tb_plugin.index import looks
+from memboard.tb_plugin.index import sniffing
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
 from tests.tb_plugin.logdirs import SMALL, again, index_of, write
@@ -180,8 +180,10 @@ def test_names_that_tell_nothing_are_looked_into_once(tmp_path, monkeypatch):
     write(tmp_path / "memory_timeline.json", json.dumps([1]).encode())
     write(tmp_path / "labels.json", PLAIN)
     looked = []
-    look = looks.look
-    monkeypatch.setattr(looks, "look", lambda path: looked.append(path) or look(path))
+    look = sniffing.look
+    monkeypatch.setattr(
+        sniffing, "look", lambda path: looked.append(path) or look(path)
+    )
     index = index_of(tmp_path)
     assert shown(index) == {".": ["dump.pickle", "memory.json"]}
     names = sorted(Path(path).name for path in looked)
@@ -234,8 +236,8 @@ def test_a_stub_beside_snapshots_of_the_same_program_is_named(tmp_path, data, wh
 
 
 def test_looks_are_bounded_and_go_on_at_the_next_walk(tmp_path, monkeypatch):
-    monkeypatch.setattr(looks, "MAX_LOOKS", 10)
-    monkeypatch.setattr(looks, "LOOK_SECONDS", 1e9)
+    monkeypatch.setattr(sniffing, "MAX_LOOKS", 10)
+    monkeypatch.setattr(sniffing, "LOOK_SECONDS", 1e9)
     for number in range(25):
         write(tmp_path / f"d{number:02d}.pickle")
     index = index_of(tmp_path)
@@ -246,7 +248,7 @@ def test_looks_are_bounded_and_go_on_at_the_next_walk(tmp_path, monkeypatch):
 
 
 def test_too_many_unknown_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(looks, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(sniffing, "MAX_REMEMBERED", 3)
     for number in range(5):
         write(tmp_path / f"d{number}.pickle")
     write(tmp_path / "memory_snapshot.pickle")

@@ -13,10 +13,10 @@ from memboard.tb_plugin.analysis.allocator.live import held_rows
 from memboard.tb_plugin.analysis.arrays import sums
 from memboard.tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from memboard.tb_plugin.analysis.categories.phases import PHASES, asked_in
-from memboard.tb_plugin.analysis.oom.at import facts_at, setup_of
 from memboard.tb_plugin.analysis.oom.case import Case
 from memboard.tb_plugin.analysis.oom.holders import holders
 from memboard.tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
+from memboard.tb_plugin.analysis.oom.replayed_case import facts_at, setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

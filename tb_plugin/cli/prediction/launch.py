@@ -21,8 +21,8 @@ from memboard.collector.format.sizes import counted
 from memboard.collector.process.bound_process import bound
 from memboard.collector.process.child_python import WITHOUT_CURRENT_FOLDER
 from memboard.collector.process.private_folder import TemporaryFolder
-from memboard.collector.running.lone.calls import Calls
 from memboard.collector.running.plan import Outcome, Plan
+from memboard.collector.running.single_rank.calls import Calls
 from memboard.collector.running.stopping import CLOSE_SECONDS
 from memboard.collector.virtual.books import read_books
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment

@@ -17,7 +17,7 @@ from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.modules.words import call_group, call_words
+from memboard.tb_plugin.facts.modules.sentences import call_group, call_words
 from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
 from memboard.tb_plugin.facts.view import View, why_absent
 from memboard.tb_plugin.formats.recording.captures.modules import (

@@ -18,7 +18,7 @@ from memboard.tb_plugin.facts.modules.columns import (
     adds_up,
     baseline_of,
 )
-from memboard.tb_plugin.facts.modules.words import Whole
+from memboard.tb_plugin.facts.modules.sentences import Whole
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory

@@ -10,12 +10,12 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from memboard.collector.format.snapshots import tables_of
 from memboard.collector.format.snapshots.encode import FLAT, has_entries
 from memboard.collector.format.snapshots.interning import NotFramesError
+from memboard.tb_plugin.formats.snapshots.event_tables import EventTables
 from memboard.tb_plugin.formats.snapshots.files.containers import (
     JSON,
     PICKLE,
     container_of,
 )
-from memboard.tb_plugin.formats.snapshots.held_events import EventTables
 from memboard.tb_plugin.formats.snapshots.pickles.extent import Extent
 from memboard.tb_plugin.formats.snapshots.pickles.machine import Machine
 from memboard.tb_plugin.formats.snapshots.window import Window

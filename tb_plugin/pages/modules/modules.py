@@ -32,14 +32,14 @@ from memboard.tb_plugin.facts.modules.columns import (
     group_of,
     in_order,
 )
-from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
-from memboard.tb_plugin.facts.modules.words import (
+from memboard.tb_plugin.facts.modules.sentences import (
     baseline_words,
     caveats_of,
     fact_words,
     lead_of,
     moments_of,
 )
+from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
 from memboard.tb_plugin.facts.view import of_run
 
 if TYPE_CHECKING:

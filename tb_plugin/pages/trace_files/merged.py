@@ -27,7 +27,7 @@ from memboard.tb_plugin.contract.errors import (
 from memboard.tb_plugin.contract.parameters import Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.merging.finding import (
+from memboard.tb_plugin.merging.discovery import (
     inputs_of_files,
     inputs_of_run,
     traces_below,

@@ -14,7 +14,6 @@ from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.report import traces as report_traces
 from memboard.tb_plugin.facts.histories import figures, file_peaks
 from memboard.tb_plugin.formats.plain_files import WRITING_SECONDS
-from memboard.tb_plugin.index import looks
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.readers.traces.reading import document, event
@@ -446,8 +445,8 @@ def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
 
 def test_every_file_of_an_unclear_name_is_looked_into(logdir, report, monkeypatch):
     """A command waits, however many there are and however slow the disk is."""
-    monkeypatch.setattr(looks, "MAX_LOOKS", 3)
-    monkeypatch.setattr(looks, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(sniffing, "MAX_LOOKS", 3)
+    monkeypatch.setattr(sniffing, "LOOK_SECONDS", 0.0)
     whole = (logdir / "exp" / "good_snapshot.pickle").read_bytes()
     for number in range(9):
         (logdir / "exp" / f"odd{number}.pickle").write_bytes(whole)

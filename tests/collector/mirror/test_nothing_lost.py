@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memboard as mb
 from memboard.collector.config import load
 from memboard.collector.errors import ConfigError
-from memboard.collector.torch_profiler.kept import TraceRetention
+from memboard.collector.torch_profiler.retention import TraceRetention
 from tests.collector.mirror.conftest import Bench, files_in, who
 from tests.collector.mirror.faulty_store import FAULTS, FaultyStore
 from tests.collector.torch_profiler.training import needs_python_calls, steps, traces

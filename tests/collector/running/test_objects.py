@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch.distributed.distributed_c10d as theirs
 
-from memboard.collector.running.lone.calls import Absences, Files
-from memboard.collector.running.lone.objects import Objects
+from memboard.collector.running.single_rank.calls import Absences, Files
+from memboard.collector.running.single_rank.objects import Objects
 
 NAMES = (
     "all_gather_object",

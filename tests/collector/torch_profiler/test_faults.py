@@ -11,7 +11,7 @@ import torch
 
 import memboard as mb
 from memboard.collector.core import guard
-from memboard.collector.torch_profiler import others, saving
+from memboard.collector.torch_profiler import other_profilers, saving
 from memboard.collector.torch_profiler.digest import reading
 from memboard.collector.torch_profiler.session import Session
 from tests.collector.torch_profiler.training import (
@@ -46,8 +46,8 @@ def _torch_is_left_alone():
     assert [owner.__dict__[name] for name in METHODS] == before
     assert not torch.autograd._profiler_enabled()
     anybody = Training()
-    assert others.turn.take(anybody)
-    others.turn.give_back(anybody)
+    assert other_profilers.turn.take(anybody)
+    other_profilers.turn.give_back(anybody)
 
 
 # The program's own profiler.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from memboard.collector.format.snapshots import tables_of
 from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
 from memboard.tb_plugin.analysis.allocator.replay import Replay
-from memboard.tb_plugin.analysis.oom.at import facts_at
 from memboard.tb_plugin.analysis.oom.case import Case
 from memboard.tb_plugin.analysis.oom.judge import verdict
+from memboard.tb_plugin.analysis.oom.replayed_case import facts_at
 from memboard.tb_plugin.analysis.snapshots.steps import steps_of
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import OOM_CAUSES, oom_case, second_causes

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from memboard.tb_plugin.merging.finding import inputs_of_files
+from memboard.tb_plugin.merging.discovery import inputs_of_files
 from memboard.tb_plugin.merging.merged import merged
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memboard.tb_plugin.formats.traces.files.starts import read_start
-from memboard.tb_plugin.merging.finding import inputs_of_files, traces_below
+from memboard.tb_plugin.merging.discovery import inputs_of_files, traces_below
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,

@@ -9,7 +9,7 @@ from memboard.collector.format.records import ClockAnchor
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.merging.finding import inputs_of_run
+from memboard.tb_plugin.merging.discovery import inputs_of_run
 from tests.builders import START_NS, RunBuilder
 from tests.tb_plugin.merging.chrome import (
     events,

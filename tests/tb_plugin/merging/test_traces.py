@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memboard.tb_plugin.analysis.ranks.clock_line import Reading, clock_line
 from memboard.tb_plugin.analysis.ranks.clocks import RankClock
-from memboard.tb_plugin.merging.finding import inputs_of_files, traces_below
+from memboard.tb_plugin.merging.discovery import inputs_of_files, traces_below
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES
-from memboard.tb_plugin.facts.modules.words import caveats_of, fact_words, moments_of
+from memboard.tb_plugin.facts.modules.sentences import (
+    caveats_of,
+    fact_words,
+    moments_of,
+)
 from memboard.tb_plugin.formats.recording.captures.modules import CaptureFacts
 from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page

@@ -15,12 +15,12 @@ from inspect import signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memboard.collector.running.lone.calls import CallError
+from memboard.collector.running.single_rank.calls import CallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memboard.collector.running.lone.calls import Absences
+    from memboard.collector.running.single_rank.calls import Absences
 
 
 class Mail(Protocol):

@@ -18,11 +18,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlparse
 
-from memboard.collector.running.lone.calls import CallError
 from memboard.collector.running.places import is_library
+from memboard.collector.running.single_rank.calls import CallError
 
 if TYPE_CHECKING:
-    from memboard.collector.running.lone.calls import Absences, Files
+    from memboard.collector.running.single_rank.calls import Absences, Files
 
 _ID_BYTES: Final = 128
 """Of the id that rank 0 gives a communicator of NCCL."""

@@ -26,7 +26,7 @@ from memboard.collector.running.imports import after_import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memboard.collector.running.lone.store import Stores
+    from memboard.collector.running.single_rank.store import Stores
 
 _SCHEMES: Final = ("env", "tcp", "file")
 _PLANNER: Final = "torch.distributed.checkpoint.default_planner"
