@@ -54,7 +54,7 @@ def _patient():
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
             "formats.traces.files.listing.LOOK_SECONDS",
-            "index.looks.LOOK_SECONDS",
+            "index.sniffing.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",
             "facts.traces.run_traces.PICTURE_SECONDS",
         ):
