@@ -77,12 +77,12 @@ class CollectedSteps:
     frees_cycles: bool
     """Reference cycles hold memory between its runs."""
 
-    def full_runs(self, known: Flags, slow: Flags) -> bool | None:
+    def full_runs(self, measured: Flags, slow: Flags) -> bool | None:
         """Whether full runs are in most of the slow steps, and hardly in any other.
 
         `slow`: of the steps that are `known`. None: not recorded.
         """
-        has_run = self.has_run[known]
+        has_run = self.has_run[measured]
         own, others = has_run[slow], has_run[~slow]
         own, others = own[~np.isnan(own)], others[~np.isnan(others)]
         if not len(own) or not len(others):
@@ -147,8 +147,8 @@ class Sawtooth:
 def sawtooth(memory: Floats, collections: Collections) -> Sawtooth | None:
     """The sawtooth in the memory at the end of consecutive steps; None: there is none."""
     columns = (memory, collections.partial, collections.full, collections.objects)
-    known = ~np.isnan(np.stack(columns)).any(axis=0)
-    memory, partial, full, objects = (column[known] for column in columns)
+    measured = ~np.isnan(np.stack(columns)).any(axis=0)
+    memory, partial, full, objects = (column[measured] for column in columns)
     if len(memory) < MIN_FALLS + 1:
         return None
     change = np.diff(memory)
@@ -210,11 +210,11 @@ def _accumulates(
     """Whether most falls return what rose over several steps, an object or more in each."""
     # What rose before the first fall is not known: the rows may begin within it.
     gradual = []
-    for before, at in pairwise(falls.tolist()):
-        rises = np.maximum(change[before + 1 : at], 0)
+    for before, fall in pairwise(falls.tolist()):
+        rises = np.maximum(change[before + 1 : fall], 0)
         num_rises = np.count_nonzero(rises)
-        is_slow = num_rises > 1 and rises.max() <= AT_ONCE * fallen[at]
-        gradual.append(bool(is_slow and collected[at] >= num_rises))
+        is_slow = num_rises > 1 and rises.max() <= AT_ONCE * fallen[fall]
+        gradual.append(bool(is_slow and collected[fall] >= num_rises))
     return 2 * sum(gradual) > len(gradual)
 
 
@@ -295,8 +295,8 @@ def reference_cycles(
 def _leak_evidence(teeth: Sawtooth, scope: str) -> tuple[Evidence, ...]:
     if teeth.leak is None:
         return ()
-    what = "growth per step of what full collections leave"
-    return (num_bytes("leak", what, teeth.leak.pace, scope),)
+    label = "growth per step of what full collections leave"
+    return (num_bytes("leak", label, teeth.leak.pace, scope),)
 
 
 CYCLES_ADVICE: Final = (

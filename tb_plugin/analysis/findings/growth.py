@@ -95,7 +95,7 @@ def growing_memory(
     """
     if not ranks:
         return None
-    first = min(ranks, key=lambda one: (one.steps_left, -one.slope))
+    first = min(ranks, key=lambda rank: (rank.steps_left, -rank.slope))
     sentence = (
         f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
         f" {size_text(first.rise)} over the last {counted(first.num_steps, 'step')}"
@@ -110,7 +110,7 @@ def growing_memory(
             f" {first.last_step + left:,}, {counted(left, 'step')} after the last recorded"
             " one."
         )
-    others = sorted(one.rank for one in ranks if one.rank != first.rank)
+    others = sorted(rank.rank for rank in ranks if rank.rank != first.rank)
     if others:
         word = agreeing(len(others), "Rank", "Ranks")
         verb = agreeing(len(others), "grows", "grow")
@@ -143,12 +143,12 @@ def _advice(
     if retained is None:
         yield from unknown_line_advice(setup, replayed=False)
     else:
-        what = (
+        cause = (
             f"Find what retains memory from step to step{at_lines(retained.lines[:1])}"
         )
-        text = let_go_text(what, trains=retained.trains)
+        text = let_go_text(cause, trains=retained.trains)
         if retained.in_pools:
-            text = pools_text(what)
+            text = pools_text(cause)
         yield advice_of(text, first.rise, "growth")
     runs = first.num_full_collections
     yield from advice_if(runs == 0, UNCOLLECTED_ADVICE, None, "growth")

@@ -86,9 +86,9 @@ def growing_processes(
         return None
     first = min(
         processes,
-        key=lambda one: (
-            one.room.steps_left if one.room is not None else float("inf"),
-            -one.slope,
+        key=lambda process: (
+            process.room.steps_left if process.room is not None else float("inf"),
+            -process.slope,
         ),
     )
     whose = f"The dataloader workers of rank {first.rank}"
@@ -123,7 +123,7 @@ def growing_processes(
 
 def _forecast(first: GrowingProcess, room: HostRoom) -> str:
     steps = round(room.steps_left)
-    at = f"at about step {first.last_step + steps:,}"
+    at_step = f"at about step {first.last_step + steps:,}"
     after = f"{counted(steps, 'step')} after the last recorded one"
     who = "At this pace" if room.left > 0 else "By now"
     if room.num_ranks > 1 or room.bytes_per_step > 1.01 * first.slope:
@@ -136,7 +136,7 @@ def _forecast(first: GrowingProcess, room: HostRoom) -> str:
         who = who[0].upper() + who[1:]
     if room.left <= 0:
         return f" {who} {room.text}."
-    return f" {who} {room.text} will be used up {at}, {after}."
+    return f" {who} {room.text} will be used up {at_step}, {after}."
 
 
 def _evidence(first: GrowingProcess) -> Iterator[Evidence]:

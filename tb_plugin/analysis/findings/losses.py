@@ -40,15 +40,15 @@ _DAMAGED: Final = (
 
 def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
     """One finding for all ranks that lack steps; None where none does."""
-    lacking = _worst_first(losses, lambda one: one.num_lost)
+    lacking = _worst_first(losses, lambda loss: loss.num_lost)
     if not lacking:
         return None
     advice = []
-    if any(one.num_dropped for one in lacking):
+    if any(loss.num_dropped for loss in lacking):
         advice.append(Advice(_BEHIND))
-    if any(one.num_unwritten for one in lacking):
+    if any(loss.num_unwritten for loss in lacking):
         advice.append(Advice(_CUT))
-    if any(one.num_damaged for one in lacking):
+    if any(loss.num_damaged for loss in lacking):
         advice.append(Advice(_DAMAGED))
     return _finding(
         KEY,
@@ -64,7 +64,7 @@ def steps_missing(losses: Sequence[RankLoss]) -> Finding | None:
 
 def traces_missing(losses: Sequence[RankLoss]) -> Finding | None:
     """One finding for all ranks that lack traces; None where none does."""
-    lacking = _worst_first(losses, lambda one: one.num_lost_traces)
+    lacking = _worst_first(losses, lambda loss: loss.num_lost_traces)
     if not lacking:
         return None
     worst = lacking[0]
@@ -84,7 +84,7 @@ def _worst_first(
     losses: Sequence[RankLoss], number: Callable[[RankLoss], int]
 ) -> list[RankLoss]:
     """Those that lack something, the one that lacks most before the others."""
-    lacking = [one for one in losses if number(one)]
+    lacking = [loss for loss in losses if number(loss)]
     if lacking:
         lacking.insert(0, lacking.pop(lacking.index(max(lacking, key=number))))
     return lacking
@@ -113,7 +113,7 @@ def _finding(
         step=first_step,
         evidence=evidence,
         advice=advice,
-        others=tuple(f"Rank {one.rank}: {account(one)}." for one in others)[
+        others=tuple(f"Rank {other.rank}: {account(other)}." for other in others)[
             :_MAX_OTHERS
         ],
         place=Place("timeline", f"Show rank {worst.rank}", rank=worst.rank),
@@ -122,16 +122,16 @@ def _finding(
 
 def traces_sentence(losses: Sequence[RankLoss]) -> str:
     """The account of all ranks in one line; empty where no trace is lost."""
-    lacking = [one for one in losses if one.num_lost_traces]
+    lacking = [loss for loss in losses if loss.num_lost_traces]
     if not lacking:
         return ""
-    worst = max(lacking, key=lambda one: one.num_lost_traces)
-    ranks = len({one.rank for one in lacking})
+    worst = max(lacking, key=lambda loss: loss.num_lost_traces)
+    ranks = len({loss.rank for loss in lacking})
     if ranks == 1:
         return f"Rank {worst.rank} lacks {_traces_of(worst)}."
     of = part_of(
-        sum(one.num_lost_traces for one in lacking),
-        sum(one.num_traces for one in lacking),
+        sum(loss.num_lost_traces for loss in lacking),
+        sum(loss.num_traces for loss in lacking),
         _TRACE,
     )
     return f"{ranks:,} ranks lack {of}. Most on rank {worst.rank}: {_traces_of(worst)}."
@@ -167,12 +167,12 @@ def _more(num_steps: int) -> str:
 def loss_line(losses: Sequence[RankLoss]) -> str:
     """All that is or may be missing, in one line; empty where nothing is."""
     missing = missing_sentence(losses), traces_sentence(losses)
-    stopped = [one for one in losses if one.is_stopped]
+    stopped = [loss for loss in losses if loss.is_stopped]
     if not stopped:
         return " ".join(filter(None, missing))
-    steps = [one.cut_steps for one in stopped if one.cut_steps is not None]
-    seconds = max(one.cut_seconds for one in stopped)
-    num_ranks = len({one.rank for one in stopped})
+    steps = [loss.cut_steps for loss in stopped if loss.cut_steps is not None]
+    seconds = max(loss.cut_seconds for loss in stopped)
+    num_ranks = len({loss.rank for loss in stopped})
     who = f"Rank {stopped[0].rank}" if num_ranks == 1 else counted(num_ranks, "rank")
     about = f" (about {counted(math.ceil(sum(steps)), 'step')})" if steps else ""
     cut = (
@@ -184,15 +184,15 @@ def loss_line(losses: Sequence[RankLoss]) -> str:
 
 def missing_sentence(losses: Sequence[RankLoss]) -> str:
     """The account of all ranks in one line; empty where nothing is lost."""
-    lacking = [one for one in losses if one.num_lost]
+    lacking = [loss for loss in losses if loss.num_lost]
     if not lacking:
         return ""
     if len(lacking) == 1:
         return f"Rank {lacking[0].rank} lacks {_account(lacking[0])}."
-    lost = sum(one.num_lost for one in lacking)
-    steps = sum(one.num_steps for one in lacking)
-    worst = max(lacking, key=lambda one: one.num_lost)
-    ranks = len({one.rank for one in lacking})
+    lost = sum(loss.num_lost for loss in lacking)
+    steps = sum(loss.num_steps for loss in lacking)
+    worst = max(lacking, key=lambda loss: loss.num_lost)
+    ranks = len({loss.rank for loss in lacking})
     who = f"{ranks:,} ranks lack" if ranks > 1 else f"Rank {worst.rank} lacks"
     of = part_of(lost, steps, "step")
     most = f" Most on rank {worst.rank}: {_account(worst)}." if ranks > 1 else ""
@@ -207,9 +207,9 @@ def _account(loss: RankLoss) -> str:
 
 def _causes(losses: Sequence[RankLoss]) -> Iterator[str]:
     """Each cause with its number of steps."""
-    dropped = sum(one.num_dropped for one in losses)
-    unwritten = sum(one.num_unwritten for one in losses)
-    damaged = sum(one.num_damaged for one in losses)
+    dropped = sum(loss.num_dropped for loss in losses)
+    unwritten = sum(loss.num_unwritten for loss in losses)
+    damaged = sum(loss.num_damaged for loss in losses)
     if dropped:
         yield f"{dropped:,} dropped in the queue, which was full"
     if unwritten:

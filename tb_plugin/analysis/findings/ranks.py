@@ -73,12 +73,16 @@ def peak_findings(
             sentence=sentence,
         )
     ran_out = [
-        one for one, num in zip(peaks.ranks, peaks.num_ooms, strict=True) if num > 0
+        failed_rank
+        for failed_rank, num in zip(peaks.ranks, peaks.num_ooms, strict=True)
+        if num > 0
     ]
-    shown = [one for one in ran_out if rank in (None, one)]
+    shown = [failed_rank for failed_rank in ran_out if rank in (None, failed_rank)]
     if shown and not has_errors:
         yield _ran_out(peaks, shown, len(ran_out))
-    lost = [one for one in peaks.unreadable if rank in (None, one)]
+    lost = [
+        unread_rank for unread_rank in peaks.unreadable if rank in (None, unread_rank)
+    ]
     if lost:
         yield Finding(
             id="unreadable",
@@ -88,7 +92,7 @@ def peak_findings(
             sentence=f"{_name(lost, peaks)} could not be read{_reason(lost, peaks)}.",
             rank=lost[0],
         )
-    empty = [one for one in peaks.empty if rank in (None, one)]
+    empty = [empty_rank for empty_rank in peaks.empty if rank in (None, empty_rank)]
     if empty:
         has = "has" if len(empty) == 1 else "have"
         yield Finding(
@@ -102,9 +106,11 @@ def peak_findings(
         )
     # That a rank which ran out or grows peaks above the others is the same fault.
     outliers = [
-        one for one in peaks.outliers if one not in ran_out and one not in growing
+        outlier
+        for outlier in peaks.outliers
+        if outlier not in ran_out and outlier not in growing
     ]
-    above = [one for one in outliers if rank in (None, one)]
+    above = [outlier for outlier in outliers if rank in (None, outlier)]
     if above and not peaks.num_unread:
         yield _uneven(peaks, above, outliers)
     if not (has_errors or shown):
@@ -114,12 +120,12 @@ def peak_findings(
 def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
     """Errors that were counted, and of which no report is left."""
     sizes = dict(zip(peaks.ranks, peaks.peak_bytes.tolist(), strict=True))
-    worst = max(ranks, key=lambda one: np.nan_to_num(sizes[one], nan=-1.0))
-    at, others = list(peaks.ranks).index(worst), len(peaks.ranks) - 1
+    worst = max(ranks, key=lambda rank: np.nan_to_num(sizes[rank], nan=-1.0))
+    index, others = list(peaks.ranks).index(worst), len(peaks.ranks) - 1
     rest = (
         "" if num_of_all > 1 or not others else f"; {the_other(others, 'rank')} did not"
     )
-    growth = peaks.growth[at]
+    growth = peaks.growth[index]
     grew = f"; it grew {size_text(growth)} per step" if growth > 0 else ""
     whose = "Its peak" if len(ranks) == 1 else f"The highest peak, on rank {worst},"
     return Finding(
@@ -128,7 +134,7 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
         severity="error",
         title="Out of memory",
         sentence=f"{_name(ranks, peaks)} ran out of memory{rest}. {whose} is"
-        f" {_peak_text(peaks, at)}{_against_median(peaks, at)}{grew}.",
+        f" {_peak_text(peaks, index)}{_against_median(peaks, index)}{grew}.",
         rank=worst,
         place=of_rank("timeline", worst),
     )
@@ -136,7 +142,7 @@ def _ran_out(peaks: Peaks, ranks: Sequence[int], num_of_all: int) -> Finding:
 
 def _reason(ranks: Sequence[int], peaks: Peaks) -> str:
     """Why they could not be read, where it is the same of all; else of the first."""
-    reasons = [peaks.unreadable[one].rstrip(".") for one in ranks]
+    reasons = [peaks.unreadable[rank].rstrip(".") for rank in ranks]
     if not reasons[0]:
         return ""
     whose = "" if len(set(reasons)) == 1 else f"rank {ranks[0]}: "
@@ -147,7 +153,7 @@ def _uneven(peaks: Peaks, above: Sequence[int], outliers: Sequence[int]) -> Find
     worst, median = above[0], peaks.median_bytes or 0.0
     peak = float(peaks.peak_bytes[list(peaks.ranks).index(worst)])
     others = "No other rank stands out."
-    also = [one for one in outliers if one != worst]
+    also = [outlier for outlier in outliers if outlier != worst]
     if also:
         named = _name(also, peaks).split(" of ")[0]
         others = f"Also far above: {named[0].lower()}{named[1:]}."
@@ -172,20 +178,20 @@ def _uneven(peaks: Peaks, above: Sequence[int], outliers: Sequence[int]) -> Find
 
 def _highest(peaks: Peaks, rank: int | None, *, is_even: bool) -> Iterator[Finding]:
     """The highest peak, or the one of a rank; and that nothing is wrong with it."""
-    known = np.flatnonzero(~np.isnan(peaks.peak_bytes))
+    rows = np.flatnonzero(~np.isnan(peaks.peak_bytes))
     if rank is not None:
-        known = known[np.asarray(peaks.ranks)[known] == rank]
-    if not len(known):
+        rows = rows[np.asarray(peaks.ranks)[rows] == rank]
+    if not len(rows):
         return
-    at = int(known[int(np.argmax(peaks.peak_bytes[known]))])
-    whose, step = peaks.ranks[at], peaks.peak_step[at]
+    index = int(rows[int(np.argmax(peaks.peak_bytes[rows]))])
+    whose, step = peaks.ranks[index], peaks.peak_step[index]
     # Without a device errors would not have been seen.
-    seen = peaks.capacity_kind == "device" and not np.isnan(peaks.num_ooms[at])
+    seen = peaks.capacity_kind == "device" and not np.isnan(peaks.num_ooms[index])
     even = " No rank stands out." if len(peaks.ranks) > 1 and rank is None else ""
-    sentence = f"The highest peak is {_peak_text(peaks, at)}, on rank {whose}."
+    sentence = f"The highest peak is {_peak_text(peaks, index)}, on rank {whose}."
     if rank is not None:
-        against = _against_median(peaks, at)
-        sentence = f"The peak of rank {rank} is {_peak_text(peaks, at)}{against}."
+        against = _against_median(peaks, index)
+        sentence = f"The peak of rank {rank} is {_peak_text(peaks, index)}{against}."
     yield Finding(
         id="peak",
         key="peak",
@@ -208,9 +214,9 @@ def _name(ranks: Sequence[int], peaks: Peaks) -> str:
     return f"Ranks {some_of(ranks)} of {total}"
 
 
-def _peak_text(peaks: Peaks, at: int) -> str:
+def _peak_text(peaks: Peaks, index: int) -> str:
     """`76.9 GiB, 96.2 % of the device's 80.0 GiB`."""
-    peak, capacity = float(peaks.peak_bytes[at]), float(peaks.capacity_bytes[at])
+    peak, capacity = float(peaks.peak_bytes[index]), float(peaks.capacity_bytes[index])
     if np.isnan(peak):
         return "not recorded"
     if not capacity > 0:
@@ -219,8 +225,8 @@ def _peak_text(peaks: Peaks, at: int) -> str:
     return f"{size_text(peak)}, {share_text(peak / capacity)} of {size}"
 
 
-def _against_median(peaks: Peaks, at: int) -> str:
-    peak, median = float(peaks.peak_bytes[at]), peaks.median_bytes
+def _against_median(peaks: Peaks, index: int) -> str:
+    peak, median = float(peaks.peak_bytes[index]), peaks.median_bytes
     if median is None or np.isnan(peak) or len(peaks.ranks) < 2:
         return ""
     if abs(peak - median) < 1:
@@ -249,7 +255,7 @@ def last_in_collectives(
     last: dict[int, int] = {}
     for row in together.rows:
         last[row.rank] = last.get(row.rank, 0) + (row.num_last or 0)
-    rank = max(last, key=lambda one: last[one])
+    rank = max(last, key=lambda last_rank: last[last_rank])
     share = last[rank] / num
     waited = sum(row.waiting_ns or 0 for row in together.rows if row.rank != rank)
     of_ns = sum(took for other, took in steps_ns.items() if other != rank)

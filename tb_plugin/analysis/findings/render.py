@@ -28,81 +28,89 @@ _PER: Final[dict[Quantity, str]] = {"seconds": " per step", "percent": " of the 
 """Behind gains of a unit."""
 
 
-def title_text(one: Finding) -> str:
+def title_text(finding: Finding) -> str:
     """`Out of memory: fragmentation; rank 13, step 412, backward (rank13.pickle)`."""
-    where = [] if one.rank is None else [f"rank {one.rank}"]
-    where += [] if one.device is None else [f"device {one.device}"]
-    where += [] if one.step is None else [f"step {one.step}"]
-    where += [word for word in (one.during, one.line) if word]
-    file = f" ({one.state.file})" if one.state is not None and one.state.file else ""
-    return f"{one.title}; {', '.join(where)}{file}" if where else one.title + file
+    where = [] if finding.rank is None else [f"rank {finding.rank}"]
+    where += [] if finding.device is None else [f"device {finding.device}"]
+    where += [] if finding.step is None else [f"step {finding.step}"]
+    where += [word for word in (finding.during, finding.line) if word]
+    file = (
+        f" ({finding.state.file})"
+        if finding.state is not None and finding.state.file
+        else ""
+    )
+    return (
+        f"{finding.title}; {', '.join(where)}{file}" if where else finding.title + file
+    )
 
 
-def text_lines(one: Finding, *, is_first: bool) -> Iterator[str]:
+def text_lines(finding: Finding, *, is_first: bool) -> Iterator[str]:
     """A finding in a terminal; the first one of a list with its advice in full."""
-    yield printable(title_text(one))
-    yield f"  {printable(one.sentence)}"
-    if is_first and one.state is not None and one.state.held_sentence:
-        yield f"  {printable(one.state.held_sentence)}"
-    yield from (f"  {printable(text)}" for text in one.others)
-    if one.also:
-        yield f"  {_also(one)}"
-    if is_first or one.state is None:
-        for advice in one.advice:
+    yield printable(title_text(finding))
+    yield f"  {printable(finding.sentence)}"
+    if is_first and finding.state is not None and finding.state.held_sentence:
+        yield f"  {printable(finding.state.held_sentence)}"
+    yield from (f"  {printable(text)}" for text in finding.others)
+    if finding.also:
+        yield f"  {_also(finding)}"
+    if is_first or finding.state is None:
+        for advice in finding.advice:
             setting = f" {advice.setting}" if advice.setting else ""
             yield f"    try: {printable(advice.text + setting)}{_gain(advice)}"
-    if is_first and _is_from_report_alone(one):
+    if is_first and _is_from_report_alone(finding):
         yield "  caveat: from the report alone, without the allocator's history"
 
 
-def markdown_lines(one: Finding) -> Iterator[str]:
+def markdown_lines(finding: Finding) -> Iterator[str]:
     """A finding as Markdown, without a heading above the second level."""
-    yield f"## {plain(title_text(one))}"
+    yield f"## {plain(title_text(finding))}"
     yield ""
-    yield plain(one.sentence)
-    if one.state is not None and one.state.held_sentence:
+    yield plain(finding.sentence)
+    if finding.state is not None and finding.state.held_sentence:
         yield ""
-        yield plain(one.state.held_sentence)
-    if one.others:
+        yield plain(finding.state.held_sentence)
+    if finding.others:
         yield ""
-        yield from (f"- {plain(text)}" for text in one.others)
-    basis = _is_from_report_alone(one)
-    if one.also or basis:
+        yield from (f"- {plain(text)}" for text in finding.others)
+    basis = _is_from_report_alone(finding)
+    if finding.also or basis:
         yield ""
         told = [
             "From the report at the error, without the allocator's history."
         ] * basis
-        yield " ".join([*([_also(one)] if one.also else []), *told])
-    yield from _evidence(one.evidence)
-    if one.state is not None:
-        yield from _held_by(one.state)
-    if one.advice:
+        yield " ".join([*([_also(finding)] if finding.also else []), *told])
+    yield from _evidence(finding.evidence)
+    if finding.state is not None:
+        yield from _held_by(finding.state)
+    if finding.advice:
         yield from ("", "What to try:", "")
-        for number, advice in enumerate(one.advice, start=1):
+        for number, advice in enumerate(finding.advice, start=1):
             setting = f" `{advice.setting}`" if advice.setting else ""
             yield f"{number}. {plain(advice.text)}{setting}{_gain(advice)}"
-    if one.state is not None:
-        yield from _stack(one.state)
-    if one.rule:
+    if finding.state is not None:
+        yield from _stack(finding.state)
+    if finding.rule:
         yield ""
-        yield f"Rule: {plain(one.rule)}."
-    if one.not_recorded:
+        yield f"Rule: {plain(finding.rule)}."
+    if finding.not_recorded:
         yield from ("", "Not recorded:", "")
-        yield from (f"- {plain(text)}" for text in one.not_recorded)
+        yield from (f"- {plain(text)}" for text in finding.not_recorded)
 
 
-def _also(one: Finding) -> str:
-    return f"Also: {', '.join(one.also)}."
+def _also(finding: Finding) -> str:
+    return f"Also: {', '.join(finding.also)}."
 
 
-def _is_from_report_alone(one: Finding) -> bool:
-    return one.state is not None and not one.state.analysed
+def _is_from_report_alone(finding: Finding) -> bool:
+    return finding.state is not None and not finding.state.analysed
 
 
-def _gain(one: Advice) -> str:
-    if not one.gain:
+def _gain(advice: Advice) -> str:
+    if not advice.gain:
         return ""
-    return f" (up to {quantity_text(one.gain, one.unit)}{_PER.get(one.unit, '')})"
+    return (
+        f" (up to {quantity_text(advice.gain, advice.unit)}{_PER.get(advice.unit, '')})"
+    )
 
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[str]:
@@ -110,10 +118,10 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[str]:
         return
     yield ""
     rows = []
-    for one in evidence:
-        mark = "**" if one.decisive else ""
-        value = quantity_text(one.value, one.unit)
-        rows.append((f"{mark}{one.label}{mark}", value, one.scope, one.caveat))
+    for row in evidence:
+        mark = "**" if row.decisive else ""
+        value = quantity_text(row.value, row.unit)
+        rows.append((f"{mark}{row.label}{mark}", value, row.scope, row.caveat))
     yield from markdown_table(("evidence", "value", "of", "caveat"), rows, right=(1,))
 
 
@@ -124,21 +132,23 @@ def _held_by(state: MemoryState) -> Iterator[str]:
     head = ("held by", "category", "size", "share of active", "blocks")
     rows = [
         (
-            one.label or "no stack recorded",
-            "waits to be freed" if one.is_pending else one.category or "not known",
-            quantity_text(one.bytes, "bytes"),
-            share_text(one.share),
-            f"{one.num_blocks:,}",
+            holder.label or "no stack recorded",
+            "waits to be freed"
+            if holder.is_pending
+            else holder.category or "not known",
+            quantity_text(holder.bytes, "bytes"),
+            share_text(holder.share),
+            f"{holder.num_blocks:,}",
         )
-        for one in state.held_by[:_MAX_HELD_BY]
+        for holder in state.held_by[:_MAX_HELD_BY]
     ]
     yield from markdown_table(head, rows, right=(2, 3, 4))
 
 
 def _stack(state: MemoryState) -> Iterator[str]:
     if state.stack:
-        what = "Allocated by" if state.is_out_of_memory else "Where it ended"
-        yield from ("", f"{what}, innermost first:", "", "```")
+        heading = "Allocated by" if state.is_out_of_memory else "Where it ended"
+        yield from ("", f"{heading}, innermost first:", "", "```")
         yield from map(printable, state.stack[:_MAX_STACK])
         left_out = len(state.stack) - _MAX_STACK
         if left_out > 0:
@@ -154,7 +164,11 @@ def markdown_table(
 ) -> Iterator[str]:
     """A table; cells may be texts from files. `right`: columns of numbers."""
     yield "|" + "|".join(f" {title} " if title else " " for title in head) + "|"
-    yield "|" + "|".join("-:" if at in right else "-" for at in range(len(head))) + "|"
+    yield (
+        "|"
+        + "|".join("-:" if column in right else "-" for column in range(len(head)))
+        + "|"
+    )
     for row in rows:
         yield f"| {' | '.join(map(plain, row))} |"
 
@@ -166,7 +180,7 @@ def printable(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text from files within Markdown: it neither ends a cell nor becomes markup."""
-    found = printable(text)
+    escaped = printable(text)
     for mark in "\\|<`[":
-        found = found.replace(mark, f"\\{mark}")
-    return found
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped

@@ -147,14 +147,14 @@ def straggling(
     worst, part = late[0], late[0].part or "other"
     cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
     # What another rank takes longer for is not said of this one.
-    is_shared = len({one.part for one in late}) == 1
+    is_shared = len({straggler.part for straggler in late}) == 1
     only = "" if is_shared else f"rank {worst.rank} "
     where = f", {only}in {PART_TEXT[part]}" if worst.part else ""
     others = num_ranks - len(late)
-    held = ""
+    waiting_text = ""
     if worst.by_part:
         ranks = agreeing(others, "rank waits", "ranks wait")
-        held = (
+        waiting_text = (
             f" All steps take equally long because the other {ranks} for"
             f" {agreeing(len(late), 'it', 'them')}."
         )
@@ -168,7 +168,7 @@ def straggling(
         title="Straggler",
         sentence=f"{_who(late, hosts)} {verb} slower than"
         f" {the_other(others, 'rank')}: {at_most}{duration_text(cost)} per step"
-        f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{held}",
+        f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{waiting_text}",
         rank=worst.rank,
         cost=cost,
         unit="seconds",
@@ -200,11 +200,11 @@ def straggling(
 
 def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:
     """`Rank 12 on node3`, `3 ranks on node3 (12, 13, 14)`."""
-    names = {hosts.get(one.rank, "") for one in late}
+    names = {hosts.get(straggler.rank, "") for straggler in late}
     on = f" on {min(names)}" if len(names) == 1 and min(names) else ""
     if len(late) == 1:
         return f"Rank {late[0].rank}{on}"
-    named = ", ".join(str(one.rank) for one in late[:_MOST_NAMED])
+    named = ", ".join(str(straggler.rank) for straggler in late[:_MOST_NAMED])
     more = ", ..." if len(late) > _MOST_NAMED else ""
     return f"{len(late):,} ranks{on} ({named}{more})"
 
@@ -239,8 +239,8 @@ def slow_every(
 
     `collected`: what the garbage collector did in them; None: not recorded.
     """
-    known = ~np.isnan(seconds)
-    step, seconds = step[known], seconds[known]
+    measured = ~np.isnan(seconds)
+    step, seconds = step[measured], seconds[measured]
     if len(step) < _MIN_COLUMNS:
         return None
     usual = float(np.median(seconds))
@@ -258,9 +258,9 @@ def slow_every(
     beyond = seconds[slow] - usual
     if beyond.sum() / len(seconds) < PERIODIC_COST * usual:
         return None
-    known_parts = {name: values[known] for name, values in parts.items()}
+    known_parts = {name: values[measured] for name, values in parts.items()}
     part, more = most_more(with_other(known_parts, seconds), slow)
-    full_runs = None if collected is None else collected.full_runs(known, slow)
+    full_runs = None if collected is None else collected.full_runs(measured, slow)
     of_slow, newest = float(np.median(seconds[slow])), int(step[begins[-1]])
     cost = (of_slow - usual) / every
     why = f"; {PART_TEXT[part]} takes {duration_text(more)} longer" if part else ""
@@ -322,7 +322,7 @@ def _period(step: Ints, begins: Indices) -> tuple[int, int]:
     events = step[begins]
     gaps = np.concatenate([np.diff(events), events[2:] - events[:-2]])
     values, counts = np.unique(gaps, return_counts=True)
-    found, most = (0, 0), 0
+    period, most = (0, 0), 0
     for every in values[np.argsort(-counts, kind="stable")][:_MOST_GAPS]:
         if every < 2:
             continue
@@ -331,8 +331,8 @@ def _period(step: Ints, begins: Indices) -> tuple[int, int]:
         expected = int(np.count_nonzero(step % every == phase))
         sure = num_hits >= max(_MIN_SLOW, _SAME_GAPS * expected)
         if sure and 2 * num_hits >= len(events) and num_hits > most:
-            found, most = (int(every), phase), num_hits
-    return found
+            period, most = (int(every), phase), num_hits
+    return period
 
 
 GROWTH_SHARE: Final = 0.10
@@ -345,11 +345,11 @@ _SURE: Final = 4.0
 def growing(step: Ints, times: StepTimes) -> Finding | None:
     """Steps take ever longer; `step` is the first of each column."""
     seconds = middle_values(times.seconds)
-    known = np.flatnonzero(~np.isnan(seconds))
-    known = known[known >= warmup_rows(len(seconds))]
-    if len(known) < _MIN_GROWTH_COLUMNS:
+    rows = np.flatnonzero(~np.isnan(seconds))
+    rows = rows[rows >= warmup_rows(len(seconds))]
+    if len(rows) < _MIN_GROWTH_COLUMNS:
         return None
-    x, y = step[known].astype(np.float64), seconds[known]
+    x, y = step[rows].astype(np.float64), seconds[rows]
     per_step = float(slope(step, seconds))
     total = per_step * (x[-1] - x[0])
     quarter = len(y) // 4
@@ -357,8 +357,8 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
     if not (total >= GROWTH_SHARE * first and last >= (1 + GROWTH_SHARE / 2) * first):
         return None
     groups = [np.median(part) for part in np.array_split(y, min(GROUPS, len(y)))]
-    at = [np.median(part) for part in np.array_split(x, len(groups))]
-    rest = np.array(groups) - per_step * np.array(at)
+    middles = [np.median(part) for part in np.array_split(x, len(groups))]
+    rest = np.array(groups) - per_step * np.array(middles)
     noise = 1.4826 * float(np.median(np.abs(rest - np.median(rest))))
     # The standard error of a straight line's rise over evenly spaced points.
     if total < _SURE * noise * np.sqrt(12 / len(groups)):

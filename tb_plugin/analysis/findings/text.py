@@ -68,22 +68,22 @@ def quantity_text(value: float, unit: Quantity) -> str:
     return f"{fixed(value, 1, group=False)} %" if unit == "percent" else fixed(value)
 
 
-def joined(words: Sequence[str]) -> str:
+def joined(texts: Sequence[str]) -> str:
     # `a, b and c`
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def some_of(ranks: Sequence[int]) -> str:
     """`1, 2 and 3`; of many the first, and how many more there are, which is never one."""
     most = _MAX_NAMED if len(ranks) > _MAX_NAMED + 1 else len(ranks)
-    named = [str(one) for one in ranks[:most]]
+    named = [str(rank) for rank in ranks[:most]]
     left = len(ranks) - len(named)
     return joined([*named, *([f"{left:,} more"] if left else [])])
 
 
-def let_go_text(what: str, *, trains: bool = True) -> str:
+def let_go_text(beginning: str, *, trains: bool = True) -> str:
     """What to do about memory that is retained; `trains`: tensors may have a graph."""
     copies = (
         "detached copies on the host, not tensors with their graph"
@@ -91,15 +91,15 @@ def let_go_text(what: str, *, trains: bool = True) -> str:
         else "copies on the host"
     )
     return (
-        f"{what}: where results are collected there, store numbers (.item()) or {copies}; bound"
+        f"{beginning}: where results are collected there, store numbers (.item()) or {copies}; bound"
         " or clear every list or cache that gains an entry per batch or key."
     )
 
 
-def pools_text(what: str) -> str:
+def pools_text(beginning: str) -> str:
     """The same of memory in private pools, which no list or cache need hold."""
     return (
-        f"{what} in private memory pools: capture CUDA graphs for fewer shapes (pad inputs"
+        f"{beginning} in private memory pools: capture CUDA graphs for fewer shapes (pad inputs"
         " to a few lengths) and delete those that are no longer replayed; of a"
         " torch.cuda.MemPool, drop the tensors that were made in it."
     )
@@ -112,15 +112,15 @@ def lines_text(labels: Sequence[str]) -> str:
         match = _LABEL.fullmatch(label)
         key = (match[1], match[3]) if match else (label, "")
         together.setdefault(key, []).append(match[2] if match else "")
-    words = []
+    places = []
     for (file, function), lines in together.items():
         if not function:
-            words.append(file)
+            places.append(file)
         elif len(lines) == 1:
-            words.append(f"{file}:{lines[0]} {function}")
+            places.append(f"{file}:{lines[0]} {function}")
         else:
-            words.append(f"{function} in {file}, lines {joined(lines)}")
-    return "; ".join(words) if len(words) != len(labels) else joined(words)
+            places.append(f"{function} in {file}, lines {joined(lines)}")
+    return "; ".join(places) if len(places) != len(labels) else joined(places)
 
 
 def at_lines(labels: Sequence[str]) -> str:

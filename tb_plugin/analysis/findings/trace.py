@@ -117,7 +117,7 @@ _DISTRIBUTED: Final = re.compile(r"DistributedDataParallel\.forward|FSDP::")
 def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
     """Ranks with devices talk through a backend of the host."""
     facts = profile.trace.facts
-    capable = any(capability(one) >= NCCL_CAPABILITY for one in facts.devices)
+    capable = any(capability(device) >= NCCL_CAPABILITY for device in facts.devices)
     if not profile.devices or not capable:
         return
     backend, own = facts.backend, profile.collectives.row
@@ -167,9 +167,10 @@ def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
     """Devices whose peak comes close to what they have."""
     memory = profile.trace.memory
     totals = {
-        one["id"]: one["totalGlobalMem"]
-        for one in profile.trace.facts.devices
-        if isinstance(one.get("id"), int) and isinstance(one.get("totalGlobalMem"), int)
+        device["id"]: device["totalGlobalMem"]
+        for device in profile.trace.facts.devices
+        if isinstance(device.get("id"), int)
+        and isinstance(device.get("totalGlobalMem"), int)
     }
     on_gpu = np.isin(memory.device_type, _ON_GPU)
     for device in np.unique(memory.device[on_gpu]).tolist():
@@ -326,9 +327,9 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
     devices = profile.trace.facts.devices
     # AMD's number theirs otherwise, and their kernels have other names.
     capable = any(
-        capability(one) >= TENSOR_CORE_CAPABILITY
-        and one.get("warpSize") != AMD_WARP_SIZE
-        for one in devices
+        capability(device) >= TENSOR_CORE_CAPABILITY
+        and device.get("warpSize") != AMD_WARP_SIZE
+        for device in devices
     )
     if not capable or any(use.tensor_core_share for use in profile.devices):
         return

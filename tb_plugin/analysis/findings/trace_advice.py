@@ -183,8 +183,8 @@ _FOUND_APART: Final = {
 def work(profile: TraceProfile, on_host: Collection[Role]) -> str:
     """On an idle device: larger batches help where it waits for the host's own work."""
     shares = profile.shares
-    role = max(_FOUND_APART, key=lambda one: float(shares[one]))
-    if float(shares[role]) > sum(float(shares[one]) for one in on_host):
+    role = max(_FOUND_APART, key=lambda candidate: float(shares[candidate]))
+    if float(shares[role]) > sum(float(shares[host_role]) for host_role in on_host):
         return f"Most of what it waits for is {_FOUND_APART[role]}: shorten that first."
     retune = ""
     if setup_of(profile.trace).trains:

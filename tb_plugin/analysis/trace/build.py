@@ -88,7 +88,7 @@ def place(
         nested.parent,
         args[order],
     )
-    known = tuple(
+    tracks_of_slices = tuple(
         replace(
             track,
             first_row=rows[0],
@@ -97,13 +97,15 @@ def place(
         )
         for track, rows in zip(tracks, nested.level_rows, strict=True)
     )
-    return PlacedSlices(known, slices, order, row_of, nested.num_overlapping)
+    return PlacedSlices(tracks_of_slices, slices, order, row_of, nested.num_overlapping)
 
 
 def no_rows(table: type[Table]) -> Table:
     """A table of `trace` or `trace_details` without rows."""
     columns = fields(table)  # type: ignore[arg-type]  # all of them are dataclasses
-    kinds = (np.float64 if "Floats" in str(one.type) else np.int64 for one in columns)
+    kinds = (
+        np.float64 if "Floats" in str(column.type) else np.int64 for column in columns
+    )
     return table(*(np.empty(0, kind) for kind in kinds))
 
 
@@ -141,17 +143,19 @@ def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> NestedSl
         if stop - first < 2:
             continue
         rows = taken[first:stop]
-        found = _track(start_ns[rows], end_ns[rows])
-        level[first:stop] = found[0]
-        parent[first:stop] = np.where(found[1] >= 0, found[1] + first, -1)
-        overlapping += found[2]
+        levels_and_parents = _track(start_ns[rows], end_ns[rows])
+        level[first:stop] = levels_and_parents[0]
+        parent[first:stop] = np.where(
+            levels_and_parents[1] >= 0, levels_and_parents[1] + first, -1
+        )
+        overlapping += levels_and_parents[2]
     # Stable, so that starts ascend in every level.
     placed = np.lexsort((level, track[taken]))
     row_of = place_of(placed, num)
     parent = parent[placed]
     level = level[placed]
-    held = parent >= 0
-    parent[held] = row_of[parent[held]]
+    has_parent = parent >= 0
+    parent[has_parent] = row_of[parent[has_parent]]
     level_rows = tuple(
         _level_rows(level, first, stop) for first, stop in itertools.pairwise(bounds)
     )
@@ -170,9 +174,9 @@ def _track(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
     """Levels, parents and the number of overlapping, of slices by (start, -end)."""
     level = _open_before(start, end)
     parent = _parents(level)
-    held = parent >= 0
+    has_parent = parent >= 0
     wrong = np.zeros(len(start), np.bool_)
-    wrong[held] = end[held] > end[parent[held]]
+    wrong[has_parent] = end[has_parent] > end[parent[has_parent]]
     if not wrong.any():
         return level, parent, 0
     # Only stretches in which something overlaps are walked.
@@ -208,8 +212,8 @@ def _parents(level: Ints) -> Ints:
     keys = np.sort(key)
     above = np.searchsorted(keys, key - num) - 1
     parent = np.full(num, -1, np.int64)
-    held = level > 0
-    parent[held] = keys[above[held]] % num
+    has_parent = level > 0
+    parent[has_parent] = keys[above[has_parent]] % num
     return parent
 
 

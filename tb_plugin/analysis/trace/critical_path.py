@@ -116,13 +116,16 @@ def critical_path(profile: TraceProfile, step: int) -> list[Piece]:
 def by_name(profile: TraceProfile, path: list[Piece]) -> list[OnPath]:
     """The path summed by name and cause, the longest first."""
     sums: dict[tuple[str, Cause], list[int]] = {}
-    for one in path:
-        name = "" if one.row == NOTHING else profile.trace.name_of(one.row)
-        held = sums.setdefault((name, one.cause), [0, 0])
-        held[0] += one.end_ns - one.start_ns
-        held[1] += 1
-    found = [OnPath(name, cause.value, *held) for (name, cause), held in sums.items()]
-    return sorted(found, key=lambda one: -one.path_ns)
+    for piece in path:
+        name = "" if piece.row == NOTHING else profile.trace.name_of(piece.row)
+        time_and_count = sums.setdefault((name, piece.cause), [0, 0])
+        time_and_count[0] += piece.end_ns - piece.start_ns
+        time_and_count[1] += 1
+    names_on_path = [
+        OnPath(name, cause.value, *time_and_count)
+        for (name, cause), time_and_count in sums.items()
+    ]
+    return sorted(names_on_path, key=lambda on_path: -on_path.path_ns)
 
 
 class _Works:
@@ -156,8 +159,10 @@ class _Works:
 
     def ended_last(self, after: int, until: int) -> int:
         """The work that ended last in a range of time without its begin, or NOTHING."""
-        at = bisect_right(self._ends, until) - 1
-        return self._by_end[at] if at >= 0 and self._ends[at] > after else NOTHING
+        index = bisect_right(self._ends, until) - 1
+        return (
+            self._by_end[index] if index >= 0 and self._ends[index] > after else NOTHING
+        )
 
 
 class _Thread:
@@ -198,15 +203,17 @@ class _Thread:
 def _is_busy(profile: TraceProfile, rows: Ints) -> Ints:
     """Whether slices are operators, calls or loading rather than annotations or code."""
     trace, roles = profile.trace, profile.roles
-    known = rows != NOTHING
-    held = np.where(known, rows, 0)
+    has_row = rows != NOTHING
+    valid_rows = np.where(has_row, rows, 0)
     noted = are(
-        trace.strings, trace.slices.category[held], lambda x: x.lower() == _ANNOTATION
+        trace.strings,
+        trace.slices.category[valid_rows],
+        lambda x: x.lower() == _ANNOTATION,
     )
-    role = roles[held]
+    role = roles[valid_rows]
     loads = (role == Role.DATALOADER) | (role == Role.COMMUNICATION)
-    found: Ints = known & (role != Role.OTHER) & (loads | ~noted)
-    return found
+    is_busy: Ints = has_row & (role != Role.OTHER) & (loads | ~noted)
+    return is_busy
 
 
 class _Walk:

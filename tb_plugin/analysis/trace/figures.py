@@ -71,7 +71,7 @@ def _gpu(profile: TraceProfile) -> dict[str, Any]:
 def _memory(profile: TraceProfile, origin_ns: int) -> dict[str, dict[str, Any]]:
     """By `device type:device`; without addresses nothing is paired, and counts are 0."""
     memory, pairs = profile.trace.memory, profile.memory_pairs
-    found = {}
+    memory_by_device = {}
     devices = profile.memory_devices
     places = zip(devices.device_type.tolist(), devices.device.tolist(), strict=True)
     for place, (kind, device) in enumerate(places):
@@ -86,7 +86,7 @@ def _memory(profile: TraceProfile, origin_ns: int) -> dict[str, dict[str, Any]]:
             else rows[:0]
         )
         lost = freed & (pairs.allocation[rows] == NOTHING) & has_address
-        found[f"{kind}:{device}"] = {
+        memory_by_device[f"{kind}:{device}"] = {
             "events": len(rows),
             "allocs": int(made.sum()),
             "frees": int(freed.sum()),
@@ -102,21 +102,21 @@ def _memory(profile: TraceProfile, origin_ns: int) -> dict[str, dict[str, Any]]:
             "live_at_end_count": len(alive),
             "live_at_end_bytes": int(memory.num_bytes[alive].sum(dtype=np.int64)),
         }
-    return found
+    return memory_by_device
 
 
 def _totals(allocated: Any, reserved: Any, times: Any) -> dict[str, Any]:
     """What the events say of the allocator; None where they do not."""
-    known = allocated >= 0
-    if not known.any():
+    is_known = allocated >= 0
+    if not is_known.any():
         return dict.fromkeys(_TOTALS)
-    peak = int(np.argmax(np.where(known, allocated, -1)))
+    peak = int(np.argmax(np.where(is_known, allocated, -1)))
     return {
         "peak_total_allocated": int(allocated[peak]),
         "peak_total_allocated_ts": float(times[peak]),
         "peak_total_reserved": int(reserved.max()),
-        "first_total_allocated": int(allocated[known][0]),
-        "last_total_allocated": int(allocated[known][-1]),
+        "first_total_allocated": int(allocated[is_known][0]),
+        "last_total_allocated": int(allocated[is_known][-1]),
     }
 
 

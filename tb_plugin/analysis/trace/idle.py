@@ -98,21 +98,21 @@ def _of(
     start, end, launch = start[order], end[order], launch[order]
     reach = np.maximum.accumulate(end)
     gap = np.maximum(start[1:] - reach[:-1], 0)
-    known = launch != NOTHING
+    has_launch = launch != NOTHING
     begun, ended = np.zeros((2, len(launch)), np.int64)
-    begun[known] = trace.slices.starts(launch[known])
-    ended[known] = trace.slices.ends(launch[known])
-    is_host = known[1:] & (begun[1:] > reach[:-1])
+    begun[has_launch] = trace.slices.starts(launch[has_launch])
+    ended[has_launch] = trace.slices.ends(launch[has_launch])
+    is_host = has_launch[1:] & (begun[1:] > reach[:-1])
     is_kernel = (
-        known[1:] & ~is_host & (gap < KERNEL_GAP_TICKS * trace.facts.resolution_ns)
+        has_launch[1:] & ~is_host & (gap < KERNEL_GAP_TICKS * trace.facts.resolution_ns)
     )
-    delay = np.maximum(start - ended, 0)[known]
+    delay = np.maximum(start - ended, 0)[has_launch]
     is_held_up = is_host & (start[1:] - ended[1:] > NEAR_NS)
     until_call = np.where(is_held_up, begun[1:] - reach[:-1], gap)
     host_ns = int(until_call[is_host].sum())
     kernel_ns = int(gap[is_kernel].sum())
     p50, p95 = np.percentile(delay, (50, 95)) if len(delay) else (np.nan, np.nan)
-    queue_mean, queue_max = _queue(begun[known], start[known])
+    queue_mean, queue_max = _queue(begun[has_launch], start[has_launch])
     return Idle(
         device=device,
         stream=stream,
@@ -121,7 +121,7 @@ def _of(
         host_ns=host_ns,
         kernel_ns=kernel_ns,
         other_ns=int(gap.sum()) - host_ns - kernel_ns,
-        num_launched=int(known.sum()),
+        num_launched=int(has_launch.sum()),
         delay_p50_ns=float(p50),
         delay_p95_ns=float(p95),
         queue_mean=queue_mean,

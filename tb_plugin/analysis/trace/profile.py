@@ -167,9 +167,9 @@ class TraceProfile:
         self, charge: Charge, range_ns: tuple[int, int] | None = None
     ) -> OperatorMemory:
         """By device and operator; kept where it is of the whole trace."""
-        known = None if range_ns is not None else self._operator_memory.get(charge)
-        if known is None:
-            known = operator_memory(
+        table = None if range_ns is not None else self._operator_memory.get(charge)
+        if table is None:
+            table = operator_memory(
                 self.times,
                 self.memory_pairs,
                 self.memory_devices,
@@ -177,5 +177,5 @@ class TraceProfile:
                 charge=charge,
             )
             if range_ns is None:
-                self._operator_memory[charge] = known
-        return known
+                self._operator_memory[charge] = table
+        return table

@@ -36,11 +36,11 @@ def looked_up(
     table = np.zeros(len(strings), dtype=dtype)
     for row, text in texts_in(strings, rows):
         table[row] = value(text)
-    found: Ints = table[rows]
-    return found
+    values: Ints = table[rows]
+    return values
 
 
 def are(strings: Sequence[str], rows: Ints, says: Callable[[str], object]) -> Flags:
     """(rows,): whether something is true of each row's text."""
-    found: Flags = looked_up(strings, rows, lambda text: bool(says(text)), np.bool_)
-    return found
+    flags: Flags = looked_up(strings, rows, lambda text: bool(says(text)), np.bool_)
+    return flags

@@ -285,7 +285,7 @@ class Trace:
             for column, outgoing in ((0, True), (1, False))
             for other in self._launches_of(row, column)
         ]
-        known = {link.row for link in links}
+        linked = {link.row for link in links}
         for flow in np.flatnonzero(
             (self.flows.from_row == row) | (self.flows.to_row == row)
         ).tolist():
@@ -295,7 +295,7 @@ class Trace:
                 int(ends[flow]),
                 self.strings[int(self.flows.category[flow])],
             )
-            if other != NOTHING and other not in known:
+            if other != NOTHING and other not in linked:
                 kind: LinkKind = "fwdbwd" if category == "fwdbwd" else "flow"
                 links.append(Link(kind, category, other, outgoing))
         return tuple(links)
@@ -333,8 +333,8 @@ def _paired(launches: Launches, work: DeviceWork) -> Ints:
     valid = launches.correlation > 0
     # Of launches with one correlation (a runtime call and the driver's in it) the
     # first that was made counts.
-    known, first = np.unique(launches.correlation[valid], return_index=True)
-    at = places_in(known, work.correlation)
-    launched = launches.row[valid][first][at[at != NOTHING]]
-    pairs = np.stack((launched, work.row[at != NOTHING]), axis=1)
+    correlations, first = np.unique(launches.correlation[valid], return_index=True)
+    place = places_in(correlations, work.correlation)
+    launched = launches.row[valid][first][place[place != NOTHING]]
+    pairs = np.stack((launched, work.row[place != NOTHING]), axis=1)
     return pairs.astype(np.int64)

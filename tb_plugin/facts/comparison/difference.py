@@ -66,11 +66,11 @@ def side_columns(
     `both` are known. `hidden`: in files alone.
     """
     sides = (("A", a), ("B", b))
-    known = [(name, of) for name, of in sides if both or np.isfinite(of).any()]
-    for name, values in known:
+    shown_sides = [(name, of) for name, of in sides if both or np.isfinite(of).any()]
+    for name, values in shown_sides:
         key, title = f"{name.lower()}_{quantity}", "" if hidden else name
         yield Column(key, title, unit=unit, absent=_ABSENT).sent(values)
-    if len(known) < 2:
+    if len(shown_sides) < 2:
         return
     change = np.nan_to_num(b) - np.nan_to_num(a)
     change[np.isnan(a) & np.isnan(b)] = np.nan
@@ -113,25 +113,27 @@ def figures_of(title: str, rows: Sequence[Figure]) -> TableRows:
         "percent": _share(a, b, b - a),
         "unit": [row.unit for row in rows],
     }
-    words = {
+    names = {
         "notes": tuple(row.note for row in rows),
         "hints": tuple(row.hint for row in rows),
     }
-    more: dict[str, dict[str, Any]] = {"name": words, "percent": {"longest": 1.0}}
+    more: dict[str, dict[str, Any]] = {"name": names, "percent": {"longest": 1.0}}
     return titled(table_of(_FIGURES, values, "", more=more), title)
 
 
 def difference(
-    name: Column, names: Sequence[str], columns: Iterable[TableColumn], **words: Any
+    name: Column, names: Sequence[str], columns: Iterable[TableColumn], **more: Any
 ) -> TableRows:
     """Rows of that name, and `words` of it; the largest difference first."""
     own = tuple(columns)
-    order = [one.key for one in own if one.bar] or [one.key for one in own]
+    order = [column.key for column in own if column.bar] or [
+        column.key for column in own
+    ]
     return TableRows(
         title=f"Difference by {name.key}",
         empty="There is no such row.",
-        columns=(name.sent(names, **words), *own),
-        num_rows=max((len(one.numbers) for one in own), default=0),
+        columns=(name.sent(names, **more), *own),
+        num_rows=max((len(column.numbers) for column in own), default=0),
         num_all=len(names),
         usual=order[0] if order else name.key,
     )
@@ -155,12 +157,12 @@ class Difference(NamedTuple):
 
     def _columns(self) -> Iterator[TableColumn]:
         blocks = self.blocks
-        held = self.held if blocks is None else np.where(blocks, self.held, np.nan)
+        sizes = self.held if blocks is None else np.where(blocks, self.held, np.nan)
         yield from side_columns(
-            "bytes", "bytes", held[:, 0], held[:, 1], both=blocks is not None
+            "bytes", "bytes", sizes[:, 0], sizes[:, 1], both=blocks is not None
         )
         if blocks is not None:
-            for at, side in enumerate("AB"):
+            for index, side in enumerate("AB"):
                 about = f"Live blocks of {side}"
                 column = Column(f"{side.lower()}_blocks", f"{side} blocks", help=about)
-                yield column.sent(blocks[:, at])
+                yield column.sent(blocks[:, index])

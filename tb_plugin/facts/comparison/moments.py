@@ -78,7 +78,7 @@ class LiveSide:
 
     def described(self) -> CompareSide:
         moment, rank = moment_words(self.device, self.moment), self.reference.rank
-        words = (
+        parts = (
             "" if rank is None else f"rank {rank}",
             self.device.title,
             "start" if moment.moment < 0 else f"event {moment.moment:,}",
@@ -90,7 +90,7 @@ class LiveSide:
             reference=self.reference,
             device=self.device.number,
             moment=moment,
-            words=", ".join(filter(None, words)),
+            words=", ".join(filter(None, parts)),
         )
 
     @cached_property
@@ -98,15 +98,15 @@ class LiveSide:
         """Live, allocated and reserved bytes, and the number of live blocks."""
         totals = live_totals(self.device.lives, self.rows, self.moment)
         reserved = self.device.reserved.at(np.array([self.moment]))[0]
-        held = (totals.active_bytes, totals.allocated_bytes, reserved, totals.num)
-        return tuple(map(float, held))
+        figures = (totals.active_bytes, totals.allocated_bytes, reserved, totals.num)
+        return tuple(map(float, figures))
 
     def by_category(self, site: str) -> Rows:
         """Key, bytes and number; of what has no category that line stands apart."""
         groups = self.device.categories.of_life
         sums = summed(self.device.lives, self.rows, groups, len(FOLDED))
-        for at, name in enumerate(FOLDED):
-            yield name, int(sums.num_bytes[at]), int(sums.num[at])
+        for index, name in enumerate(FOLDED):
+            yield name, int(sums.num_bytes[index]), int(sums.num[index])
         for line, num_bytes, num in self.without_category():
             if line == site:
                 yield line, num_bytes, num
@@ -126,16 +126,16 @@ class LiveSide:
         """By line, what has a stack."""
         groups = self.device.categories.of_life
         rows = self.rows[groups[self.rows] == FOLDED.index(_UNKNOWN)]
-        known = rows[self.device.lives.stack[rows] >= 0]
-        yield from self.by_stack(self.line, by_stack(self.device.lives, known))
+        with_stack = rows[self.device.lives.stack[rows] >= 0]
+        yield from self.by_stack(self.line, by_stack(self.device.lives, with_stack))
 
     def by_size(self) -> Rows:
         size = self.device.lives.size[self.rows]
         power = np.frexp(np.maximum(size, 1).astype(np.float64))[1] - 1
-        for at in np.unique(power).tolist():
-            held = size[power == at]
-            label = f"{_size_name(1 << at)} to {_size_name(2 << at)}"
-            yield label, int(held.sum()), len(held)
+        for exponent in np.unique(power).tolist():
+            sizes = size[power == exponent]
+            label = f"{_size_name(1 << exponent)} to {_size_name(2 << exponent)}"
+            yield label, int(sizes.sum()), len(sizes)
 
     def line(self, stack: int) -> str:
         """The innermost line of the user's own."""
@@ -171,9 +171,9 @@ def differences(a: LiveSide, b: LiveSide) -> Iterator[Difference]:
 
 def _site(a: LiveSide, b: LiveSide) -> str:
     """The line whose uncategorised bytes differ most; none where that is little."""
-    found = table([a.without_category(), b.without_category()], 1)
-    if not found.keys:
+    largest = table([a.without_category(), b.without_category()], 1)
+    if not largest.keys:
         return ""
-    of_a, of_b = found.num_bytes[0].tolist()
+    of_a, of_b = largest.num_bytes[0].tolist()
     least = SITE_SHARE * abs(b.numbers[0] - a.numbers[0])
-    return str(found.keys[0]) if abs(of_b - of_a) > least else ""
+    return str(largest.keys[0]) if abs(of_b - of_a) > least else ""

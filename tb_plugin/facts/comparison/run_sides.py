@@ -132,8 +132,8 @@ def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
 def _worst(ranks: Sequence[int], values: Floats) -> Number | None:
     if np.isnan(values).all():
         return None
-    at = int(np.nanargmax(values))
-    return Number(float(values[at]), ranks[at] if len(ranks) > 1 else None)
+    row = int(np.nanargmax(values))
+    return Number(float(values[row]), ranks[row] if len(ranks) > 1 else None)
 
 
 def _throughput(
@@ -150,10 +150,10 @@ def _throughput(
     )
     summed = ranks if len(ranks) <= _MAX_SUMMED else ranks[:1]
     rows = [(rank, source.rollup(rank)) for rank in summed]
-    stepped = [rank for rank, one in rows if one is not None and len(one)]
+    stepped = [rank for rank, row in rows if row is not None and len(row)]
     if not stepped:
         return
-    edges, _ = step_edges(*extent(one for _, one in rows), MAX_COLUMNS)
+    edges, _ = step_edges(*extent(row for _, row in rows), MAX_COLUMNS)
     keys: tuple[Key, ...] = ("samples", "tokens")
     for rate in run_rates(series, run, phase, stepped, edges).rates:
         for key in keys:
@@ -189,8 +189,8 @@ def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
         modules[label] = modules.get(label, 0.0) + num_bytes
         modules[OUTSIDE] -= num_bytes
     step = choice.ranks[choice.rank].step
-    words = choice.key.function if step is None else f"step {step:,}"
-    moment = f"{words}, rank {choice.rank}"
+    call = choice.key.function if step is None else f"step {step:,}"
+    moment = f"{call}, rank {choice.rank}"
     return Window(moment, {"category": groups, "module": modules})
 
 
@@ -201,14 +201,14 @@ def window_differences(a: Window | None, b: Window | None) -> Iterator[Differenc
         return
     kinds: tuple[CompareBy, ...] = ("category", "module")
     for by in kinds:
-        known = [{} if one is None else one.by[by] for one in sides]
-        labels = list(dict.fromkeys((*known[0], *known[1])))
-        held = np.array(
-            [[of.get(label, 0.0) for of in known] for label in labels]
+        by_label = [{} if side is None else side.by[by] for side in sides]
+        labels = list(dict.fromkeys((*by_label[0], *by_label[1])))
+        sizes = np.array(
+            [[of.get(label, 0.0) for of in by_label] for label in labels]
         ).reshape(-1, 2)
-        size, change = held.max(axis=1), np.abs(held[:, 1] - held[:, 0])
+        size, change = sizes.max(axis=1), np.abs(sizes[:, 1] - sizes[:, 0])
         order = np.lexsort((-size, -change))[:_MAX_ROWS]
         order = order[size[order] > 0]
-        held[:, [one is None for one in sides]] = np.nan
+        sizes[:, [side is None for side in sides]] = np.nan
         names = [labels[row] for row in order.tolist()]
-        yield Difference(by, names, held[order])
+        yield Difference(by, names, sizes[order])

@@ -53,7 +53,7 @@ class Pair(NamedTuple):
     @property
     def ranks(self) -> list[int]:
         """Whose they are; of all ranks together nobody's."""
-        found = [None if one is None else one.rank for one in self]
+        found = [None if side is None else side.rank for side in self]
         return [rank for rank in found if rank is not None]
 
 
@@ -64,29 +64,31 @@ def runs_sentence(
     tables: Sequence[Difference],
 ) -> str:
     """What differs, by B's view: it is the side that was chosen."""
-    known = {key: one for key, one in figures.items() if one.known is not None}
-    one, other = _names(a, b)
-    key: Key = "peak_allocated" if "peak_allocated" in known else "rss_peak"
-    peak = known.get(key)
+    known_figures = {
+        key: figure for key, figure in figures.items() if figure.known is not None
+    }
+    name, other = _names(a, b)
+    key: Key = "peak_allocated" if "peak_allocated" in known_figures else "rss_peak"
+    peak = known_figures.get(key)
     if peak is None or peak.known is None:
         if a.goes_on or b.goes_on:
             return "The runs are still being read."
-        return f"No peak was recorded of both {one[:1].lower()}{one[1:]} and {other}."
+        return f"No peak was recorded of both {name[:1].lower()}{name[1:]} and {other}."
     of_a, of_b = peak.known
     by = of_b - of_a
     if key == "rss_peak":
-        one = f"The resident memory of {one[:1].lower()}{one[1:]}"
+        name = f"The resident memory of {name[:1].lower()}{name[1:]}"
         other = f"that of {other}"
     against = f"{size_text(of_b)} against {size_text(of_a)}{_ranks(peak)}"
     if abs(by) <= _ALIKE * max(of_a, of_b):
-        said = f"{one} peaks about as high as {other} ({against})"
+        sentence = f"{name} peaks about as high as {other} ({against})"
     else:
         way = "lower" if by < 0 else "higher"
-        said = (
-            f"{one} peaks {size_text(abs(by))} {way} than {other} ({against})"
+        sentence = (
+            f"{name} peaks {size_text(abs(by))} {way} than {other} ({against})"
             f"{_mostly(by, tables)}"
         )
-    return f"{said}{_pace(known.get('step_time'))}."
+    return f"{sentence}{_pace(known_figures.get('step_time'))}."
 
 
 def _names(a: Side, b: Side) -> tuple[str, str]:
@@ -114,22 +116,22 @@ def _ranks(peak: Pair) -> str:
 
 def _mostly(by: float, tables: Sequence[Difference]) -> str:
     """What makes most of a difference: a line, or else a category of some modules."""
-    found = {}
+    largest_by = {}
     for table in tables:
         change = (table.held[:, 1] - table.held[:, 0]) * np.sign(by)
-        at = int(np.argmax(change)) if len(change) else 0
+        index = int(np.argmax(change)) if len(change) else 0
         # Of a side that tracked nothing all are NaN.
-        is_most = len(change) and change[at] > max(0.0, _MOST * float(change.sum()))
-        found[table.by] = table.labels[at] if is_most else ""
-    line, module = found.get("line", ""), found.get("module", "")
+        is_most = len(change) and change[index] > max(0.0, _MOST * float(change.sum()))
+        largest_by[table.by] = table.labels[index] if is_most else ""
+    line, module = largest_by.get("line", ""), largest_by.get("module", "")
     if line not in {"", NO_STACK}:
         return f": mostly at {line}"
-    category = found.get("category", _UNKNOWN)
+    category = largest_by.get("category", _UNKNOWN)
     if category == _UNKNOWN or category not in NOUNS:
         return ""
-    words = f": mostly {NOUNS[category]}"
+    category_text = f": mostly {NOUNS[category]}"
     is_named = module not in {"", OUTSIDE, OUTSIDE_FORWARD}
-    return f"{words} of {module}" if is_named else words
+    return f"{category_text} of {module}" if is_named else category_text
 
 
 def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
@@ -139,10 +141,8 @@ def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
     way = "more" if b > a else "less"
     share = 100 * abs(b - a) / a if a else 0.0
     digits = max(0, 3 - len(str(int(share))))
-    words = f" ({share:.{digits}f} %)" if 0 < share < _MANY else ""
-    return (
-        f"B holds {size_text(abs(b - a))} {way} than A{words}{_mostly(b - a, tables)}."
-    )
+    share_text = f" ({share:.{digits}f} %)" if 0 < share < _MANY else ""
+    return f"B holds {size_text(abs(b - a))} {way} than A{share_text}{_mostly(b - a, tables)}."
 
 
 def steps_sentence(a: float, b: float) -> str:
@@ -153,8 +153,8 @@ def steps_sentence(a: float, b: float) -> str:
         return "A step of B takes as long as one of A."
     way = "longer" if b > a else "less"
     share = 100 * abs(b / a - 1)
-    words = f" ({share:.3g} %)" if share < _MANY else ""
-    return f"A step of B takes {duration_text(abs(b - a))} {way} than one of A{words}."
+    share_text = f" ({share:.3g} %)" if share < _MANY else ""
+    return f"A step of B takes {duration_text(abs(b - a))} {way} than one of A{share_text}."
 
 
 def _pace(time: Pair | None) -> str:

@@ -63,7 +63,7 @@ def _memory(profile: TraceProfile, query: TableQuery) -> _Rows:
     rows = _named(memory_rows(profile, query, device))
     if device is None:
         return rows
-    names = {one.key: one.name for one in devices}
+    names = {device.key: device.name for device in devices}
     return rows._replace(device=names[device_key(device)])
 
 
@@ -142,11 +142,11 @@ class TraceSide(NamedTuple):
     """0: it marks none, and counts as one."""
 
 
-def trace_side(found: ChosenTrace, table: ComparedTable) -> TraceSide:
-    profile = found.profile
+def trace_side(chosen_trace: ChosenTrace, table: ComparedTable) -> TraceSide:
+    profile = chosen_trace.profile
     if profile is None:
         return TraceSide((), {}, "", np.zeros(len(Role)), 0)
-    every_row = TableQuery(run=found.run.id, top=len(profile.trace.slices))
+    every_row = TableQuery(run=chosen_trace.run.id, top=len(profile.trace.slices))
     rows = table.read(profile, every_row)
     columns = {
         column.key: column.numbers
@@ -163,23 +163,23 @@ def trace_side(found: ChosenTrace, table: ComparedTable) -> TraceSide:
 
 
 def roles_table(a: TraceSide, b: TraceSide) -> TableRows:
-    sides = [np.append(one.roles, one.roles.sum()) for one in (a, b)]
+    sides = [np.append(trace.roles, trace.roles.sum()) for trace in (a, b)]
     kept = np.flatnonzero(np.maximum(*sides))
     every = (*ROLES, ("", "whole step", "", ""))
-    words = [every[row] for row in kept]
+    kept_rows = [every[row] for row in kept]
     table = difference(
         Column("role", "Role", unit="text", bar="row"),
-        [label for _, label, _, _ in words],
-        side_columns("seconds", "seconds", *(one[kept] for one in sides)),
-        hints=tuple(about for *_, about in words),
+        [label for _, label, _, _ in kept_rows],
+        side_columns("seconds", "seconds", *(side[kept] for side in sides)),
+        hints=tuple(about for *_, about in kept_rows),
     )
     steps = [
-        f"{name}: mean of {counted(one.num_steps, 'step')}"
-        if one.num_steps
+        f"{name}: mean of {counted(trace.num_steps, 'step')}"
+        if trace.num_steps
         else f"{name} marks no steps: all of it counts as one"
-        for name, one in (("A", a), ("B", b))
+        for name, trace in (("A", a), ("B", b))
     ]
-    colours = tuple(colour for _, _, colour, _ in words)
+    colours = tuple(colour for _, _, colour, _ in kept_rows)
     table = replace(table, usual="", colours=colours)
     return titled(table, "Time per step", "; ".join(steps))
 
@@ -224,12 +224,12 @@ def measures_of(
         values = []
         for side, of in zip((a, b), rows, strict=True):
             column = side.columns.get(key)
-            known = np.full(len(of), np.nan)
+            scaled = np.full(len(of), np.nan)
             if column is not None:
-                known[of >= 0] = column[of[of >= 0]] * factor
+                scaled[of >= 0] = column[of[of >= 0]] * factor
             if per == "step" and title not in _OF_CALL:
-                known /= max(1, side.num_steps)
-            values.append(known)
+                scaled /= max(1, side.num_steps)
+            values.append(scaled)
         name = title.lower().replace(" ", "_")
         if unit != "count":
             name = f"{name}_{unit}"
@@ -265,9 +265,13 @@ def rows_of_measures(
     kept = _largest(chosen, len(names))
     columns = (
         column
-        for one in sorted(measures, key=lambda one: one is not chosen)
+        for measure in sorted(measures, key=lambda measure: measure is not chosen)
         for column in side_columns(
-            one.name, one.unit, one.a[kept], one.b[kept], hidden=one is not chosen
+            measure.name,
+            measure.unit,
+            measure.a[kept],
+            measure.b[kept],
+            hidden=measure is not chosen,
         )
     )
     return difference(name, [names[row] for row in kept.tolist()], columns)

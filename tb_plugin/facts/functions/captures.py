@@ -108,11 +108,12 @@ def _by_module(
     usual: str,
 ) -> TableRows:
     notes = tuple(
-        "" if one == own else one for one, own in zip(type_, name, strict=True)
+        "" if full_type == own else full_type
+        for full_type, own in zip(type_, name, strict=True)
     )
     columns = [
         _MODULE.sent(name, notes=notes),
-        *(one.sent(own) for one, own in more.items()),
+        *(column.sent(own) for column, own in more.items()),
     ]
     return TableRows(
         columns=(*columns, _TYPE.sent(type_)),
@@ -132,9 +133,11 @@ def saved_activations(
     table = capture.tables.get("saved", {})
     name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=_OUTSIDE)
     dtype = np.array(_texts(table, "dtype", len(sane)), object)
-    held = {one.key: _floats(table, one.key, len(sane))[sane] for one in _SAVED}
-    saved = size_text(_total(capture.meta, "bytes", held))
-    compatible = size_text(_total(capture.meta, "npp_compat_bytes", held))
+    values_by_key = {
+        column.key: _floats(table, column.key, len(sane))[sane] for column in _SAVED
+    }
+    saved = size_text(_total(capture.meta, "bytes", values_by_key))
+    compatible = size_text(_total(capture.meta, "npp_compat_bytes", values_by_key))
     yield ModuleValues(
         kind="activations",
         incomplete=capture.meta.get("incomplete") is True,
@@ -144,7 +147,7 @@ def saved_activations(
                 type_,
                 {
                     _DTYPE: dtype[sane].tolist(),
-                    **{one: held[one.key] for one in _SAVED},
+                    **{column: values_by_key[column.key] for column in _SAVED},
                 },
                 usual="bytes",
             ),
@@ -159,15 +162,15 @@ def histories(
     run: Run, rank: int, entries: Sequence[Entry]
 ) -> tuple[HistoryReference, ...]:
     """A rank's captured histories in order of time, the newest of them."""
-    found = [
+    references = [
         reference_of_capture(file, attempt, entry)
         for attempt, file, entry in entries
         if entry.kind == "history"
     ]
     files = run.snapshots.of_rank(rank)[-MAX_HISTORIES:]
-    found += [reference_of_file(file) for file in files]
-    found.sort(key=lambda reference: reference.time_ms)
-    return tuple(found[-MAX_HISTORIES:])
+    references += [reference_of_file(file) for file in files]
+    references.sort(key=lambda reference: reference.time_ms)
+    return tuple(references[-MAX_HISTORIES:])
 
 
 def _read(
@@ -235,10 +238,12 @@ def _texts(table: CaptureTable, name: str, length: int) -> list[str]:
 
 
 def _total(
-    meta: Mapping[str, Any], name: str, held: Mapping[str, npt.NDArray[np.float64]]
+    meta: Mapping[str, Any],
+    name: str,
+    values_by_key: Mapping[str, npt.NDArray[np.float64]],
 ) -> float:
     """The total the capture says, or else the sum of its rows."""
-    said = meta.get(name)
-    if type(said) is int and abs(said) < 2**63:
-        return float(said)
-    return float(np.nansum(held[name]))
+    total = meta.get(name)
+    if type(total) is int and abs(total) < 2**63:
+        return float(total)
+    return float(np.nansum(values_by_key[name]))

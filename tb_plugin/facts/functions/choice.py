@@ -134,14 +134,14 @@ def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
         same &= calls.iteration == query.iteration
     if query.attempt is not None:
         same &= calls.attempt == query.attempt
-    at = np.flatnonzero(same)
-    if len(at) == 0:
-        at = np.arange(len(calls))
+    rows = np.flatnonzero(same)
+    if len(rows) == 0:
+        rows = np.arange(len(calls))
     if query.iteration is None and query.step is not None:
-        at = at[calls.step[at] != NO_STEP]
-        away = np.abs(calls.step[at] - query.step)
-        at = at[away == away.min()] if len(at) else np.arange(len(calls))
-    return int(at[-1]) if len(at) else None
+        rows = rows[calls.step[rows] != NO_STEP]
+        away = np.abs(calls.step[rows] - query.step)
+        rows = rows[away == away.min()] if len(rows) else np.arange(len(calls))
+    return int(rows[-1]) if len(rows) else None
 
 
 def _captured(entries: Sequence[Entry], key: FunctionKey) -> list[CapturedCall]:
@@ -162,17 +162,17 @@ def _captured(entries: Sequence[Entry], key: FunctionKey) -> list[CapturedCall]:
 
 def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCall]:
     """Calls that another tool's files are about, as their names say."""
-    found = [
+    iterations = [
         (window.iteration, "modules")
         for window, files in imports.windows.items()
         if rank in files and (window.function, window.phase) == key
     ]
-    found += [
+    iterations += [
         (file.said.iteration, "history")
         for file in imports.snapshots.of_rank(rank)
         if (file.said.function, file.said.phase) == key
     ]
     return [
         CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))
-        for iteration, kind in found
+        for iteration, kind in iterations
     ]

@@ -54,7 +54,7 @@ class Sides(NamedTuple):
 
 def stats_of(snaps: Snaps, calls: CallTable) -> tuple[Sides, ...]:
     """Those that any of the calls has."""
-    found = []
+    all_sides = []
     for name in snaps.table.stats:
         start, end, difference = sides(snaps.table, calls, name)
         if np.isnan(start).all() and np.isnan(end).all():
@@ -67,8 +67,8 @@ def stats_of(snaps: Snaps, calls: CallTable) -> tuple[Sides, ...]:
             unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
             group=_group_of(name, None if column is None else column.group),
         )
-        found.append(Sides(stat, start, end, difference))
-    return tuple(found)
+        all_sides.append(Sides(stat, start, end, difference))
+    return tuple(all_sides)
 
 
 def label_of(stat: str) -> str:
@@ -161,7 +161,7 @@ def table_of_calls(
 ) -> TableRows:
     """Where and when each call was, what was collected, and some sides of some stats."""
     attempts = set(calls.attempt.tolist())
-    notes = tuple(f"attempt {one}" for one in calls.attempt.tolist())
+    notes = tuple(f"attempt {number}" for number in calls.attempt.tolist())
     hints = tuple(_began(ms) for ms in calls.start_ms.tolist())
     values: dict[str, Any] = {
         "iteration": calls.iteration,
@@ -177,19 +177,19 @@ def table_of_calls(
     }
     more = {"iteration": {"hints": hints, "notes": notes if len(attempts) > 1 else ()}}
     columns = [
-        one.sent(values[one.key], **more.get(one.key, {}))
-        for one in _PLACE
-        if is_known.get(one.key, True)
+        column.sent(values[column.key], **more.get(column.key, {}))
+        for column in _PLACE
+        if is_known.get(column.key, True)
     ]
     for own in stats:
         name, label, unit = own.stat.name, own.stat.label, own.stat.unit
-        for side, words in _SIDES.items():
+        for side, side_text in _SIDES.items():
             is_change = side == "difference"
             column = Column(
                 f"{name}:{side}",
                 f"{label} {'Δ' if is_change else side}" if side in shown else "",
                 unit=_unit_of(unit, is_change=is_change),
-                help=f"{_help_name(name, label)}, {words}",
+                help=f"{_help_name(name, label)}, {side_text}",
                 absent="not recorded on this side of the call",
                 bar="change" if is_change else "",
             )

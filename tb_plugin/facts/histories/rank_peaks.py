@@ -65,8 +65,8 @@ class LineBytes(NamedTuple):
         if not self.lines:
             return "", 0.0
         beyond = self.num_bytes[:, place] - np.nanmedian(self.num_bytes, axis=1)
-        at = int(np.nanargmax(beyond))
-        return self.lines[at], float(beyond[at])
+        index = int(np.nanargmax(beyond))
+        return self.lines[index], float(beyond[index])
 
 
 def line_bytes(facts: Mapping[int, RankFacts], num_histories: int) -> LineBytes:
@@ -95,7 +95,11 @@ def _lines(facts: Sequence[RankFacts]) -> list[str]:
 
 def median_peak(facts: Sequence[RankFacts]) -> float | None:
     """Bytes; None without any history."""
-    return float(np.median([one.peak_bytes for one in facts])) if facts else None
+    return (
+        float(np.median([rank_facts.peak_bytes for rank_facts in facts]))
+        if facts
+        else None
+    )
 
 
 def facts_of(history: OpenHistory) -> RankFacts | None:

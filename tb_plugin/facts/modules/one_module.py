@@ -53,17 +53,19 @@ class OneModule:
         """Every window of the rank: the newest first, as far as time allows."""
         rank = self.choice.rank
         every = [(k, w[rank]) for k, w in self.choice.windows.items() if rank in w]
-        found: list[tuple[WindowKey, RankWindow, _Point]] = []
+        points_of_windows: list[tuple[WindowKey, RankWindow, _Point]] = []
         for key, window in reversed(every[-MAX_WINDOWS_LISTED:]):
-            if found and not budget.allows():
+            if points_of_windows and not budget.allows():
                 break
-            found.append((key, window, self._point(window)))
-        found.reverse()
-        points = [point for _, _, point in found]
+            points_of_windows.append((key, window, self._point(window)))
+        points_of_windows.reverse()
+        points = [point for _, _, point in points_of_windows]
         return ModuleOverWindows(
-            windows=tuple(key.id for key, _, _ in found),
-            step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
-            time_ms=f64([window.time_ns / 1e6 for _, window, _ in found]),
+            windows=tuple(key.id for key, _, _ in points_of_windows),
+            step=f64(
+                [np.nan if w.step is None else w.step for _, w, _ in points_of_windows]
+            ),
+            time_ms=f64([window.time_ns / 1e6 for _, window, _ in points_of_windows]),
             total_bytes=f64([point.total for point in points]),
             held_bytes=f64([point.held for point in points]),
             of_windows=len(every),
@@ -72,14 +74,14 @@ class OneModule:
     def over_ranks(self, budget: Budget) -> ModuleOverRanks:
         """Every rank of the window, spread evenly where time does not allow all."""
         ranks = self.choice.ranks
-        found = {self.choice.rank: self._point(ranks[self.choice.rank])}
+        point_by_rank = {self.choice.rank: self._point(ranks[self.choice.rank])}
         for window in spread(list(ranks.values())):
             if not budget.allows():
                 break
-            if window.rank not in found:
-                found[window.rank] = self._point(window)
-        order = sorted(found)
-        points = [found[rank] for rank in order]
+            if window.rank not in point_by_rank:
+                point_by_rank[window.rank] = self._point(window)
+        order = sorted(point_by_rank)
+        points = [point_by_rank[rank] for rank in order]
         return ModuleOverRanks(
             rank=i32(order),
             total_bytes=f64([point.total for point in points]),
@@ -107,24 +109,24 @@ class OneModule:
         if row is None:
             return _Point()
         table = memory.at(self.state, device, self.call, row)
-        held = memory.held(table, device)
-        of_module = np.nan if held is None else float(held[:, row].sum())
+        held_bytes = memory.held(table, device)
+        of_module = np.nan if held_bytes is None else float(held_bytes[:, row].sum())
         return _Point(float(table.total_bytes[row]), of_module)
 
 
-def moments_of(found: MomentTable) -> ModuleMoments:
+def moments_of(table: MomentTable) -> ModuleMoments:
     """Every state and call of one module on one rank."""
-    held = found.held
-    nothing = np.full(len(found.state), np.nan)
-    states, index = np.unique(found.state, return_inverse=True)
+    held_bytes = table.held
+    nothing = np.full(len(table.state), np.nan)
+    states, index = np.unique(table.state, return_inverse=True)
     return ModuleMoments(
         state_names=tuple(ALL_STATES[state] for state in states.tolist()),
         state=i32(index),
-        call=i32(found.call),
-        time_us=f64(found.time_us),
-        total_bytes=f64(found.total_bytes),
-        held_bytes=f64(nothing if held is None else held.sum(axis=0)),
-        num_left_out=found.num_left_out,
+        call=i32(table.call),
+        time_us=f64(table.time_us),
+        total_bytes=f64(table.total_bytes),
+        held_bytes=f64(nothing if held_bytes is None else held_bytes.sum(axis=0)),
+        num_left_out=table.num_left_out,
     )
 
 

@@ -67,7 +67,7 @@ def module_values(
     table = memory.at(state, choice.device, asked.call)
     measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
     rows = _rows(reader, choice.ranks[choice.rank], opened)
-    held = ModuleColumns.of(memory, table, choice.device, measure)
+    columns = ModuleColumns.of(memory, table, choice.device, measure)
     return ModuleValues(
         rows=rows,
         state=state,
@@ -75,7 +75,7 @@ def module_values(
         max_calls=memory.max_calls(state),
         measure=measure,
         table=table,
-        held=held.shown(rows, added=adds_up(state, measure)),
+        held=columns.shown(rows, added=adds_up(state, measure)),
         whole=_whole(memory, table, state, choice.device, rows),
         baseline=baseline_of(reader, view, choice, opened, state, measure, rows),
     )
@@ -85,10 +85,10 @@ def _whole(
     memory: ModuleMemory, table: StateTable, state: str, device: int, rows: ShownRows
 ) -> Whole | None:
     """What modules hold and what nobody does, where all rows are of one moment."""
-    held = memory.held(table, device) if state in WINDOW_STATES else None
-    if held is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
+    held_bytes = memory.held(table, device) if state in WINDOW_STATES else None
+    if held_bytes is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
         return None
-    of_modules = held[:, memory.tree.parent < 0].sum(axis=1)
+    of_modules = held_bytes[:, memory.tree.parent < 0].sum(axis=1)
     rest = table.totals[:, 0] - of_modules
     module = None
     category = int(of_modules.argmax())
@@ -96,17 +96,23 @@ def _whole(
         category = int(rest.argmax())
         num_bytes = float(rest[category])
     else:
-        sums = rows.sums(held[category])
+        sums = rows.sums(held_bytes[category])
         row = lowest_with_most(rows.parent, sums, rows.tree.num_equal)
         module, num_bytes = rows.tree.fqn[row], float(sums[row])
-    order = [at for at in np.argsort(-rest, kind="stable").tolist() if rest[at]]
+    order = [
+        category
+        for category in np.argsort(-rest, kind="stable").tolist()
+        if rest[category]
+    ]
     return Whole(
         split=ModuleSplit(
             total_bytes=float(table.total_bytes[0]),
             held_bytes=float(of_modules.sum()),
             unattributed_bytes=float(rest.sum()),
         ),
-        unattributed=[(memory.categories[at], float(rest[at])) for at in order],
+        unattributed=[
+            (memory.categories[category], float(rest[category])) for category in order
+        ],
         category=memory.categories[category],
         module=module,
         num_bytes=num_bytes,
@@ -116,10 +122,10 @@ def _whole(
 def _rows(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ShownRows:
     """Made once: they are the same for all states."""
     key = (window.identity, "rows")
-    found: ShownRows | None = reader.cache.get(key)
-    if found is None:
-        found = ShownRows.of(opened.memory.tree)
-        texts = (*found.tree.fqn, *found.tree.label)
+    shown_rows: ShownRows | None = reader.cache.get(key)
+    if shown_rows is None:
+        shown_rows = ShownRows.of(opened.memory.tree)
+        texts = (*shown_rows.tree.fqn, *shown_rows.tree.label)
         names = sum(len(text) + 60 for text in texts)
-        reader.cache.put(key, found, names + 49 * len(found.source))
-    return found
+        reader.cache.put(key, shown_rows, names + 49 * len(shown_rows.source))
+    return shown_rows

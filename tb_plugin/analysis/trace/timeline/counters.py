@@ -54,9 +54,9 @@ def with_counters(trace: Trace) -> Trace:
     """The trace with the counters of memory and of use."""
     tracks, series = list(trace.tracks), list(trace.series)
     times, values = [trace.counters.time_ns], [trace.counters.value]
-    at = len(trace.counters)
+    first_row = len(trace.counters)
     for line in (*_use(trace), *_memory(trace)):
-        series.append(Series(len(tracks), line.series, at, len(line.time_ns)))
+        series.append(Series(len(tracks), line.series, first_row, len(line.time_ns)))
         tracks.append(
             Track(
                 name=line.track,
@@ -68,7 +68,7 @@ def with_counters(trace: Trace) -> Trace:
         )
         times.append(line.time_ns)
         values.append(line.value)
-        at += len(line.time_ns)
+        first_row += len(line.time_ns)
     if len(tracks) == len(trace.tracks):
         return trace
     return replace(
@@ -82,9 +82,11 @@ def with_counters(trace: Trace) -> Trace:
 def value_range(trace: Trace, track: int) -> tuple[float | None, float | None]:
     """Lowest and highest finite value of a counter's track; None where it has none."""
     parts = [
-        trace.counters.value[one.first_row : one.first_row + one.num_points]
-        for one in trace.series
-        if one.track == track
+        trace.counters.value[
+            has_blocks.first_row : has_blocks.first_row + has_blocks.num_points
+        ]
+        for has_blocks in trace.series
+        if has_blocks.track == track
     ]
     values = np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
     finite = values[np.isfinite(values)]

@@ -66,10 +66,12 @@ def marks(
 
 def slices_around(trace: Trace, row: int) -> tuple[int, ...]:
     """Rows of the slices of its track that an instant falls into, innermost first."""
-    track, at = int(trace.instants.track[row]), int(trace.instants.time_ns[row])
-    held = []
+    track, time_ns = int(trace.instants.track[row]), int(trace.instants.time_ns[row])
+    rows = []
     for level in reversed(range(trace.tracks[track].num_levels)):
-        first, stop = trace.rows_of_level(track, level, at, at)
+        first, stop = trace.rows_of_level(track, level, time_ns, time_ns)
         starts, ends = trace.slices.ranges(slice(first, stop)).T
-        held += (first + np.flatnonzero((starts <= at) & (ends >= at))).tolist()
-    return tuple(held)
+        rows += (
+            first + np.flatnonzero((starts <= time_ns) & (ends >= time_ns))
+        ).tolist()
+    return tuple(rows)

@@ -206,9 +206,9 @@ class TraceTiles:
     def _zoom(self, zoom: int) -> Pieces:
         """A zoom of the whole trace, made of the next finer one that is there."""
         with self._lock:
-            known = self._zooms.get(zoom)
-            if known is not None:
-                return known
+            pieces = self._zooms.get(zoom)
+            if pieces is not None:
+                return pieces
             finer = max((k for k in self._zooms if k < zoom), default=None)
             parts = []
             for first, stop in self._lanes():

@@ -113,16 +113,16 @@ class RangeSums:
         self, trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int
     ) -> None:
         """Add tracks of the next source; the range is in its own time."""
-        found = totals(trace, tracks, start_ns, end_ns)
-        self.num_slices += int(found.count.sum())
+        parent_place = totals(trace, tracks, start_ns, end_ns)
+        self.num_slices += int(parent_place.count.sum())
         columns = (
-            found.name,
-            found.category,
-            found.count,
-            found.total_ns,
-            found.self_ns,
-            found.max_ns,
-            found.longest,
+            parent_place.name,
+            parent_place.category,
+            parent_place.count,
+            parent_place.total_ns,
+            parent_place.self_ns,
+            parent_place.max_ns,
+            parent_place.longest,
         )
         values = (column.tolist() for column in columns)
         for name, category, *own, most, longest in zip(*values, strict=True):
@@ -149,9 +149,9 @@ def _of_children(rows: Ints, parent: Ints, inside: Ints) -> Ints:
         return inside
     first = int(rows[0])
     place = place_of(rows - first, int(rows[-1]) - first + 1)
-    at = picked(place, np.where(parent <= rows[-1], parent - first, NOTHING))
-    held = at >= 0
-    return sums(at[held], inside[held], len(rows))
+    has_parent = picked(place, np.where(parent <= rows[-1], parent - first, NOTHING))
+    row_ranges = has_parent >= 0
+    return sums(has_parent[row_ranges], inside[row_ranges], len(rows))
 
 
 def found_rows(
@@ -175,7 +175,9 @@ def matching(strings: Sequence[str], text: str) -> Flags:
     """By string: whether it holds a text, whatever the case."""
     folded = text.casefold()
     return np.fromiter(
-        (folded in one.casefold() for one in strings), np.bool_, len(strings)
+        (folded in row_ranges.casefold() for row_ranges in strings),
+        np.bool_,
+        len(strings),
     )
 
 

@@ -49,17 +49,21 @@ def focus_of(
     """
     if not places:
         return None
-    traced = [one for one in places if one.source.found.kind == "trace"]
-    spans = [one for one in places if one.source.found.kind == "spans"]
+    traced = [place for place in places if place.source.found.kind == "trace"]
+    spans = [place for place in places if place.source.found.kind == "spans"]
     steps = _steps_of(traced or spans)
-    asked = [one for one in (*steps, *_steps_of(spans)) if one.number == step]
+    asked = [
+        profiled for profiled in (*steps, *_steps_of(spans)) if profiled.number == step
+    ]
     if step is not None and asked:
         return _shown(asked[0], base_ns, "")
-    for one in first:
-        own = [found for found in steps if found.rank == one.rank]
-        about = [found for found in own if found.number == one.step]
+    for longest in first:
+        own = [step for step in steps if step.rank == longest.rank]
+        about = [
+            same_number for same_number in own if same_number.number == longest.step
+        ]
         if own:
-            why = f" of rank {one.rank}, {one.why}"
+            why = f" of rank {longest.rank}, {longest.why}"
             return _shown((about or [_longest(own)])[0], base_ns, why)
     if steps:
         slowest = _slowest(steps)
@@ -67,37 +71,47 @@ def focus_of(
             return _shown(steps[0], base_ns, ", the first traced")
         of = "" if slowest.rank is None else f" (rank {slowest.rank})"
         return _shown(slowest, base_ns, f", the slowest traced{of}")
-    low, high = zip(*(_work_in(one) for one in traced or places), strict=True)
+    low, high = zip(
+        *(_work_in(place_or_step) for place_or_step in traced or places), strict=True
+    )
     return TraceFocus("", float(min(low) - base_ns), float(max(high) - base_ns))
 
 
 def _steps_of(places: Sequence[PlacedSource]) -> list[_Step]:
-    return [found for one in places for found in _steps(one)]
+    return [step for place in places for step in _steps(place)]
 
 
 def _longest(steps: Sequence[_Step]) -> _Step:
-    return max(steps, key=lambda one: one.length_ns)
+    return max(steps, key=lambda step: step.length_ns)
 
 
 def _slowest(steps: Sequence[_Step]) -> _Step | None:
     """None: they take about as long as each other."""
     slowest = _longest(steps)
-    usual = float(np.median([one.length_ns for one in steps]))
+    usual = float(np.median([step.length_ns for step in steps]))
     return slowest if slowest.length_ns > SLOW_RATIO * usual else None
 
 
 def _steps(place: PlacedSource) -> list[_Step]:
-    found = place.source.steps
-    columns = (found.number.tolist(), found.start_ns.tolist(), found.end_ns.tolist())
+    own_steps = place.source.steps
+    columns = (
+        own_steps.number.tolist(),
+        own_steps.start_ns.tolist(),
+        own_steps.end_ns.tolist(),
+    )
     # A recorder's first step has no begin: it takes no time.
-    return [_Step(place, *one) for one in zip(*columns, strict=True) if one[2] > one[1]]
+    return [
+        _Step(place, *columns_of_step)
+        for columns_of_step in zip(*columns, strict=True)
+        if columns_of_step[2] > columns_of_step[1]
+    ]
 
 
 def _shown(step: _Step, base_ns: int, why: str) -> TraceFocus:
     """`why`: said after the step's number."""
     low, high = _work_in(step.place, step.start_ns, step.end_ns)
-    words = "" if step.number < 0 else f"Opened at step {step.number:,}{why}"
-    return TraceFocus(words, float(low - base_ns), float(high - base_ns))
+    sentence = "" if step.number < 0 else f"Opened at step {step.number:,}{why}"
+    return TraceFocus(sentence, float(low - base_ns), float(high - base_ns))
 
 
 def _work_in(

@@ -37,7 +37,7 @@ def of_interest(
 
     Times of single steps go before what profilers' traces say.
     """
-    found, is_known = [], True
+    interests, is_known = [], True
     with readers.reading(run_id) as (run, _):
         ooms = run.notes.events("oom")
         if len(run.ranks) > 1 and run.made_of == "recording":
@@ -53,12 +53,14 @@ def of_interest(
         beside = compared_with(readers, run_id, traces, traces[-1])
         if len(beside) > 1:
             rows = straggler(beside, readers.rank_summaries.compared(beside))
-            late = [one.rank for one in rows if one.rank is not None]
-    found += [Interest(rank, "the straggler") for rank in late[:1]]
-    found += [Interest(rank, "which is pinned") for rank in pinned]
+            late = [row.rank for row in rows if row.rank is not None]
+    interests += [Interest(rank, "the straggler") for rank in late[:1]]
+    interests += [Interest(rank, "which is pinned") for rank in pinned]
     # Of each rank the last time.
-    ends = {one.rank: one.step for one in ooms}
-    found += [
+    ends = {oom.rank: oom.step for oom in ooms}
+    interests += [
         Interest(rank, "which ran out of memory", step) for rank, step in ends.items()
     ]
-    return list({one.rank: one for one in reversed(found)}.values())[::-1], is_known
+    return list({interest.rank: interest for interest in reversed(interests)}.values())[
+        ::-1
+    ], is_known

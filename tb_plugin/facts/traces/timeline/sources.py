@@ -54,27 +54,29 @@ def choose(
     Of each rank those of the newest cycle that has any, or of the one asked for. Where no
     rank is, the ranks that come `first`, and others beside them.
     """
-    ranks = sorted({rank_of(one) for one in every})
+    ranks = sorted({rank_of(source) for source in every})
     wanted = [rank for rank in ranks if rank == -1 or query.wants(rank)]
     if query.is_open:
         # What tells no rank counts as one of them.
         wanted = first_ranks(ranks, first)
     cycle = query.cycle
     if cycle is None:
-        cycle = next((one.cycle for one in every if one.id == query.source), None)
-    found: list[FoundSource] = []
+        cycle = next(
+            (source.cycle for source in every if source.id == query.source), None
+        )
+    chosen: list[FoundSource] = []
     for rank in wanted:
-        own = [one for one in every if rank_of(one) == rank]
-        found += [one for one in own if one.kind == "spans"]
-        found += _of_cycle([one for one in own if one.kind == "trace"], cycle)
-    return ShownSources(tuple(found), tuple(wanted), sum(rank >= 0 for rank in ranks))
+        own = [source for source in every if rank_of(source) == rank]
+        chosen += [source for source in own if source.kind == "spans"]
+        chosen += _of_cycle([source for source in own if source.kind == "trace"], cycle)
+    return ShownSources(tuple(chosen), tuple(wanted), sum(rank >= 0 for rank in ranks))
 
 
 def first_ranks(ranks: Sequence[int], first: Sequence[int]) -> list[int]:
     """At most DEFAULT_RANKS of `ranks`, those that come `first` before others."""
-    known = [rank for rank in first if rank in ranks]
-    others = (rank for rank in ranks if rank not in known)
-    return [*known, *others][:DEFAULT_RANKS]
+    pinned = [rank for rank in first if rank in ranks]
+    others = (rank for rank in ranks if rank not in pinned)
+    return [*pinned, *others][:DEFAULT_RANKS]
 
 
 def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]:
@@ -82,13 +84,18 @@ def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]
         # Files that say nothing of cycles: the one written last.
         newest = max(
             traces,
-            key=lambda one: (one.is_recorded, one.cycle or 0, one.time_ns, one.name),
+            key=lambda trace: (
+                trace.is_recorded,
+                trace.cycle or 0,
+                trace.time_ns,
+                trace.name,
+            ),
             default=None,
         )
         return [] if newest is None else [newest]
-    return [one for one in traces if one.cycle == cycle]
+    return [trace for trace in traces if trace.cycle == cycle]
 
 
-def rank_of(found: FoundSource) -> int:
+def rank_of(source: FoundSource) -> int:
     """Of a source that tells no rank -1."""
-    return -1 if found.rank is None else found.rank
+    return -1 if source.rank is None else source.rank
