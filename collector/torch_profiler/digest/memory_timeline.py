@@ -3,7 +3,9 @@
 torch works out what each tensor was for (`torch.profiler._memory_profiler`, private, and
 no longer used by anything of torch's that is not deprecated); what was held when is added
 up here. A torch whose analysis is another is not guessed at: the timeline is then absent
-and says why.
+and says why. The page's analysis of the saved file says the same of what is allocated in
+it, but cannot take its place: a file says nothing of tensors that were there before, and so
+of parameters and the optimizer's states.
 
 Only what happened during the trace is known, and of what was there before, those tensors
 that the trace touched. Levels are thus what the trace saw, not what a device held in all.
@@ -36,7 +38,7 @@ CATEGORY_OF: Final = {
     "TEMPORARY": "temp",
     "ACTIVATION": "activation",
     "GRADIENT": "grad",
-    "AUTOGRAD_DETAIL": "temp",
+    "AUTOGRAD_DETAIL": "activation_grad",
 }
 """torch's names, and those of `memboard.collector.format.memory`."""
 
@@ -47,6 +49,7 @@ CATEGORIES: Final = (
     "grad",
     "optimizer",
     "activation",
+    "activation_grad",
     "input",
     "temp",
     UNKNOWN,
