@@ -177,7 +177,7 @@ def loss_line(losses: Sequence[RankLoss]) -> str:
     about = f" (about {counted(math.ceil(sum(steps)), 'step')})" if steps else ""
     cut = (
         f"{who} stopped without closing the recording: up to the last {seconds:g} s{about}"
-        " may be missing."
+        " may be missing; more if the disk hung."
     )
     return " ".join(filter(None, (*missing, cut)))
 

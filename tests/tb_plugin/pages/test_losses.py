@@ -219,7 +219,7 @@ def test_of_a_killed_rank_nobody_knows_and_that_is_said(run, tmp_path, report):
     assert missing_finding(page) == [], "how it ended is a finding of its own"
     line = (
         "Rank 3 stopped without closing the recording: up to the last 4 s (about 8 steps)"
-        " may be missing."
+        " may be missing; more if the disk hung."
     )
     assert lines_of(report(tmp_path))[2] == line
 
