@@ -29,9 +29,14 @@ _NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
 """Of the units of times, which analyses have in nanoseconds."""
 
 
+def cut(text: str, length: int = MAX_TEXT) -> str:
+    """A text as it is sent: one that is longer ends in `…`."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def text_of(strings: Sequence[str], row: int) -> str:
     """A text as it is sent; empty where there is none."""
-    return strings[row][:MAX_TEXT] if row >= 0 else ""
+    return cut(strings[row]) if row >= 0 else ""
 
 
 class RowsQuery(Protocol):
@@ -85,7 +90,7 @@ class Column(NamedTuple):
         texts: tuple[str, ...] = ()
         numbers = f64([])
         if self.is_text:
-            texts = tuple(str(value)[:MAX_TEXT] for value in values)
+            texts = tuple(cut(str(value)) for value in values)
         else:
             numbers = f64(values if isinstance(values, np.ndarray) else [*values])
         if self.bar:
@@ -233,7 +238,7 @@ class Table:
             values = replaced_by_key.get(column.key)
             if values is None and column.is_text:
                 texts = _texts(table, strings, column.key, rows)
-                values = [text[: self.max_text] for text in texts]
+                values = [cut(text, self.max_text) for text in texts]
             elif values is None:
                 every = column.numbers(getattr(table, column.attribute))
                 values = every[rows]

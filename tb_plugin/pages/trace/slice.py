@@ -27,7 +27,7 @@ from memboard.tb_plugin.api.trace import (
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
-from memboard.tb_plugin.contract.table import Column, table_of, titled
+from memboard.tb_plugin.contract.table import Column, cut, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
 from memboard.tb_plugin.facts.traces.run_traces import RowQuery, places_of, row_of
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500
 MAX_PARTNERS: Final = 200
-_MAX_TEXT: Final = 2_000
 
 MAX_HITS: Final = 10_000
 MAX_NAMES: Final = 20_000
@@ -69,8 +68,8 @@ def trace_slice(asked: RouteRequest[RowQuery]) -> TraceSliceResponse:
         row=row,
         track=place.track_of(int(slices.track[row])),
         level=int(slices.level[row]),
-        name=name[:_MAX_TEXT],
-        category=category[:_MAX_TEXT],
+        name=cut(name),
+        category=cut(category),
         family=family_of(category, name),
         start_ns=str(place.zero_ns + int(slices.start_ns[row])),
         duration_ns=float(slices.duration_ns[row]),
@@ -105,8 +104,8 @@ def _instant(place: PlacedSource, row: int) -> TraceSliceResponse:
         row=row,
         track=place.track_of(int(instants.track[at])),
         level=INSTANTS_LEVEL,
-        name=trace.strings[int(instants.name[at])][:_MAX_TEXT],
-        category=category[:_MAX_TEXT],
+        name=cut(trace.strings[int(instants.name[at])]),
+        category=cut(category),
         family=family_of_instant(category),
         start_ns=str(place.zero_ns + time_ns),
         duration_ns=0.0,
@@ -127,13 +126,13 @@ def _told_args(trace: Trace, handle: int) -> tuple[tuple[TraceArg, ...], str]:
     try:
         return tuple(_args(trace.args_at(handle))), ""
     except (OSError, ValueError) as error:
-        return (), str(error)[:_MAX_TEXT] or "The file cannot be read."
+        return (), cut(str(error)) or "The file cannot be read."
 
 
 def _args(args: Mapping[str, Any]) -> Iterator[TraceArg]:
     for name, value in list(args.items())[:MAX_ARGS]:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        yield TraceArg(str(name)[:_MAX_TEXT], text[:MAX_VALUE])
+        yield TraceArg(cut(str(name)), cut(text, MAX_VALUE))
 
 
 def _stack(place: PlacedSource, row: int) -> Iterator[TracePartner]:
@@ -175,13 +174,13 @@ def _partner(
         relation=relation,  # type: ignore[arg-type]  # one of these words
         words=_RELATIONS[relation][not outgoing],
         when=_when(start_ns, took_ns),
-        category=category[:_MAX_TEXT],
+        category=cut(category),
         outgoing=outgoing,
         source=place.id,
         row=row,
         track=place.track_of(int(slices.track[row])),
         level=int(slices.level[row]),
-        name=place.trace.name_of(row)[:_MAX_TEXT],
+        name=cut(place.trace.name_of(row)),
         start_ns=float(start_ns),
         duration_ns=float(slices.duration_ns[row]),
     )

@@ -52,6 +52,21 @@ def test_the_profile_of_the_newest_cycle_is_shown(page):
     assert (facts["backend"], facts["device"]) == ("nccl", "GPU")
 
 
+def test_a_name_that_is_cut_says_so(tmp_path):
+    made = trained()
+    kernel, operator = "cutlass" + "_k" * 2000, "aten::" + "mm_" * 2000
+    made.slice(operator, 100, 50)
+    made.kernel(kernel, 110, 120, 10)
+    made.write(tmp_path / "exp" / "rank0.pt.trace.json")
+    page = Page(tmp_path)
+    (name,) = (one for one in ask(page, "kernels")["name"] if one[:7] == "cutlass")
+    assert name[-1] == "…"
+    assert kernel.startswith(name[:-1])
+    (name,) = (one for one in ask(page, "operators")["name"] if one[:9] == "aten::mm_")
+    assert name[-1] == "…"
+    assert ask(page, "operator", name=name)["num_calls"] == 1
+
+
 def test_roles_of_one_step_are_told_of_alone(page):
     whole, one = ask(page, "profile"), ask(page, "profile", step=6)
     assert whole["roles"]["title"] == "Roles"
