@@ -57,7 +57,11 @@ FOLDS_INTO: Final = {
     "temp": "temp",
     "other": "unknown",
 }
-"""By fine name: the category that gives it its colour, in the order of legends."""
+"""By fine name: the category that gives it its colour, in the order of legends. Of what a
+category holds its fine name says more: to recompute activations frees no inputs."""
+
+GRADIENTS: Final = tuple(name for name, group in FOLDS_INTO.items() if group == "grad")
+"""Fine names of parameters' gradients."""
 
 NOUNS: Final = {
     "param": "parameters",

@@ -274,7 +274,7 @@ class Case:
     """The holders of all that is active: what was freed and waits for another stream is a
     row of its own. Empty where only a report says it."""
     by_category: Mapping[str, int] = field(default_factory=dict)
-    """Live bytes by category as pages colour it; empty where it is not known."""
+    """Live bytes by category; empty where it is not known."""
     stack: tuple[str, ...] = ()
     """Of the request, innermost frame first."""
     asked_at: str = ""

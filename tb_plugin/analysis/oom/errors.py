@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.memory import CATEGORIES
 from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, OOM
 from memboard.tb_plugin.analysis.allocator.live import held_rows
 from memboard.tb_plugin.analysis.arrays import sums
@@ -148,13 +148,12 @@ def state_at(device: Device, event: int) -> OomError:
 
 
 def _by_category(category: Ints, size: Ints) -> dict[str, int]:
-    sums_by_category = sums(category, size, len(CATEGORIES))
-    num_bytes_by_name: dict[str, int] = {}
-    for name, num_bytes in zip(CATEGORIES, sums_by_category.tolist(), strict=True):
-        if num_bytes:
-            folded = FOLDS_INTO[name]
-            num_bytes_by_name[folded] = num_bytes_by_name.get(folded, 0) + num_bytes
-    return num_bytes_by_name
+    sums_by_category = sums(category, size, len(CATEGORIES)).tolist()
+    return {
+        name: num_bytes
+        for name, num_bytes in zip(CATEGORIES, sums_by_category, strict=True)
+        if num_bytes
+    }
 
 
 def _frames(stacks: Stacks, stack: int) -> tuple[str, ...]:

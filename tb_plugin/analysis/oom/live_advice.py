@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO, GRADIENTS
 from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin.analysis.findings.conditions import advice_of
 from memboard.tb_plugin.analysis.findings.text import (
@@ -189,7 +189,7 @@ def _by_category(case: Case) -> Iterator[Advice]:
         yield from _in_optimizer(case, optimizer)
     elif optimizer >= OPTIMIZER * live:
         yield from _states(case, optimizer)
-    grads = case.by_category.get("grad", 0)
+    grads = sum(case.by_category.get(name, 0) for name in GRADIENTS)
     # Backward makes gradients, and the optimizer needs them.
     if grads >= GRADS * live and case.asked_in not in ("backward", "optimizer"):
         yield advice_of(
@@ -245,10 +245,11 @@ def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
 
 def _lines(case: Case, category: str) -> str:
     """The lines that hold most of a category."""
+    code = CATEGORIES.index(category)
     labels = [
         holder.label
         for holder in case.holders
-        if holder.label and category_of(holder) == category
+        if holder.label and holder.category == code
     ]
     return f": {lines_text(labels[:_MAX_LINES])}" if labels else ""
 

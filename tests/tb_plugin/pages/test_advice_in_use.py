@@ -51,6 +51,19 @@ def test_activations_that_are_recomputed_already(tmp_path):
     assert "Activations are recomputed already" in said
 
 
+def test_inputs_are_not_recomputed(tmp_path):
+    """They fold into the activations of a legend, and a checkpoint frees none of them."""
+    fetched = frame("__next__", 701, TORCH + "utils/data/dataloader.py")
+    training = Training(weight=64 * MIB)
+    for _ in range(3):
+        training.step(64 * MIB)
+    for _ in range(12):
+        training.alloc(GIB, [fetched, *in_loop(40)])
+    one = verdict_of(tmp_path, training)
+    assert one["held_by"][0]["category"] == "activation"
+    assert "Recompute activations" not in advice(one)
+
+
 @pytest.fixture(autouse=True)
 def other(tmp_path):
     (tmp_path / "other").mkdir()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.errors import FormatError
+from memboard.collector.format.memory import GRADIENTS
 from memboard.collector.format.oom import KIND, ORIGINS, REPORT
 from memboard.collector.format.sizes import sizes_in
 from memboard.tb_plugin.analysis.categories.frames import frame_label
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 _TRAINS: Final = ("backward", "optimizer")
-_OF_TRAINING: Final = ("grad", "activation_grad", "optimizer")
+_OF_TRAINING: Final = (*GRADIENTS, "activation_grad", "optimizer")
 """Phases, and categories of memory, that only a training has."""
 _MAX_TEXT: Final = 4000
 _REPORT_BYTES: Final = 16 << 10

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
+from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.own.frames import program_frames
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.frames import frame_label, kind_of
@@ -105,14 +105,14 @@ def marks_of(frames: list[Frame]) -> int:
 
 
 def bytes_by_category(tables: Tables) -> dict[str, int]:
-    """Bytes of the tensors that the recorder knows, by category as pages colour it."""
+    """Bytes of the tensors that the recorder knows, by category."""
     columns = tables.get("categories", {})
     category, sizes = _ints(columns, "category"), _ints(columns, "num_bytes")
     bytes_by_name: dict[str, int] = {}
     if len(category) == len(sizes):
         for which, size in zip(category.tolist(), sizes.tolist(), strict=True):
             number = _known(which)
-            name = FOLDS_INTO[CATEGORIES[number]] if number >= 0 else "unknown"
+            name = CATEGORIES[number] if number >= 0 else "other"
             bytes_by_name[name] = bytes_by_name.get(name, 0) + max(0, size)
     return bytes_by_name
 
