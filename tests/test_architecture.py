@@ -415,7 +415,7 @@ def test_the_loaded_plugin_never_pulls_torch_or_psutil():
     assert loaded & {"torch", "psutil", "memboard.collector.sources"} == set()
 
 
-COMPUTING_PAGES = frozenset(("memory", "overview"))
+COMPUTING_PAGES = frozenset(("memory",))
 """Pages whose arithmetic is to become facts and analyses: the others have none."""
 
 

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memboard.tb_plugin.cli.opening import no_deadline, read_whole
 from memboard.tb_plugin.cli.report.memory_sections import SHOWN_STATS
@@ -29,6 +28,7 @@ from memboard.tb_plugin.facts.histories.figures import (
     pinned_figures_of,
 )
 from memboard.tb_plugin.facts.modules.values import ModulesQuery
+from memboard.tb_plugin.facts.overview.run_overview import overview_of
 from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
@@ -37,7 +37,6 @@ from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.modules.modules import modules
-from memboard.tb_plugin.pages.overview.overview import overview
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
 
 if TYPE_CHECKING:
@@ -147,15 +146,9 @@ class Reader:
         def view(query: Q) -> View[Q]:
             return View(series, run, summary, query, no_deadline())
 
-        first = overview(
-            view(ranks),
-            readers.facts,
-            readers.losses,
-            readers.functions,
-            1,
-            readers.store.problems(),
+        first = overview_of(
+            view(ranks), readers.facts, readers.losses, readers.store.problems()
         )
-        first = replace(first, empty=())  # tabs are the page's
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
         readers.errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)

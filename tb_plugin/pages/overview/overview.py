@@ -1,46 +1,68 @@
-"""Route `/overview`: the run, or one rank of it, at a glance."""
+"""Route `/overview`: the run at a glance, and tabs that it has no data for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.prediction import NOTE, order, prediction_of, together
-from memboard.tb_plugin.analysis.findings.text import size_text
-from memboard.tb_plugin.api.overview import (
-    Attempt,
-    LedgerRow,
-    MissingSources,
-    OverviewResponse,
-    RecordedSource,
-    RunFact,
-)
-from memboard.tb_plugin.api.overview import Prediction as ApiPrediction
-from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
-from memboard.tb_plugin.facts.ranks.rank_strip import strip_of, strip_response
-from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
-from memboard.tb_plugin.facts.view import of_run
-from memboard.tb_plugin.index.catalogue import said_instead
-from memboard.tb_plugin.index.notes import text_of
-from memboard.tb_plugin.pages.overview.empty_tabs import empty_tabs
-from memboard.tb_plugin.pages.overview.headlines import Headlines
+from msgspec.structs import replace
+
+from memboard.collector.format.columns import STEP_TABLE
+from memboard.tb_plugin.api.overview import EmptyTab
+from memboard.tb_plugin.facts.overview.run_overview import overview_of
+from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.view import of_run, setup_of
+from memboard.tb_plugin.formats.recording.captures.reading import TRACE, captures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
-    from memboard.collector.format.prediction import Prediction
-    from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import Problem
-    from memboard.tb_plugin.api.overview import SourceStatus
+    from memboard.tb_plugin.api.overview import OverviewResponse
+    from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.functions import FunctionsReader
-    from memboard.tb_plugin.formats.recording.series import SeriesReader
-    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.index.run import Run
 
-_MISSING: Final = ("failed", "absent", "off", "elsewhere")
-_MAX_VALUES: Final = 4
-"""Different values of one fact that are spelled out; of more, the number is said."""
+_HISTORY: Final = ("No allocator history", "")
+"""How to get one depends on the run, see `Setup.no_history_remedy`."""
+_TRACE: Final = (
+    "No profiler trace",
+    (
+        "Pass torch_profiler=True to mb.record, or put a *.pt.trace.json file of"
+        " torch.profiler into the log directory."
+    ),
+)
+_WORDS: Final = {
+    "timeline": (
+        "No measurements",
+        "Record the training with mb.record: it measures memory at each step.",
+    ),
+    "blocks": _HISTORY,
+    "segments": _HISTORY,
+    "modules": (
+        "No module memory",
+        "Pass modules=True, model and optimizer to mb.record.",
+    ),
+    "calls": (
+        "No profiled calls",
+        (
+            "Decorate a function with @mb.profiled, or open"
+            ' rec.span("eval", memory=True) around it.'
+        ),
+    ),
+    "steps": ("No steps", "Call rec.step() at the end of each training step."),
+    "trace": _TRACE,
+    "operators": _TRACE,
+    "kernels": _TRACE,
+    "distributed": _TRACE,
+    "compare": (
+        "Nothing to compare with",
+        (
+            "Record a second run into this log directory: MemBoard compares it with the one"
+            " before."
+        ),
+    ),
+}
 
 
 @of_run(
@@ -65,243 +87,43 @@ def overview(
     logdir_problems: tuple[Problem, ...],
 ) -> OverviewResponse:
     # Answer `/overview`
-    reader, run, query = view.series, view.run, view.query
-    ranks = chosen_ranks(run, query)
-    numbers = RankNumbers(facts, run, view.budget)
-    everyone = chosen_ranks(run, RanksQuery())
-    strip = strip_of(run, ranks, numbers)
-    key = run.catalogue.find(strip.peak, run.catalogue.phase(None))
-    whole = strip if query.rank is None else strip_of(run, everyone, numbers)
-    headers = [
-        file.header
-        for attempt in run.attempts
-        for rank, file in attempt.files.items()
-        if query.rank in (None, rank) and file.written_header is not None
-    ]
-    predictions = predictions_of(run, ranks)
-    said = run.catalogue.recorded
-    recorded, missing = _by_source(said(query.rank), said())
-    instead = said_instead(run.made_of, len(ranks))
-    return OverviewResponse(
-        run=view.summary,
-        rank=query.rank,
-        headlines=Headlines(
-            reader,
-            run,
-            ranks,
-            numbers,
-            strip,
-            predictions,
-            bool(view.summary.virtual_gpu),
-        ).all(),
-        strip=strip_response(run, whole, numbers, "" if key is None else key.text),
-        recorded=recorded,
-        missing=missing,
-        about=" ".join(f"{one.reason} {one.remedy}" for one in instead),
-        attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
-        losses=tuple(losses.of_run(run, set(ranks), view.budget)),
-        problems=tuple(
-            problem
-            for problem in run.problems
-            if query.rank is None or problem.rank in (None, query.rank)
-        ),
-        logdir_problems=logdir_problems,
-        facts=tuple(_facts(run, headers, query.rank)),
-        planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
-        empty=empty_tabs(run, calls, num_runs, view.budget),
-        prediction=prediction_response(predictions),
-    )
+    shown = overview_of(view, facts, losses, logdir_problems)
+    return replace(shown, empty=empty_tabs(view.run, calls, num_runs, view.budget))
 
 
-def _by_source(
-    said: Sequence[SourceStatus], whole: Sequence[SourceStatus]
-) -> tuple[tuple[RecordedSource, ...], tuple[MissingSources, ...]]:
-    """What was recorded, and what was not: equal reasons once.
-
-    `whole` is what all ranks say, where `said` is what one rank says: what it leaves to
-    another one that one tells of.
-    """
-    tellers = {one.source: one for one in whole if one.status != "off"}
-    tellers |= {one.source: one for one in whole if one.status == "recorded"}
-    here = {one.source for one in said if one.status != "off"}
-    left = {one.source: one.reason for one in said if one.status == "off"}
-    recorded: list[RecordedSource] = []
-    missing: dict[tuple[Any, int, str, str], list[str]] = {}
-    for one in said:
-        teller = tellers.get(one.source) if one.status == "off" else None
-        if teller is not None and one.source in here:
-            continue
-        if one.status == "recorded":
-            why = left.get(one.source, "")
-            found = RecordedSource(one.source, one.num_ranks, one.cost, why)
-            recorded.append(found)
-            continue
-        is_elsewhere = teller is not None and teller.status == "recorded"
-        of = one if teller is None or is_elsewhere else teller
-        status = "elsewhere" if is_elsewhere else of.status
-        key = (status, one.num_ranks, of.reason, of.remedy)
-        missing.setdefault(key, []).append(one.source)
-    groups = (MissingSources(tuple(of), *key) for key, of in missing.items())
-    return tuple(recorded), tuple(
-        sorted(groups, key=lambda group: _MISSING.index(group.status))
-    )
-
-
-def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> Attempt:
-    first, last = [], []
-    for file in attempt.files.values():
-        steps = reader.steps(file)
-        if steps is not None:
-            first.append(steps[0])
-            last.append(steps[1])
-    return Attempt(
-        index=attempt.index,
-        started_ms=attempt.started_ns / 1e6,
-        ended_ms=None if attempt.ended == "running" else attempt.last_ns / 1e6,
-        first_step=min(first, default=None),
-        last_step=max(last, default=None),
-        num_ranks=len(attempt.files),
-        ended="signal" if _by_signal(attempt) else attempt.ended,
-        overlaps_previous=attempt.overlaps_previous,
-    )
-
-
-def _by_signal(attempt: AttemptFiles) -> bool:
-    """Whether nothing worse than a signal ended one of its ranks."""
-    closes = (file.close for file in attempt.files.values())
-    return attempt.ended == "closed" and any(
-        close is not None and close.how == "signal" for close in closes
-    )
-
-
-def _facts(run: Run, headers: Iterable[Header], rank: int | None) -> Iterator[RunFact]:
-    headers = list(headers)
-    of_rank = rank is not None
-    by_label: dict[str, Iterable[str]] = {
-        "Device": (h.device_name or "" for h in headers),
-        "PyTorch": (h.versions.get("torch", "") for h in headers),
-        "Driver": (h.versions.get("driver", "") for h in headers),
-        "Host" if of_rank else "Hosts": (h.host for h in headers),
-        # Of one rank it is a fact; of all ranks it would be a list of numbers.
-        "Local rank": (str(h.local_rank) for h in headers) if of_rank else (),
-        "Place in the device mesh" if of_rank else "Device mesh": _meshes(
-            run, headers, rank
-        ),
-        "Allocator settings": (h.allocator_settings for h in headers),
-        "Recorded by MemBoard": (h.versions.get("memboard", "") for h in headers),
-        "Python": (h.versions.get("python", "") for h in headers),
+def empty_tabs(
+    run: Run, calls: FunctionsReader, num_runs: int, budget: Budget
+) -> tuple[EmptyTab, ...]:
+    """The tabs that stay empty; none while that is not certain. Hold the run's lock."""
+    if run.unfinished or run.is_live():
+        return ()
+    kinds = {
+        entry.kind for file in run.files.values() for entry in captures_of(file, budget)
     }
-    for label, values in by_label.items():
-        text = _spelled(values)
-        if text:
-            yield RunFact(label, text)
-    dropped = _num_dropped(run, rank)
-    if dropped:
-        yield RunFact("Dropped rows", str(dropped))
-
-
-def _spelled(values: Iterable[str]) -> str:
-    different = list(dict.fromkeys(value for value in values if value))
-    text = ", ".join(different[:_MAX_VALUES])
-    more = len(different) - _MAX_VALUES
-    return f"{text} (+{more})" if more > 0 else text
-
-
-def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
-    """A rank's coordinates; for all ranks the size of each dimension."""
-    found = [dict(header.mesh) for header in headers if header.mesh]
-    found += [
-        {name: value for name, value in event.data.items() if type(value) is int}
-        for event in run.notes.events("mesh")
-        if rank in (None, event.rank)
-    ]
-    if rank is not None:
-        for mesh in found[-1:]:
-            yield " ".join(f"{name}={value}" for name, value in mesh.items())
-        return
-    sizes: dict[str, int] = {}
-    for mesh in found:
-        for name, value in mesh.items():
-            sizes[name] = max(sizes.get(name, 0), value + 1)
-    yield " ".join(f"{name}={size}" for name, size in sizes.items())
-
-
-def _num_dropped(run: Run, rank: int | None) -> int:
-    """Rows that were measured but not written: the last count of each file's tables."""
-    latest: dict[tuple[int, str, str], int] = {}
-    for event in run.notes.events("dropped"):
-        count = event.data.get("num_rows")
-        if rank in (None, event.rank) and type(count) is int:
-            table = text_of(event.data, "table")
-            latest[event.rank, event.attempt, table] = count
-    by_file: dict[tuple[int, str], int] = {}
-    for (of_rank, attempt, _), count in latest.items():
-        by_file[of_rank, attempt] = by_file.get((of_rank, attempt), 0) + count
-    for (of_rank, attempt), file in run.files.items():
-        if rank in (None, of_rank) and file.close is not None:
-            known = by_file.get((of_rank, attempt), 0)
-            by_file[of_rank, attempt] = max(known, file.close.num_dropped)
-    return sum(by_file.values())
-
-
-def predictions_of(run: Run, ranks: Container[int]) -> dict[int, Prediction]:
-    """What the last attempt says of each rank; empty where the devices were real."""
-    files = run.attempts[-1].files if run.attempts else {}
-    found = {}
-    for event in run.notes.events(NOTE):
-        file = files.get(event.rank)
-        if file is not None and file.attempt == event.attempt:
-            prediction = prediction_of(event.data)
-            if prediction is not None:
-                found[event.rank] = prediction
-    complete = together(list(found.values()))
-    return {
-        rank: one for rank, one in zip(found, complete, strict=True) if rank in ranks
+    has_series = bool(run.catalogue.series)
+    has_history = bool(run.histories.all(run, budget))
+    has_trace = bool(run.traces.files) or TRACE in kinds
+    is_imported = run.imported is not None
+    full = {
+        "timeline": has_series,
+        "blocks": has_history,
+        "segments": has_history,
+        "modules": "modules" in kinds or has_trace or is_imported,
+        "calls": bool(calls.collected(run, budget)) or is_imported,
+        "steps": any(
+            one.key.startswith(f"{STEP_TABLE}/") for one in run.catalogue.series
+        ),
+        "trace": has_series or has_trace,
+        "operators": has_trace,
+        "kernels": has_trace,
+        "distributed": has_trace,
+        "compare": num_runs > 1 or len(run.ranks) > 1 or has_history,
     }
-
-
-def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None:
-    """The answer for all of them, with the figures of the rank that decides it."""
-    if not found:
-        return None
-    rank = min(sorted(found), key=lambda rank: order(found[rank]))
-    prediction = found[rank]
-    judged = prediction.judged()
-    of = f"Rank {rank}, the worst of {len(found)}: " if len(found) > 1 else ""
-    return ApiPrediction(
-        fit=judged.fit,
-        sentences=tuple(filter(None, (f"{of}{judged.reason}", judged.decides))),
-        rows=tuple(_ledger(prediction)),
+    if budget.exhausted:
+        return ()
+    remedy = setup_of(run).no_history_remedy
+    return tuple(
+        EmptyTab(tab, f"{_WORDS[tab][0]} in this run", _WORDS[tab][1] or remedy)
+        for tab, is_full in full.items()
+        if not is_full
     )
-
-
-def _ledger(found: Prediction) -> Iterator[LedgerRow]:
-    """What a real device would hold: measured, estimated, and of other ranks."""
-
-    def on(device: Any) -> str:
-        return f" of device {device.index}" if len(found.devices) > 1 else ""
-
-    for device in found.devices:
-        peak = float(device.reserved_peak)
-        source = "PyTorch's own allocator, on the virtual GPU"
-        yield LedgerRow(f"Peak reserved{on(device)}", peak, peak, "", source)
-    for one in found.estimates:
-        mark = "measured" if one.low == one.high else "estimated"
-        yield LedgerRow(one.name, float(one.low), float(one.high), mark, one.source)
-    for device in found.devices:
-        low, high = found.others[device.index]
-        if high > 0:
-            mark = "" if low == high else "estimated"
-            source = "what they reserved, and their estimates"
-            label = f"Other ranks{on(device)}"
-            yield LedgerRow(label, float(low), float(high), mark, source)
-    source = f"of the device's {size_text(found.capacity)}"
-    for device in found.devices:
-        label = f"Needed{on(device)}"
-        if not found.has_run:
-            unknown = f"{source}: not known, as it did not run its steps"
-            yield LedgerRow(label, None, None, "", unknown, is_total=True)
-            continue
-        low, high = found.needed(device)
-        mark = "" if low == high else "estimated"
-        yield LedgerRow(label, float(low), float(high), mark, source, is_total=True)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from memboard.collector.format.encoding.payload import pack
-from memboard.tb_plugin.pages.overview.headline_words import CAVEATS
+from memboard.tb_plugin.facts.overview.headline_words import CAVEATS
 from tests.builders import GIB, START_NS, RunBuilder, age
 from tests.tb_plugin.client import Page, answered, refresh
 

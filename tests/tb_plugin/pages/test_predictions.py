@@ -13,7 +13,7 @@ from memboard.collector.format.prediction import (
     Prediction,
 )
 from memboard.tb_plugin.cli import main
-from memboard.tb_plugin.pages.overview.headline_words import CAVEATS
+from memboard.tb_plugin.facts.overview.headline_words import CAVEATS
 from tests.builders import GIB
 from tests.tb_plugin.client import Page
 

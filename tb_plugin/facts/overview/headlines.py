@@ -12,6 +12,13 @@ from memboard.tb_plugin.analysis.series.growth import FEW_ROWS
 from memboard.tb_plugin.api.overview import Headline
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.facts.overview.headline_words import (
+    CAVEATS,
+    LINES,
+    WORDS,
+    HeadlineKey,
+)
+from memboard.tb_plugin.facts.overview.sparklines import Sparklines
 from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
     CPU,
@@ -24,13 +31,6 @@ from memboard.tb_plugin.facts.ranks.rank_facts import (
     WORKERS,
 )
 from memboard.tb_plugin.facts.ranks.rank_numbers import PerRank
-from memboard.tb_plugin.pages.overview.headline_words import (
-    CAVEATS,
-    LINES,
-    WORDS,
-    HeadlineKey,
-)
-from memboard.tb_plugin.pages.overview.sparklines import Sparklines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
