@@ -29,26 +29,30 @@ class AllocationAnnotations(Table):
 
     def of_life(self, num_lives: int) -> Ints:
         """By life: the text of its last annotation, or NOTHING."""
-        found = np.full(num_lives, NOTHING, np.int64)
-        found[self.life] = self.text  # the last one written stays
-        return found
+        text_of_life = np.full(num_lives, NOTHING, np.int64)
+        text_of_life[self.life] = self.text  # the last one written stays
+        return text_of_life
 
 
 def annotations_of(events: Events, lives: Lifetimes) -> AllocationAnnotations:
     """Those of a device whose text says something, and whose allocation is known."""
-    at = events.of_action(ANNOTATE)
-    at = at[events.annotation[at] != NOTHING]
+    events_annotated = events.of_action(ANNOTATE)
+    events_annotated = events_annotated[events.annotation[events_annotated] != NOTHING]
     num = len(lives)
     # Lives by address and birth, each followed by the annotations that come before the
     # next life there.
-    addr = np.concatenate([lives.addr, events.addr[at]])
-    moment = np.concatenate([lives.born, at])
+    addr = np.concatenate([lives.addr, events.addr[events_annotated]])
+    moment = np.concatenate([lives.born, events_annotated])
     order = np.lexsort((moment, addr))
     last = np.maximum.accumulate(np.where(order < num, np.arange(len(order)), NOTHING))
     is_annotation = (order >= num) & (last != NOTHING)
     life = order[last[is_annotation]]
     row = order[is_annotation] - num
-    fits = (lives.addr[life] == events.addr[at[row]]) & (lives.gone[life] > at[row])
+    fits = (lives.addr[life] == events.addr[events_annotated[row]]) & (
+        lives.gone[life] > events_annotated[row]
+    )
     life, row = life[fits], row[fits]
     by_time = np.argsort(row)
-    return AllocationAnnotations(life[by_time], events.annotation[at[row[by_time]]])
+    return AllocationAnnotations(
+        life[by_time], events.annotation[events_annotated[row[by_time]]]
+    )

@@ -52,35 +52,35 @@ class JoinedStacks:
 
     def order(self) -> Ints:
         """Stacks, the largest difference first; of equal ones those that hold most."""
-        held = np.array(self.num_bytes, np.int64).reshape(-1, 2)
-        return np.lexsort((-held.max(axis=1), -np.abs(held[:, 1] - held[:, 0])))
+        sizes = np.array(self.num_bytes, np.int64).reshape(-1, 2)
+        return np.lexsort((-sizes.max(axis=1), -np.abs(sizes[:, 1] - sizes[:, 0])))
 
     def sums(self, order: Ints) -> tuple[Ints, Ints]:
         """(stacks, 2) each: bytes and number of both sides, of stacks in an order."""
-        held, num = (
+        num_bytes, num = (
             np.array(column, np.int64).reshape(-1, 2)[order]
             for column in (self.num_bytes, self.num)
         )
-        return held, num
+        return num_bytes, num
 
 
 def joined(a: Side, b: Side, *, lines: bool) -> JoinedStacks:
     """The stacks of both; without `lines` functions of files of one name are the same."""
-    found = JoinedStacks()
-    known: dict[tuple[int, ...], int] = {}
+    stacks = JoinedStacks()
+    number_by_path: dict[tuple[int, ...], int] = {}
     for place, side in enumerate((a, b)):
-        numbers = _FrameNumbers(side, found, lines=lines)
+        numbers = _FrameNumbers(side, stacks, lines=lines)
         for row, stack in enumerate(side.stack.tolist()):
             path = numbers.path(stack)
-            at = known.setdefault(path, len(known))
-            if at == len(found.paths):
-                found.paths.append(path)
-                found.user_frame.append(numbers.user_frame(stack))
-                found.num_bytes.append([0, 0])
-                found.num.append([0, 0])
-            found.num_bytes[at][place] += int(side.num_bytes[row])
-            found.num[at][place] += int(side.num[row])
-    return found
+            number = number_by_path.setdefault(path, len(number_by_path))
+            if number == len(stacks.paths):
+                stacks.paths.append(path)
+                stacks.user_frame.append(numbers.user_frame(stack))
+                stacks.num_bytes.append([0, 0])
+                stacks.num.append([0, 0])
+            stacks.num_bytes[number][place] += int(side.num_bytes[row])
+            stacks.num[number][place] += int(side.num[row])
+    return stacks
 
 
 class _FrameNumbers:
@@ -134,10 +134,12 @@ def table(sides: Sequence[Iterable[tuple[Hashable, int, int]]], most: int) -> Ta
             row = rows.setdefault(key, [0, 0, 0, 0])
             row[place] += num_bytes
             row[2 + place] += num
-    held = np.array(list(rows.values()), np.int64).reshape(-1, 4)
-    change = np.abs(held[:, 1] - held[:, 0])
-    order = np.lexsort((-held[:, :2].max(axis=1, initial=0), -change))[:most]
+    figures = np.array(list(rows.values()), np.int64).reshape(-1, 4)
+    change = np.abs(figures[:, 1] - figures[:, 0])
+    order = np.lexsort((-figures[:, :2].max(axis=1, initial=0), -change))[:most]
     keys = tuple(rows)
     return Table(
-        tuple(keys[row] for row in order.tolist()), held[order, :2], held[order, 2:]
+        tuple(keys[row] for row in order.tolist()),
+        figures[order, :2],
+        figures[order, 2:],
     )

@@ -102,9 +102,11 @@ def with_site(
     is_known = frames != NOTHING
     if not is_known.any():
         return categories
-    held = np.bincount(frames[is_known], lives.size[own[is_known]].astype(np.float64))
-    frame = int(held.argmax())
-    if held[frame] < SITE_SHARE * float(lives.size[rows].sum()):
+    bytes_by_frame = np.bincount(
+        frames[is_known], lives.size[own[is_known]].astype(np.float64)
+    )
+    frame = int(bytes_by_frame.argmax())
+    if bytes_by_frame[frame] < SITE_SHARE * float(lives.size[rows].sum()):
         return categories
     of_stack = np.append(stacks.user_frame == frame, False)  # the last: without a stack
     is_site = (categories.of_life == unknown) & of_stack[lives.stack]
@@ -156,10 +158,10 @@ def by_row(
     lives: Lifetimes, row: Ints, labels: Sequence[str], peak: int, num_events: int
 ) -> Groups:
     """By stream or pool; `row`: of `labels`, or NOTHING where it was not recorded."""
-    names = [Group(str(at), label) for at, label in enumerate(labels)]
+    names = [Group(str(number), label) for number, label in enumerate(labels)]
     names.append(Group("unknown", "not recorded"))
-    known = np.where(row < 0, len(labels), row)
-    return _largest(lives, known, names, peak, num_events)
+    rows_or_none = np.where(row < 0, len(labels), row)
+    return _largest(lives, rows_or_none, names, peak, num_events)
 
 
 def by_age(lives: Lifetimes, time_us: Ints | None, num_events: int) -> Groups:
@@ -201,7 +203,7 @@ def _largest(
     occurs = np.flatnonzero(np.bincount(number, minlength=len(names)))
     order = occurs[np.lexsort((occurs, -weight[1][occurs], -weight[0][occurs]))]
     named = order[:MAX_NAMED]
-    groups = [names[at] for at in named.tolist()]
+    groups = [names[row] for row in named.tolist()]
     place = np.full(len(names), len(groups), np.uint16)
     place[named] = np.arange(len(named))
     if len(order) > len(named):

@@ -108,10 +108,10 @@ class Levels:
     @property
     def peak(self) -> tuple[int, int]:
         """The highest level and the event that first reached it; -1: it was so before."""
-        at = int(np.argmax(self.after)) if len(self.after) else -1
-        if at < 0 or int(self.after[at]) <= self.first:
+        event = int(np.argmax(self.after)) if len(self.after) else -1
+        if event < 0 or int(self.after[event]) <= self.first:
             return self.first, BEFORE
-        return int(self.after[at]), at
+        return int(self.after[event]), event
 
     def at(self, moments: Ints) -> Ints:
         """Bytes at some moments, of which any may be `BEFORE`."""
@@ -164,7 +164,7 @@ def lifetimes(
     # An address holds one allocation at a time: the next one ends what no event ended.
     next_use = np.append(teller[1:], num_events)
     gone = np.where(~is_last_use & (gone == num_events), next_use, gone)
-    found = Lifetimes(
+    lives = Lifetimes(
         addr=addr,
         size=history.size[teller],
         stack=np.where(born == BEFORE, -1, history.stack[teller]),
@@ -174,13 +174,13 @@ def lifetimes(
         num_lost=num_lost,
     )
     if not believes_end:
-        row = blocks.rows_at(found.addr)
+        row = blocks.rows_at(lives.addr)
         is_shown = (gone == num_events) & (row != NOTHING)
-        size = found.size.copy()
+        size = lives.size.copy()
         size[is_shown] = np.minimum(size[is_shown], blocks.size[row[is_shown]])
-        found = replace(found, size=size)
+        lives = replace(lives, size=size)
     of_block = gone == num_events if believes_end else np.ones(num_uses, np.bool_)
-    return _sorted(_with_blocks(found, blocks, num_events, addr[of_block]))
+    return _sorted(_with_blocks(lives, blocks, num_events, addr[of_block]))
 
 
 def levels(
@@ -250,7 +250,7 @@ def _num_repeated(use: npt.NDArray[np.int32]) -> int:
 
 
 def _with_blocks(
-    found: Lifetimes, blocks: Blocks, num_events: int, addr: Ints
+    lifetimes: Lifetimes, blocks: Blocks, num_events: int, addr: Ints
 ) -> Lifetimes:
     """Add the active blocks at none of the addresses `addr`."""
     row = blocks.rows_at(addr)
@@ -266,20 +266,20 @@ def _with_blocks(
         gone=np.full(num, num_events),
         num_lost=0,
     )
-    return Lifetimes.joined((found, more))
+    return Lifetimes.joined((lifetimes, more))
 
 
-def _sorted(found: Lifetimes) -> Lifetimes:
+def _sorted(lifetimes: Lifetimes) -> Lifetimes:
     """By birth; those from before by when they went, the last one first.
 
     That is the order memory_viz stacks them in: what lives longest lies lowest, and of
     what is still there, the highest address.
     """
-    before = np.flatnonzero(found.born == BEFORE)
-    before = before[np.lexsort((-found.addr[before], -found.gone[before]))]
-    born = np.flatnonzero(found.born != BEFORE)
+    before = np.flatnonzero(lifetimes.born == BEFORE)
+    before = before[np.lexsort((-lifetimes.addr[before], -lifetimes.gone[before]))]
+    born = np.flatnonzero(lifetimes.born != BEFORE)
     # An event bears one allocation at most: they sort by being put where it is.
-    num_events = int(found.born.max()) + 1 if len(born) else 0
+    num_events = int(lifetimes.born.max()) + 1 if len(born) else 0
     of_event = np.full(num_events, -1, np.int32)
-    of_event[found.born[born]] = born
-    return found.take(np.concatenate([before, of_event[of_event >= 0]]))
+    of_event[lifetimes.born[born]] = born
+    return lifetimes.take(np.concatenate([before, of_event[of_event >= 0]]))

@@ -119,8 +119,8 @@ def heaviest_groups(
     place = picked(order, places_in(stacks[order], lives.stack[rows]))
     rows, place = rows[place >= 0], place[place >= 0]
     key = place * num_groups + group[rows].astype(np.int64)
-    held = sums(key, lives.size[rows], len(stacks) * num_groups)
-    heaviest: Ints = np.argmax(held.reshape(len(stacks), num_groups), axis=1)
+    bytes_by_group = sums(key, lives.size[rows], len(stacks) * num_groups)
+    heaviest: Ints = np.argmax(bytes_by_group.reshape(len(stacks), num_groups), axis=1)
     return heaviest
 
 
@@ -158,8 +158,8 @@ def versions(lives: Lifetimes, rows: Ints) -> Ints:
     # Few are asked for: searching among them is faster than sorting all addresses.
     place = places_in(np.unique(addr[rows]), addr)
     same = np.flatnonzero(place != NOTHING)
-    found: Ints = nth(place[same])[np.searchsorted(same, rows)]
-    return found
+    numbers: Ints = nth(place[same])[np.searchsorted(same, rows)]
+    return numbers
 
 
 MAX_CELLS: Final = 1 << 23
@@ -182,7 +182,7 @@ class Holders:
 
 
 def holders(
-    lives: Lifetimes, group: Ints, num_groups: int, at: Ints, most: int
+    lives: Lifetimes, group: Ints, num_groups: int, events: Ints, most: int
 ) -> Holders:
     """The `most` groups that hold most in any column, and all others in one slot.
 
@@ -193,21 +193,21 @@ def holders(
         lives: the allocations, in order of birth.
         group: by life, from 0; a negative one counts among the others.
         num_groups: how many groups there are.
-        at: the events of the columns, ascending.
+        events: those of the columns, ascending.
         most: slots at most, beside that of the others.
     """
-    width = len(at)
-    found = seen(lives, at)
-    rows, first, end = found.rows, found.first, found.end
+    width = len(events)
+    visible = seen(lives, events)
+    rows, first, end = visible.rows, visible.first, visible.end
     size = lives.size[rows]
     chosen = _candidates(group[rows], num_groups, size * (end - first), width)
     slot_of = np.full(num_groups + 1, len(chosen), np.int64)  # the last one: negative
     slot_of[chosen] = np.arange(len(chosen))
     slot = slot_of[group[rows]]
     came = changes(first, end, size, width, slot, len(chosen) + 1)
-    held = np.cumsum(came, axis=1)
-    total = held.sum(axis=0)
-    peak = held[:-1].max(axis=1, initial=0)
+    live_bytes = np.cumsum(came, axis=1)
+    total = live_bytes.sum(axis=0)
+    peak = live_bytes[:-1].max(axis=1, initial=0)
     kept = np.argsort(-peak, kind="stable")[:most]
     kept = kept[peak[kept] > 0]
     others = np.ones(len(chosen) + 1, np.bool_)
@@ -220,10 +220,12 @@ def holders(
 def _candidates(group: Ints, num_groups: int, weight: Ints, width: int) -> Ints:
     """Groups that may be among the largest: all, if they are not too many."""
     weights = np.zeros(num_groups, np.float64)
-    known = group >= 0
-    np.add.at(weights, group[known], weight[known].astype(np.float64))
+    has_group = group >= 0
+    np.add.at(weights, group[has_group], weight[has_group].astype(np.float64))
     room = MAX_CELLS // max(1, width)
-    found = np.flatnonzero(weights)
-    if len(found) > room:
-        found = np.sort(found[np.argsort(-weights[found], kind="stable")[:room]])
-    return found
+    candidates = np.flatnonzero(weights)
+    if len(candidates) > room:
+        candidates = np.sort(
+            candidates[np.argsort(-weights[candidates], kind="stable")[:room]]
+        )
+    return candidates

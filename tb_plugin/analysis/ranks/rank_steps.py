@@ -65,8 +65,8 @@ def ascending(values: Floats) -> Ints:
 
 def row_of_highest(values: Floats) -> int | None:
     """None where all values are NaN or zero."""
-    known = np.nan_to_num(values)
-    return int(known.argmax()) if known.any() else None
+    present = np.nan_to_num(values)
+    return int(present.argmax()) if present.any() else None
 
 
 def mean_times(steps: RankSteps, step: int | None) -> Floats:

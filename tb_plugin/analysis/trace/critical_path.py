@@ -178,12 +178,12 @@ class _Thread:
         )
         changes = np.concatenate((trace.slices.ranges(rows).ravel(), (t0, t1)))
         times = np.unique(np.clip(changes, t0, t1))[:-1]
-        found = innermost(trace, np.full(len(times), track), times)
-        kept = np.diff(found, prepend=-2) != 0
+        innermost_rows = innermost(trace, np.full(len(times), track), times)
+        kept = np.diff(innermost_rows, prepend=-2) != 0
         self.track = track
         self.start: list[int] = times[kept].tolist()
-        self.row: list[int] = found[kept].tolist()
-        busy = np.flatnonzero(_is_busy(profile, found[kept]))
+        self.row: list[int] = innermost_rows[kept].tolist()
+        busy = np.flatnonzero(_is_busy(profile, innermost_rows[kept]))
         stops = np.append(times[kept][1:], t1)
         self._busy_start: list[int] = times[kept][busy].tolist()
         self._busy_end: list[int] = stops[busy].tolist()

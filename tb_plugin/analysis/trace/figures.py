@@ -123,8 +123,8 @@ def _totals(allocated: Any, reserved: Any, times: Any) -> dict[str, Any]:
 def _steps(profile: TraceProfile, origin_ns: int) -> list[list[Any]]:
     number, start, end = marked_steps(profile.trace)
     return [
-        [f"ProfilerStep#{one}", (begin + origin_ns) / _US, took / _US]
-        for one, begin, took in zip(
+        [f"ProfilerStep#{step_number}", (begin + origin_ns) / _US, took / _US]
+        for step_number, begin, took in zip(
             number.tolist(), start.tolist(), (end - start).tolist(), strict=True
         )
     ]

@@ -86,8 +86,8 @@ class TraceProfile:
         """(8,): of the steps' time, what each `Role` took; NaN without any time."""
         sums = self.parts.parts_ns.sum(axis=0)
         total = sums.sum()
-        found: Floats = sums / total if total else np.full(len(sums), np.nan)
-        return found
+        shares: Floats = sums / total if total else np.full(len(sums), np.nan)
+        return shares
 
     @cached_property
     def devices(self) -> tuple[DeviceUse, ...]:

@@ -90,8 +90,8 @@ class Slices(Table):
 
     def starts(self, rows: Ints | slice = slice(None)) -> Ints:
         """Of some of them, in 64 bits."""
-        found: Ints = self.start_ns[rows].astype(np.int64)
-        return found
+        starts: Ints = self.start_ns[rows].astype(np.int64)
+        return starts
 
     def ends(self, rows: Ints | slice = slice(None)) -> Ints:
         """Where some of them end."""

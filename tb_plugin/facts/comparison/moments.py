@@ -163,10 +163,10 @@ def differences(a: LiveSide, b: LiveSide) -> Iterator[Difference]:
         "size": (a.by_size(), b.by_size()),
     }
     for by, sides in rows.items():
-        found = table(sides, MAX_ROWS)
-        kept = np.flatnonzero(found.num.any(axis=1))
-        labels = [str(found.keys[row])[:MAX_TEXT] for row in kept.tolist()]
-        yield Difference(by, labels, found.num_bytes[kept], found.num[kept])
+        largest = table(sides, MAX_ROWS)
+        kept = np.flatnonzero(largest.num.any(axis=1))
+        labels = [str(largest.keys[row])[:MAX_TEXT] for row in kept.tolist()]
+        yield Difference(by, labels, largest.num_bytes[kept], largest.num[kept])
 
 
 def _site(a: LiveSide, b: LiveSide) -> str:

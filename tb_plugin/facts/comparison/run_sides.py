@@ -102,19 +102,19 @@ def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
         run, series = reading.run, readers.store.series
         budget = Budget(REQUEST_SECONDS)
         ranks = chosen_ranks(run, RanksQuery(run=run_id, rank=rank))
-        found = RankNumbers(readers.facts, run, budget)
-        goes_on = reading.goes_on or found.num_unread(ranks) > 0
+        rank_numbers = RankNumbers(readers.facts, run, budget)
+        goes_on = reading.goes_on or rank_numbers.num_unread(ranks) > 0
         numbers: dict[Key, Number] = {}
         totals: dict[Key, Number] = {}
         if ranks and not goes_on:
-            strip = strip_of(run, ranks, found)
+            strip = strip_of(run, ranks, rank_numbers)
             columns: dict[Key, Floats] = {
-                "peak_allocated": found.highest(ranks, ALLOCATED).value,
-                "peak_reserved": found.highest(ranks, RESERVED).value,
-                "rss_peak": found.highest(ranks, RSS).value,
+                "peak_allocated": rank_numbers.highest(ranks, ALLOCATED).value,
+                "peak_reserved": rank_numbers.highest(ranks, RESERVED).value,
+                "rss_peak": rank_numbers.highest(ranks, RSS).value,
                 "growth" if strip.peak == ALLOCATED else "rss_growth": strip.growth,
-                "step_time": found.highest(ranks, STEP_TIME).value,
-                "ooms": standing_of(run, strip, found).num_ooms,
+                "step_time": rank_numbers.highest(ranks, STEP_TIME).value,
+                "ooms": standing_of(run, strip, rank_numbers).num_ooms,
             }
             for name, values in columns.items():
                 worst = _worst(ranks, values)

@@ -53,8 +53,8 @@ class Pair(NamedTuple):
     @property
     def ranks(self) -> list[int]:
         """Whose they are; of all ranks together nobody's."""
-        found = [None if side is None else side.rank for side in self]
-        return [rank for rank in found if rank is not None]
+        known_ranks = [None if side is None else side.rank for side in self]
+        return [rank for rank in known_ranks if rank is not None]
 
 
 def runs_sentence(

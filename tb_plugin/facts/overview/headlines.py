@@ -111,8 +111,11 @@ class Headlines:
 
     def _non_torch(self) -> Headline:
         if self.is_virtual:
-            found = self.predictions.items()
-            ends = {rank: (one.outside[1], one.outside[0]) for rank, one in found}
+            predictions = self.predictions.items()
+            ends = {
+                rank: (prediction.outside[1], prediction.outside[0])
+                for rank, prediction in predictions
+            }
             return _range("non_torch", ends, max, _NOTHING_OUTSIDE)
         other = self.numbers.non_torch(self.ranks)
         return self._headline(
@@ -148,8 +151,12 @@ class Headlines:
         Of a virtual GPU: less what a real one would need.
         """
         if self.is_virtual:
-            found = self.predictions.items()
-            ends = {rank: one.left for rank, one in found if one.left and one.has_run}
+            predictions = self.predictions.items()
+            ends = {
+                rank: prediction.left
+                for rank, prediction in predictions
+                if prediction.left and prediction.has_run
+            }
             return _range("headroom", ends, min, _NO_HEADROOM)
         used = self.numbers.highest(self.ranks, DEVICE_USED)
         reserved = self.numbers.highest(self.ranks, RESERVED)
@@ -247,22 +254,22 @@ class Headlines:
             why = reason or self._why_absent(column)
             return _made(key, unit=unit, absent_reason=why)
         is_lowest = key in _LOWEST
-        at = int(np.nanargmin(value) if is_lowest else np.nanargmax(value))
-        rank, step = self.ranks[at], None
+        index = int(np.nanargmin(value) if is_lowest else np.nanargmax(value))
+        rank, step = self.ranks[index], None
         # Where nothing was used there is no step that used most.
-        is_at_step = is_lowest or value[at] > 0
-        if key not in _STEPLESS and is_at_step and not np.isnan(number.step[at]):
-            step = int(number.step[at])
-            if number.width[at] > 1:
+        is_at_step = is_lowest or value[index] > 0
+        if key not in _STEPLESS and is_at_step and not np.isnan(number.step[index]):
+            step = int(number.step[index])
+            if number.width[index] > 1:
                 step = self._exact_step(rank, column, step)
         return _made(
             key,
             unit=unit,
-            value=finite(value[at]),
+            value=finite(value[index]),
             rank=rank,
             step=step,
             sparkline=line(rank) if line else self._lines.highest(rank, column),
-            caveats=tuple(CAVEATS[one] for one in dict.fromkeys(caveats)),
+            caveats=tuple(CAVEATS[caveat] for caveat in dict.fromkeys(caveats)),
         )
 
     def _exact_step(self, rank: int, column: str, first: int) -> int:
@@ -274,8 +281,8 @@ class Headlines:
             buckets = self.reader.rollup(file, key, None)
             if buckets is None or buckets.width == 1:
                 continue
-            for at in np.flatnonzero(buckets.first == first)[:1]:
-                low, high = float(first), float(buckets.last[at])
+            for bucket in np.flatnonzero(buckets.first == first)[:1]:
+                low, high = float(first), float(buckets.last[bucket])
                 rows = self.reader.row_by_row(
                     file,
                     key,
@@ -285,7 +292,7 @@ class Headlines:
                     Budget(_EXACT_SECONDS),
                 )
                 if rows is not None:
-                    matches = rows.first[rows.high == buckets.high[at]]
+                    matches = rows.first[rows.high == buckets.high[bucket]]
                     if len(matches):
                         return int(matches[0])
         return first
@@ -343,7 +350,7 @@ def _range(
 
 
 def _made(
-    key: HeadlineKey, *, sparkline: Sequence[float] | Floats = (), **known: Any
+    key: HeadlineKey, *, sparkline: Sequence[float] | Floats = (), **values: Any
 ) -> Headline:
     title, meaning = WORDS[key]
     nothing = {"value": None, "rank": None, "step": None, "caveats": ()}
@@ -353,7 +360,7 @@ def _made(
         meaning=meaning,
         line=f"The line: {LINES.get(key, title)}, over the run.",
         sparkline=f64(sparkline),
-        **{"absent_reason": None, **nothing, **known},
+        **{"absent_reason": None, **nothing, **values},
     )
 
 

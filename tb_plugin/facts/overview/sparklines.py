@@ -47,7 +47,7 @@ class Sparklines:
     def headroom(self, rank: int, capacity_bytes: float) -> Floats:
         """Capacity less what was used, by anyone where that was recorded."""
         pieces = [self._pieces(rank, column) for column in (DEVICE_USED, RESERVED)]
-        lines = self._lines([found for found in pieces if found])
+        lines = self._lines([piece for piece in pieces if piece])
         highest: Floats = np.fmax.reduce(lines)
         return capacity_bytes - highest
 
@@ -67,8 +67,8 @@ class Sparklines:
             )
             if used is None or reserved is None:
                 continue
-            held = during(used.first, used.last, reserved.first, reserved.high)
-            values = np.fmax(used.high - held, 0.0)
+            reserved_high = during(used.first, used.last, reserved.first, reserved.high)
+            values = np.fmax(used.high - reserved_high, 0.0)
             beside.append(Rows(used.first, used.last, values, values, used.width))
         return self._lines([beside])[0]
 
@@ -79,12 +79,12 @@ class Sparklines:
 
         Where none did, the ranks' own are added up.
         """
-        recorded = [found for rank in ranks if (found := self._pieces(rank, used))]
+        recorded = [pieces for rank in ranks if (pieces := self._pieces(rank, used))]
         if recorded:
             most: Floats = np.fmax.reduce(self._lines(recorded))
             return capacity_bytes - most
         own = self._lines(
-            [found for rank in ranks if (found := self._pieces(rank, RSS))]
+            [pieces for rank in ranks if (pieces := self._pieces(rank, RSS))]
         )
         total = np.nansum(own, axis=0)
         total[np.isnan(own).all(axis=0)] = np.nan

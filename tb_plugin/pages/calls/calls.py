@@ -86,12 +86,20 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
     run.note_new_faults(faults)  # reading may have found damage
     calls = call_columns(NO_CALLS if shown is None else shown.calls)
     names = () if view.query.stats is None else view.query.stats.split(",")
-    in_table = [one for one in stats if one.stat.name in names]
+    in_table = [stat for stat in stats if stat.stat.name in names]
     if not in_table and drawn is not None:
         in_table = [drawn]
-    found = _histories(reader, view, shown)
-    own = [one for one in found if shown is not None and _is_of_call(one, shown)]
-    recorded = [one for one in found if not one.path and one.rank is not None]
+    references = _histories(reader, view, shown)
+    own = [
+        reference
+        for reference in references
+        if shown is not None and _is_of_call(reference, shown)
+    ]
+    recorded = [
+        reference
+        for reference in references
+        if not reference.path and reference.rank is not None
+    ]
     return FunctionsResponse(
         run=view.summary,
         source="recorded" if run.made_of == "recording" else "imported",
@@ -105,8 +113,8 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         table=titled(
             table_of_calls(calls, in_table, view.query.sides.split(",")), _title(shown)
         ),
-        stats=tuple(one.stat for one in stats),
-        shown=tuple(one.stat.name for one in in_table),
+        stats=tuple(stat.stat for stat in stats),
+        shown=tuple(sides.stat.name for sides in in_table),
         drawn=None
         if drawn is None
         else StatOfCalls(drawn.stat, f64(drawn.start), f64(drawn.end)),
@@ -116,14 +124,17 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         selected=None if shown is None else shown.at,
         over_ranks=over_ranks,
         tables=tuple(tables),
-        histories=(*own, *(one for one in found if one not in own)),
+        histories=(
+            *own,
+            *(reference for reference in references if reference not in own),
+        ),
         num_own_histories=len(own),
         export_command=""
         if not recorded
         else f"memboard export LOGDIR --run {shlex.quote(view.summary.name)}"
         f" --rank {recorded[0].rank} --history",
         module_window=None if shown is None else _window(shown),
-        absent=_absent(run, found=shown is not None),
+        absent=_absent(run, has_calls=shown is not None),
         problems=run.problems,
     )
 
@@ -131,11 +142,11 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
 def _listed(
     collected: Mapping[FunctionKey, Mapping[int, int]],
 ) -> tuple[CollectedFunction, ...]:
-    found = []
+    listed = []
     for key in sorted(collected, key=place)[:MAX_FUNCTIONS]:
         bits = reduce(or_, collected[key].values())
         kinds = tuple(kind for kind in KINDS if bits & bit_of(kind))
-        found.append(
+        listed.append(
             CollectedFunction(
                 function=key.function,
                 phase=key.phase,
@@ -143,7 +154,7 @@ def _listed(
                 num_ranks=len(collected[key]),
             )
         )
-    return tuple(found)
+    return tuple(listed)
 
 
 def _title(shown: ShownCalls | None) -> str:
@@ -151,14 +162,14 @@ def _title(shown: ShownCalls | None) -> str:
     if shown is None:
         return ""
     key, num, listed = shown.key, shown.num_calls, len(shown.calls)
-    words = [
+    parts = [
         f"{counted(num, 'call')} of {key.function}",
         key.phase,
         f"rank {shown.rank}",
     ]
     if listed < num:
-        words.append(f"the newest {listed:,} listed")
-    return ", ".join(filter(None, words))
+        parts.append(f"the newest {listed:,} listed")
+    return ", ".join(filter(None, parts))
 
 
 def _name_of(shown: ShownCalls | None) -> str:
@@ -167,7 +178,7 @@ def _name_of(shown: ShownCalls | None) -> str:
 
 def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
     """The stat asked for, else the usual one, else the first."""
-    named = {one.stat.name: one for one in reversed(stats)}
+    named = {stat.stat.name: stat for stat in reversed(stats)}
     wanted = named.get(view.query.stat or "") or named.get(USUAL_STAT)
     return wanted or next(iter(stats), None)
 
@@ -185,9 +196,13 @@ def _histories(
     return histories(run, rank, reader.entries(run, rank, view.budget))
 
 
-def _is_of_call(one: HistoryReference, shown: ShownCalls) -> bool:
-    key = (one.function, one.phase)
-    return key == shown.key and (one.attempt, one.iteration) == (shown.call or ())[:2]
+def _is_of_call(history_reference: HistoryReference, shown: ShownCalls) -> bool:
+    key = (history_reference.function, history_reference.phase)
+    return (
+        key == shown.key
+        and (history_reference.attempt, history_reference.iteration)
+        == (shown.call or ())[:2]
+    )
 
 
 def _window(shown: ShownCalls) -> str | None:
@@ -198,14 +213,14 @@ def _window(shown: ShownCalls) -> str | None:
     return WindowKey(call[0], *shown.key, call[1]).id
 
 
-def _absent(run: Run, *, found: bool) -> tuple[SourceStatus, ...]:
+def _absent(run: Run, *, has_calls: bool) -> tuple[SourceStatus, ...]:
     """Why there is nothing, or what ranks without a kind say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
     return why_absent(
         run,
         *_SOURCES,
-        reason="" if found else "No call of a function was collected in this run.",
+        reason="" if has_calls else "No call of a function was collected in this run.",
         remedy="Mark one with `@mb.profiled`, or a part of the loop with"
         ' `with rec.span("eval", memory=True):`.',
     )

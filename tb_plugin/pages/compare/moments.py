@@ -74,11 +74,11 @@ def compare(asked: RouteRequest[CompareQuery]) -> CompareResponse:
     a = LiveSide(asked.state, query, query.device, query.moment)
     b = LiveSide(asked.state, other, query.b_device, query.b_moment)
     asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
-    found = joined(a.as_side(), b.as_side(), lines=query.match == "exact")
+    stacks = joined(a.as_side(), b.as_side(), lines=query.match == "exact")
     tables = tuple(differences(a, b))
-    order = found.order()[:MAX_STACKS]
-    held, blocks = found.sums(order)
-    by_stack = Difference("stack", (), held, blocks)
+    order = stacks.order()[:MAX_STACKS]
+    num_bytes, blocks = stacks.sums(order)
+    by_stack = Difference("stack", (), num_bytes, blocks)
     return CompareResponse(
         a=a.described(),
         b=b.described(),
@@ -92,30 +92,32 @@ def compare(asked: RouteRequest[CompareQuery]) -> CompareResponse:
                 )
             ],
         ),
-        tables=tuple(one.sent() for one in (*tables, by_stack)),
-        stacks=_stacks(found, order.tolist(), held),
+        tables=tuple(table.sent() for table in (*tables, by_stack)),
+        stacks=_stacks(stacks, order.tolist(), num_bytes),
     )
 
 
-def _stacks(found: JoinedStacks, order: list[int], held: Ints) -> CompareStacks:
+def _stacks(
+    joined_stacks: JoinedStacks, order: list[int], num_bytes: Ints
+) -> CompareStacks:
     place: dict[str, int] = {}
 
     def row_of(text: str) -> int:
         return place.setdefault(text[:MAX_TEXT], len(place))
 
-    names = [row_of(name) for name, _, _ in found.frames]
-    files = [row_of(filename) for _, filename, _ in found.frames]
-    paths = [found.paths[row] for row in order]
+    names = [row_of(name) for name, _, _ in joined_stacks.frames]
+    files = [row_of(filename) for _, filename, _ in joined_stacks.frames]
+    paths = [joined_stacks.paths[row] for row in order]
     return CompareStacks(
         strings=tuple(place),
         name=i32(names),
         filename=i32(files),
-        line=i32([line for _, _, line in found.frames]),
-        kind=u8(found.kinds),
+        line=i32([line for _, _, line in joined_stacks.frames]),
+        kind=u8(joined_stacks.kinds),
         start=i32([0, *accumulate(map(len, paths))]),
         frame=i32([frame for path in paths for frame in path]),
-        user_frame=i32([found.user_frame[row] for row in order]),
-        a_bytes=f64(held[:, 0]),
-        b_bytes=f64(held[:, 1]),
-        num_stacks=len(found.paths),
+        user_frame=i32([joined_stacks.user_frame[row] for row in order]),
+        a_bytes=f64(num_bytes[:, 0]),
+        b_bytes=f64(num_bytes[:, 1]),
+        num_stacks=len(joined_stacks.paths),
     )

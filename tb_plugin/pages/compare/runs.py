@@ -81,19 +81,23 @@ def compare_runs(asked: RouteRequest[CompareRunsQuery]) -> CompareRunsResponse:
         sentence=runs_sentence(a, b, figures, tables),
         figures=figures_of(
             "Numbers of the whole run",
-            [_figure(key, one) for key, one in figures.items()],
+            [_figure(key, figure) for key, figure in figures.items()],
         ),
-        tables=tuple(one.sent() for one in tables),
+        tables=tuple(table.sent() for table in tables),
         tables_of=_moments(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
     )
 
 
 def _moments(a: Window | None, b: Window | None) -> str:
-    found = {name: one.moment for name, one in (("A", a), ("B", b)) if one is not None}
-    if len(found) == 2 and len(set(found.values())) == 1:
-        return found["A"]
-    return "; ".join(f"{name}: {moment}" for name, moment in found.items())
+    moment_by_name = {
+        name: window.moment
+        for name, window in (("A", a), ("B", b))
+        if window is not None
+    }
+    if len(moment_by_name) == 2 and len(set(moment_by_name.values())) == 1:
+        return moment_by_name["A"]
+    return "; ".join(f"{name}: {moment}" for name, moment in moment_by_name.items())
 
 
 def _figures(a: Side, b: Side) -> Iterator[tuple[Key, Pair]]:
@@ -103,8 +107,8 @@ def _figures(a: Side, b: Side) -> Iterator[tuple[Key, Pair]]:
             (a.totals if summed else a.numbers).get(key),
             (b.totals if summed else b.numbers).get(key),
         )
-        known = [one.value for one in pair if one is not None]
-        if known and (key != "ooms" or any(known)):
+        values = [number.value for number in pair if number is not None]
+        if values and (key != "ooms" or any(values)):
             yield key, pair
 
 

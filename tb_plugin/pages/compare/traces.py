@@ -47,20 +47,22 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
     """Both traces are open already, or nothing is known of them yet."""
     query, state = asked.query, asked.state
     table = TABLES[query.table]
-    found = [
+    chosen_traces = [
         shown(state, SourceQuery(run=run, source=source))
         for run, source in (
             (query.run, query.source),
             (query.b_run or query.run, query.b_source),
         )
     ]
-    asked.decided_by(*(part for one in found for part in one.stamp))
-    a, b = (trace_side(one, table) for one in found)
+    asked.decided_by(*(part for trace in chosen_traces for part in trace.stamp))
+    a, b = (trace_side(trace, table) for trace in chosen_traces)
     names, *rows = joined(a.names, b.names)
     by_trace = max(1, a.num_steps) == max(1, b.num_steps)
     per = query.per or ("trace" if by_trace else "step")
     measures = list(measures_of(table, a, b, rows, per))
-    chosen = max(measures, key=lambda one: one.name == query.measure, default=None)
+    chosen = max(
+        measures, key=lambda measure: measure.name == query.measure, default=None
+    )
     compared = rows_of_measures(
         Column(query.table, table.title, unit="name"), names, measures, chosen
     )
@@ -70,7 +72,9 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
         table=query.table,
         rows=compared,
         measure="" if chosen is None else chosen.name,
-        measures=tuple(TraceMeasure(one.name, one.title) for one in measures),
+        measures=tuple(
+            TraceMeasure(measure.name, measure.title) for measure in measures
+        ),
         per=per,
         lacks=_lacks(table, a, b),
         note=" ".join(_notes(a, b, len(names) - compared.num_all)),

@@ -80,7 +80,7 @@ class Cycle:
     @property
     def ranks(self) -> list[RankSummary]:
         """By rank, ascending; of several traces of one the last."""
-        by_rank = {one.rank: one for one in self.summaries}
+        by_rank = {summary.rank: summary for summary in self.summaries}
         return [by_rank[rank] for rank in sorted(by_rank)]
 
     @property
@@ -99,19 +99,21 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
     query = asked.query
     listed = asked.state.traces.listed(query.run)
     traces = profiler_traces(listed.sources)
-    cycles = sorted({one.cycle for one in traces if one.cycle is not None})
+    cycles = sorted({trace.cycle for trace in traces if trace.cycle is not None})
     newest = traces[-1].cycle if traces else None
     number = query.cycle if query.cycle in cycles else newest
     own = [
-        one
-        for one in traces
-        if one.cycle == number
-        and (query.ranks is None or (one.rank or 0) in query.ranks)
+        trace
+        for trace in traces
+        if trace.cycle == number
+        and (query.ranks is None or (trace.rank or 0) in query.ranks)
     ]
-    found, failed = asked.state.rank_summaries.summaries(query.run, own, OPEN_SECONDS)
-    keys = [(one.id, *one.key) for one in traces]
-    asked.decided_by(keys, len(found), len(failed))
-    return listed.summary, Cycle(tuple(cycles), number, len(own), found, failed)
+    summaries, failed = asked.state.rank_summaries.summaries(
+        query.run, own, OPEN_SECONDS
+    )
+    keys = [(trace.id, *trace.key) for trace in traces]
+    asked.decided_by(keys, len(summaries), len(failed))
+    return listed.summary, Cycle(tuple(cycles), number, len(own), summaries, failed)
 
 
 @route("distributed", DistributedQuery)
@@ -124,7 +126,7 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     steps = of_ranks.numbers
     step = query.step if query.step in steps else None
     transfer, spent = collective_times(of_ranks, together, step)
-    ranks = [one.rank for one in shown]
+    ranks = [summary.rank for summary in shown]
     table = ranks_table(ranks, mean_times(of_ranks, step), transfer, spent)
     is_read = together.rows and not cycle.num_opening
     missing = missing_text(shown) if is_read else ""
@@ -133,8 +135,8 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
         is_alone = world_size_of(shown) == 1
         unknown = "One rank alone waits for no other." if is_alone else _UNKNOWN
         # Of ranks without a trace the summary says it.
-        said = step_text(table), "" if missing else unknown
-        sentence = " ".join(filter(None, said))
+        sentences = step_text(table), "" if missing else unknown
+        sentence = " ".join(filter(None, sentences))
     return DistributedResponse(
         run=run,
         cycles=i32_clipped(cycle.cycles),
@@ -168,14 +170,14 @@ def _summary(
     step: int | None,
     ranks: TableRows,
 ) -> Iterator[str]:
-    words = [part_of(ranks.num_rows, cycle.num_traces, "rank")]
+    parts = [part_of(ranks.num_rows, cycle.num_traces, "rank")]
     if cycle.num_opening:
-        words.append(f"{cycle.num_opening:,} still being read")
+        parts.append(f"{cycle.num_opening:,} still being read")
     if cycle.failed:
-        words.append(f"{len(cycle.failed):,} cannot be read")
+        parts.append(f"{len(cycle.failed):,} cannot be read")
     if num_matched:
-        words.append(f"{counted(num_matched, 'collective')} that all their ranks show")
-    yield f"{'; '.join(words)}."
+        parts.append(f"{counted(num_matched, 'collective')} that all their ranks show")
+    yield f"{'; '.join(parts)}."
     if wanted != step:
         yield f"Step {wanted:,} is none of those profiled."
     yield spread_text(ranks)
@@ -186,13 +188,13 @@ def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[Problem]:
     for failed in cycle.failed:
         if failed.problem is not None:
             yield failed.problem
-    for one in shown:
-        if one.problem is not None:
+    for summary in shown:
+        if summary.problem is not None:
             yield Problem(
                 severity="warning",
-                path=f"rank {one.rank}",
-                what=one.problem.what,
-                where=one.problem.where,
-                salvaged="" if one.is_empty else "The rest of its trace counts.",
-                rank=one.rank,
+                path=f"rank {summary.rank}",
+                what=summary.problem.what,
+                where=summary.problem.where,
+                salvaged="" if summary.is_empty else "The rest of its trace counts.",
+                rank=summary.rank,
             )

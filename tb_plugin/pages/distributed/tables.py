@@ -249,8 +249,8 @@ def ranks_table(
     }
     highest = row_of_highest(total)
     longest = 0.0 if highest is None else float(total[highest]) / MS
-    words = {"longest": longest, "absent": _NO_STEP}
-    more = {one.key: words for one in _PARTS}
+    options = {"longest": longest, "absent": _NO_STEP}
+    more = {column.key: options for column in _PARTS}
     return titled(
         table_of(_RANKS, values, "-rank", more=more),
         "Ranks",
@@ -268,28 +268,30 @@ def groups_table(rows: Sequence[GroupRow]) -> TableRows:
 def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
     """Those that took longest; what was not compared says of how many calls it is."""
     kept = _bounded(rows, MAX_ROWS)
-    sizes = [one.group_size for one in kept]
+    sizes = [row.group_size for row in kept]
     compared = {
         "notes": tuple(
             ""
-            if one.num_compared >= one.num_calls
-            else part_of(one.num_compared, one.num_calls, "call")
-            for one in kept
+            if row.num_compared >= row.num_calls
+            else part_of(row.num_compared, row.num_calls, "call")
+            for row in kept
         )
     }
-    found = rows_of(
+    table = rows_of(
         _COLLECTIVES,
         kept,
         "total_ms",
         len(rows),
         group={
-            "notes": tuple("" if one is None else counted(one, "rank") for one in sizes)
+            "notes": tuple(
+                "" if size is None else counted(size, "rank") for size in sizes
+            )
         },
         transfer_ms=compared,
         num_last=compared,
     )
-    words = f"{counted(len(rows), 'row')}, one per rank, kind and group"
-    return titled(found, "Collectives", words)
+    row_text = f"{counted(len(rows), 'row')}, one per rank, kind and group"
+    return titled(table, "Collectives", row_text)
 
 
 def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
@@ -322,25 +324,25 @@ def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str
 
 def step_text(ranks: TableRows) -> str:
     """What a step's time goes to, of the rank in the middle; empty without any."""
-    of = {one.key: one.numbers for one in ranks.columns}
+    of = {column.key: column.numbers for column in ranks.columns}
     order = ascending(of["step_ms"])
     if not len(order):
         return ""
     row = order[len(order) // 2]
     parts = sorted(
-        ((of[one.key][row], one.title.lower()) for one in _PARTS), reverse=True
+        ((of[column.key][row], column.title.lower()) for column in _PARTS), reverse=True
     )
     rank = of["rank"][row]
     whose = " on the median rank" if len(order) > 1 else f" on rank {rank:.0f}"
-    words = ", ".join(f"{title} {_text(ms)}" for ms, title in parts if ms > 0)
+    parts_text = ", ".join(f"{title} {_text(ms)}" for ms, title in parts if ms > 0)
     whose = "" if isnan(rank) else whose
-    return f"A step takes {_text(of['step_ms'][row])}{whose}: {words}."
+    return f"A step takes {_text(of['step_ms'][row])}{whose}: {parts_text}."
 
 
 def missing_text(shown: Sequence[RankSummary]) -> str:
     """Which ranks have no trace here, and what is not known without them."""
     world_size = world_size_of(shown)
-    known = {one.rank for one in shown}
+    known = {summary.rank for summary in shown}
     missing = [rank for rank in range(world_size) if rank not in known]
     if not missing:
         return ""
@@ -357,7 +359,7 @@ def missing_text(shown: Sequence[RankSummary]) -> str:
 
 def spread_text(ranks: TableRows) -> str:
     """How far apart ranks are in exposed communication; empty of one rank, or of none."""
-    of = {one.key: one.numbers for one in ranks.columns}
+    of = {column.key: column.numbers for column in ranks.columns}
     exposed = of["communication_ms"]
     order = ascending(exposed)
     if len(order) < 2 or not exposed[order[-1]] > 0:

@@ -24,8 +24,8 @@ def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse
     with state.reading(query.run) as reading:
         run = reading.run
         summary, version = state.summary(run), run.version
-        found = [] if run.made_of == "recording" else listed(*reading)
-    wanted = of_rank(found, query.rank)
+        all_histories = [] if run.made_of == "recording" else listed(*reading)
+    wanted = of_rank(all_histories, query.rank)
     rows = peaks_of_files(state, run, wanted)
     if query.rank is None and rows:
         state.standings[query.run] = version, standing_of_files(query.run, rows)
@@ -34,5 +34,5 @@ def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse
         run=summary,
         files=tuple(rows),
         num_files=len(wanted),
-        still_reading=reading.goes_on or any(one.state == "opening" for one in rows),
+        still_reading=reading.goes_on or any(row.state == "opening" for row in rows),
     )

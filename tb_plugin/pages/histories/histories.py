@@ -31,15 +31,17 @@ def histories(asked: RouteRequest[HistoriesQuery]) -> HistoriesResponse:
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:
         run, budget = reading
-        found = listed(run, budget)
+        all_histories = listed(run, budget)
         if budget.exhausted:
             run.expect_more()
-        wanted = of_rank(found, query.rank)
+        wanted = of_rank(all_histories, query.rank)
         shown = wanted[-MAX_HISTORIES:]
-        openings = [state.histories.known(one.key) for one in shown]
-        asked.decided_by(run.version, [one and one.state for one in openings])
+        openings = [state.histories.known(history.key) for history in shown]
+        asked.decided_by(
+            run.version, [opening and opening.state for opening in openings]
+        )
         default = default_of(wanted)
-        ranks = {one.reference.rank for one in found}
+        ranks = {history.reference.rank for history in all_histories}
         return HistoriesResponse(
             run=state.summary(run),
             histories=tuple(map(_choice, shown, openings)),
@@ -53,7 +55,7 @@ def histories(asked: RouteRequest[HistoriesQuery]) -> HistoriesResponse:
                 run,
                 "history",
                 reason=""
-                if found
+                if all_histories
                 else "No allocator history was recorded in this run.",
                 remedy=setup_of(run).no_history_remedy,
                 cost=_COST,
@@ -62,11 +64,11 @@ def histories(asked: RouteRequest[HistoriesQuery]) -> HistoriesResponse:
         )
 
 
-def _choice(found: FoundHistory, opening: HistoryJob | None) -> HistoryChoice:
+def _choice(history: FoundHistory, opening: HistoryJob | None) -> HistoryChoice:
     problem = None if opening is None else opening.problem
     return HistoryChoice(
-        reference=found.reference,
-        origin=found.origin,
+        reference=history.reference,
+        origin=history.origin,
         state="closed" if opening is None else opening.state,
         problem="" if problem is None else problem.what,
     )

@@ -20,17 +20,19 @@ OPEN_SECONDS: Final = 1.0
 def history(asked: RouteRequest[HistoryQuery]) -> HistoryResponse:
     """How far it is; where it is open, what it says."""
     state = asked.state
-    found, opening = begin_opening(state, asked.query)
+    found_history, opening = begin_opening(state, asked.query)
     opening.wait(OPEN_SECONDS)
     run = state.store.run(asked.query.run)
     with run.lock:
         summary, version = state.summary(run), run.version
-    asked.decided_by(version, found.key, opening.state, opening.progress, opening.doing)
+    asked.decided_by(
+        version, found_history.key, opening.state, opening.progress, opening.doing
+    )
     opened = opening.result
     made = HistoryResponse(
         run=summary,
-        reference=found.reference,
-        origin=found.origin,
+        reference=found_history.reference,
+        origin=found_history.origin,
         state=opening.state,
         progress=opening.progress,
         doing=opening.doing,

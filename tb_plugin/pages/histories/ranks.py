@@ -92,27 +92,27 @@ def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     with state.reading(asked.query.run) as reading:
         run = reading.run
         every = listed(*reading)
-        found = find(reading, asked.query)
+        asked_history = find(reading, asked.query)
         summary, version = state.summary(run), run.version
         still_reading = reading.goes_on
-    title, chosen = belonging(every, found)
-    ranks = {one.reference.rank for one in every} - {None}
+    title, chosen = belonging(every, asked_history)
+    ranks = {history.reference.rank for history in every} - {None}
     left = summary.num_ranks - len(ranks)
     facts, problems = state.rank_histories.read(run, chosen, Budget(OPEN_SECONDS))
     # Of thousands of ranks the answer takes long to make, and is polled.
-    keys = [one.key for one in chosen]
+    keys = [history.key for history in chosen]
     asked.decided_by(version, title, keys, [*facts], problems, still_reading)
-    known = [facts[place] for place in sorted(facts)]
+    known_facts = [facts[place] for place in sorted(facts)]
     lines = line_bytes(facts, len(chosen))
     rows = tuple(
-        _rank(one, facts.get(place), problems.get(place, ""))
-        for place, one in enumerate(chosen)
+        _rank(history, facts.get(place), problems.get(place, ""))
+        for place, history in enumerate(chosen)
     )
     every_line = {
         line[:_MAX_TEXT]: num_bytes
         for line, num_bytes in zip(lines.lines, lines.num_bytes, strict=True)
     }
-    median = median_peak(known)
+    median = median_peak(known_facts)
     still_reading |= len(facts) + len(problems) < len(chosen)
     without = f"{counted(left, 'rank')} of the run {agreeing(left, 'has', 'have')} none"
     notes = (
@@ -137,11 +137,11 @@ def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
     )
 
 
-def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:
-    rank = found.reference.rank
+def _rank(history: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:
+    rank = history.reference.rank
     return RankHistory(
         rank=0 if rank is None else rank,
-        reference=found.reference,
+        reference=history.reference,
         state="ready" if facts is not None else "failed" if problem else "closed",
         problem=problem,
         device=None if facts is None else facts.device,
@@ -157,25 +157,36 @@ def _table(
     median: float | None,
     lines: Mapping[str, Floats],
 ) -> TableRows:
-    known = [facts.get(place) for place in range(len(ranks))]
-    tops = [next(iter(one.lines.items()), None) if one else None for one in known]
+    facts_of_ranks = [facts.get(place) for place in range(len(ranks))]
+    tops = [
+        next(iter(rank_facts.lines.items()), None) if rank_facts else None
+        for rank_facts in facts_of_ranks
+    ]
     values: dict[str, Iterable[Any]] = {
-        "rank": [one.rank for one in ranks],
-        "peak_bytes": [one and one.peak_bytes for one in known],
-        "difference_from_median_bytes": [
-            one and one.peak_bytes - (median or 0.0) for one in known
+        "rank": [rank.rank for rank in ranks],
+        "peak_bytes": [
+            rank_facts and rank_facts.peak_bytes for rank_facts in facts_of_ranks
         ],
-        "reserved_bytes": [one and one.reserved_bytes for one in known],
+        "difference_from_median_bytes": [
+            rank_facts and rank_facts.peak_bytes - (median or 0.0)
+            for rank_facts in facts_of_ranks
+        ],
+        "reserved_bytes": [
+            rank_facts and rank_facts.reserved_bytes for rank_facts in facts_of_ranks
+        ],
         "fragmentation_bytes": [
-            one and one.reserved_bytes - one.peak_bytes for one in known
+            rank_facts and rank_facts.reserved_bytes - rank_facts.peak_bytes
+            for rank_facts in facts_of_ranks
         ],
         "top_bytes": [top and top[1] for top in tops],
         "top_site": [
-            top[0][:_MAX_TEXT] if top else one.problem or "being opened…"
-            for top, one in zip(tops, ranks, strict=True)
+            top[0][:_MAX_TEXT] if top else rank.problem or "being opened…"
+            for top, rank in zip(tops, ranks, strict=True)
         ],
-        "num_ooms": [one and one.num_ooms for one in known],
-        **{f"{line} (bytes)": held for line, held in lines.items()},
+        "num_ooms": [
+            rank_facts and rank_facts.num_ooms for rank_facts in facts_of_ranks
+        ],
+        **{f"{line} (bytes)": line_bytes for line, line_bytes in lines.items()},
     }
     of_lines = [Column(f"{line} (bytes)", unit="bytes") for line in lines]
     table = table_of([*_COLUMNS, *of_lines], values, "peak_bytes")
@@ -192,30 +203,32 @@ def _sentence(
 ) -> str:
     """Who stands out, and by which line."""
     peaks = {
-        one.rank: one.peak_active_bytes
-        for one in ranks
-        if one.peak_active_bytes is not None
+        rank.rank: rank.peak_active_bytes
+        for rank in ranks
+        if rank.peak_active_bytes is not None
     }
     if not peaks or median is None:
         return "No rank is read yet"
     top = max(peaks, key=lambda rank: peaks[rank])
     by, peak = peaks[top] - median, size_text(peaks[top])
     every = counted(len(peaks), "history")
-    said = f"{every} {agreeing(len(peaks), 'peaks', 'peak')} at about {peak}"
+    sentence = f"{every} {agreeing(len(peaks), 'peaks', 'peak')} at about {peak}"
     if by > _ALIKE * median:
-        said = (
+        sentence = (
             f"the history of rank {top} peaks at {peak}, {size_text(by)} above the"
             f" median of {every}{_mostly(ranks, top, by, lines)}"
         )
-    failed = [one.rank for one in ranks if one.num_ooms]
+    failed = [rank.rank for rank in ranks if rank.num_ooms]
     if failed:
         whose = agreeing(len(failed), f"rank {failed[0]}", counted(len(failed), "rank"))
-        said += f"; {whose} ran out of memory"
-    return f"So far: {said}" if still_reading else said[:1].upper() + said[1:]
+        sentence += f"; {whose} ran out of memory"
+    return (
+        f"So far: {sentence}" if still_reading else sentence[:1].upper() + sentence[1:]
+    )
 
 
 def _mostly(ranks: Sequence[RankHistory], top: int, by: float, lines: LineBytes) -> str:
     """The line that makes most of how far a rank is beyond the median."""
-    place = next(at for at, one in enumerate(ranks) if one.rank == top)
+    place = next(index for index, rank in enumerate(ranks) if rank.rank == top)
     line, beyond = lines.most_beyond_median(place)
     return f", mostly at {line}" if 2 * beyond > by else ""

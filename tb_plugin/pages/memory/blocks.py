@@ -87,20 +87,20 @@ def allocations(
     device: OpenDevice, shown: Selection, query: AllocationsQuery
 ) -> AllocationsResponse:
     """One tile of the picture."""
-    found = columns_of(device, shown, query)
+    drawn = columns_of(device, shown, query)
     groups, bands = device.groups(query.colour), _bands(device, query)
-    active = shown.level.at(found.at)
+    active = shown.level.at(drawn.at)
     top = float(active.max()) if query.y1 is None else query.y1
     band = of_shown(bands.of_life, shown)
-    picture = picture_of(device.lives, band, len(bands.groups), found.at, top, query)
+    picture = picture_of(device.lives, band, len(bands.groups), drawn.at, top, query)
     peak_bytes, peak_moment = shown.level.peak
     begins = _begins_of(picture)
-    moment = int(found.at[np.argmax(active)])
+    moment = int(drawn.at[np.argmax(active)])
     return _tile(
         device,
         shown,
         query,
-        found,
+        drawn,
         picture,
         lives=lives_of(
             device.lives, picture.life[begins], groups.of_life, bands.of_life
@@ -114,7 +114,7 @@ def allocations(
                 device.lives,
                 of_shown(groups.of_life, shown),
                 len(groups.groups),
-                found.at,
+                drawn.at,
             )
         ),
         top_bytes=top,
@@ -127,7 +127,7 @@ def _tile(
     device: OpenDevice,
     shown: Selection,
     query: PictureQuery,
-    found: Columns,
+    columns: Columns,
     picture: Stacking,
     **more: Any,
 ) -> AllocationsResponse:
@@ -136,16 +136,16 @@ def _tile(
         device=device.number,
         axis=axis_of(device, query),
         columns=AllocationColumns(
-            edge=f64(found.edge),
-            moment=i32(found.at),
+            edge=f64(columns.edge),
+            moment=i32(columns.at),
             active=f64(picture.total),
-            reserved=f64(shown.reserved(found.at)),
+            reserved=f64(shown.reserved(columns.at)),
         ),
         runs=runs_of(picture),
         rest=f64(picture.rest),
         band_bytes=f64(picture.band_bytes),
         min_bytes=float(picture.min_bytes),
-        marks=marks_of_window(device, *window_of(device, found, query)),
+        marks=marks_of_window(device, *window_of(device, columns, query)),
         **more,
     )
 
@@ -154,7 +154,7 @@ def picture_of(
     lives: Lifetimes,
     band: Ints,
     num_bands: int,
-    at: Ints,
+    events: Ints,
     top: float,
     query: PictureQuery,
 ) -> Stacking:
@@ -164,7 +164,7 @@ def picture_of(
         lives,
         band,
         num_bands,
-        at,
+        events,
         max(1, int(MIN_PX * max(top - bottom, 0) / query.rows)),
         bottom=int(bottom),
         top=None if query.y1 is None else int(query.y1),
@@ -191,15 +191,15 @@ def columns_of(device: OpenDevice, shown: Selection, query: WindowQuery) -> Colu
 
 
 def window_of(
-    device: OpenDevice, found: Columns, query: WindowQuery
+    device: OpenDevice, columns: Columns, query: WindowQuery
 ) -> tuple[int, int]:
     """The events that columns show: the first, and the one after the last."""
-    clock, end = None, float(found.edge[-1])
+    clock, end = None, float(columns.edge[-1])
     if query.axis == "time":
         clock = device.clock_us
     if clock is None:
-        return int(found.start[0]), int(end)
-    return int(found.start[0]), int(np.searchsorted(clock, end * US_PER_MS, "right"))
+        return int(columns.start[0]), int(end)
+    return int(columns.start[0]), int(np.searchsorted(clock, end * US_PER_MS, "right"))
 
 
 def of_shown(group: Ints, shown: Selection) -> Ints:
@@ -261,8 +261,8 @@ def allocation_groups(
 ) -> tuple[AllocationGroup, ...]:
     """Groups with the bytes of each."""
     return tuple(
-        AllocationGroup(**group_fields(group, one))
-        for group, one in zip(groups.groups, num_bytes, strict=True)
+        AllocationGroup(**group_fields(group, group_bytes))
+        for group, group_bytes in zip(groups.groups, num_bytes, strict=True)
     )
 
 
@@ -303,19 +303,19 @@ def segment_timeline(
     passes = passing(query, spans.stream[order], pool, spans.is_large[order])
     is_one = query.order == "allocation"
     band = np.where(passes, 0 if is_one else kind, HIDDEN)
-    found = columns_of(device, replace(shown, level=device.reserved), query)
-    top = float(device.reserved.at(found.at).max()) if query.y1 is None else query.y1
+    drawn = columns_of(device, replace(shown, level=device.reserved), query)
+    top = float(device.reserved.at(drawn.at).max()) if query.y1 is None else query.y1
     num_bands = 1 if is_one else len(names)
-    picture = picture_of(lives, band, num_bands, found.at, top, query)
+    picture = picture_of(lives, band, num_bands, drawn.at, top, query)
     begins = _begins_of(picture)
     peak_bytes, peak_moment = device.reserved.peak
-    highest = int(found.at[np.argmax(picture.total)])
+    highest = int(drawn.at[np.argmax(picture.total)])
     groups = _kind_groups(names, _bytes_of(lives, kind, len(names), highest, passes))
     tile = _tile(
         device,
         shown,
         query,
-        found,
+        drawn,
         picture,
         lives=lives_of(lives, picture.life[begins], kind, band, order),
         groups=groups,
@@ -323,7 +323,7 @@ def segment_timeline(
         if is_one
         else groups,
         group_bytes=f64(
-            band_bytes(lives, np.where(passes, kind, HIDDEN), len(names), found.at)
+            band_bytes(lives, np.where(passes, kind, HIDDEN), len(names), drawn.at)
         )
         if is_one
         else NO_F64,
@@ -381,9 +381,9 @@ def _bytes_of(
 ) -> list[float]:
     """Bytes of each kind at a moment."""
     there = (lives.born <= moment) & (lives.gone > moment) & passes
-    found = np.zeros(num, np.int64)
-    np.add.at(found, kind[there], lives.size[there])
-    return [float(value) for value in found.tolist()]
+    sums = np.zeros(num, np.int64)
+    np.add.at(sums, kind[there], lives.size[there])
+    return [float(value) for value in sums.tolist()]
 
 
 def _kind_groups(

@@ -55,10 +55,10 @@ class Actions(tuple[str, ...]):
         Raises:
             ValueError: one of them is no action.
         """
-        found = cls(filter(None, text.split(",")))
-        if not set(found) <= set(get_args(AllocatorAction)):
+        actions = cls(filter(None, text.split(",")))
+        if not set(actions) <= set(get_args(AllocatorAction)):
             raise ValueError(f"not {cls.EXPECTED}")
-        return found
+        return actions
 
 
 class EventsQuery(HistoryQuery, frozen=True):
@@ -85,14 +85,17 @@ def allocator_events(
     count = min(query.count or DEFAULT_COUNT, MAX_COUNT)
     moment = num - 1 if query.moment is None else query.moment
     if query.actions:
-        known = _rows_of(events.action, query.actions)
-        num_rows, last = len(known), int(np.searchsorted(known, moment, "right")) - 1
+        matching = _rows_of(events.action, query.actions)
+        num_rows, last = (
+            len(matching),
+            int(np.searchsorted(matching, moment, "right")) - 1,
+        )
     else:
-        known, num_rows, last = None, num, min(moment, num - 1)
+        matching, num_rows, last = None, num, min(moment, num - 1)
     first = max(0, min(query.e0 or 0, num_rows - 1))
     rows = np.arange(first, min(first + count, num_rows))
-    if known is not None:
-        rows = known[rows]
+    if matching is not None:
+        rows = matching[rows]
     action = events.action[rows].astype(np.int64)
     life = _lives(device, rows)
     version = np.full(len(rows), NOTHING)
@@ -126,24 +129,24 @@ def allocator_events(
     )
 
 
-def _rows_of(action: Ints, words: Sequence[str]) -> Ints:
+def _rows_of(action: Ints, names: Sequence[str]) -> Ints:
     """Events of these actions; those that have no name here are `unknown`."""
-    codes = [ACTIONS.index(word) if word in ACTIONS else NOTHING for word in words]
+    codes = [ACTIONS.index(word) if word in ACTIONS else NOTHING for word in names]
     return np.flatnonzero(np.isin(action, codes))
 
 
 def _lives(device: OpenDevice, rows: Ints) -> Ints:
     """By event: the allocation that it begins or ends; NOTHING: none."""
     lives = device.lives
-    found = np.full(len(rows), NOTHING, np.int64)
+    lives_of_rows = np.full(len(rows), NOTHING, np.int64)
     if not len(rows):
-        return found
+        return lives_of_rows
     for column in (lives.gone, lives.freed, lives.born):
         near = np.flatnonzero((column >= rows[0]) & (column <= rows[-1]))
         place = np.searchsorted(rows, column[near])
         there = rows[place] == column[near]
-        found[place[there]] = near[there]
-    return found
+        lives_of_rows[place[there]] = near[there]
+    return lives_of_rows
 
 
 class BlockQuery(MomentQuery, frozen=True):
@@ -241,9 +244,11 @@ def _tensor(history: OpenHistory, row: int) -> str:
 def _annotations(device: OpenDevice, life: int) -> tuple[str, tuple[str, ...]]:
     """The name in an annotation of ours, and the texts of the program's own."""
     told, texts = device.replay.annotations, device.history.snapshot.texts
-    found = [texts[row] for row in told.text[told.life == life].tolist()]
-    names = [own[1] for text in found if (own := annotation_data(text)) is not None]
-    others = [text[:_MAX_TEXT] for text in found if not is_tag(text)]
+    annotations = [texts[row] for row in told.text[told.life == life].tolist()]
+    names = [
+        own[1] for text in annotations if (own := annotation_data(text)) is not None
+    ]
+    others = [text[:_MAX_TEXT] for text in annotations if not is_tag(text)]
     return "".join(names[-1:])[:_MAX_TEXT], tuple(others[:_MAX_ANNOTATIONS])
 
 

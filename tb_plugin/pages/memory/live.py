@@ -89,11 +89,11 @@ def allocation_live(
         num_blocks=totals.num,
         categories=tuple(
             AllocationCategory(
-                **group_fields(group, held),
+                **group_fields(group, live_bytes),
                 num_blocks=blocks,
                 pending_bytes=float(waiting),
             )
-            for group, held, blocks, waiting in zip(
+            for group, live_bytes, blocks, waiting in zip(
                 categories.groups,
                 sums.num_bytes.tolist(),
                 sums.num.tolist(),
@@ -205,7 +205,7 @@ def _range_table(
 ) -> TableRows:
     allocated = sums.allocated.num_bytes[order]
     longest = {"longest": float(allocated.max(initial=0))}
-    bars = [one.key for one in _RANGE if one.unit == "bytes"]
+    bars = [column.key for column in _RANGE if column.unit == "bytes"]
     rows = table_of(
         _RANGE,
         {
@@ -250,45 +250,51 @@ def allocation_holders(
     device: OpenDevice, shown: Selection, query: WindowQuery
 ) -> AllocationHoldersResponse:
     """Live bytes by stack at the columns of a tile, as changes."""
-    at = columns_of(device, shown, query).at
+    events = columns_of(device, shown, query).at
     # Once for all sums below: of a long history most is in no column.
-    rows = shown.rows(seen(device.lives, at).rows)
+    rows = shown.rows(seen(device.lives, events).rows)
     lives = device.lives.take(rows)
     categories = device.groups("category")
     # Row 0 is for what has no stack, so that it has a slot like any other.
-    held = holders(
-        lives, lives.stack + 1, len(device.history.snapshot.stacks) + 1, at, MAX_HOLDERS
+    top_holders = holders(
+        lives,
+        lives.stack + 1,
+        len(device.history.snapshot.stacks) + 1,
+        events,
+        MAX_HOLDERS,
     )
     return AllocationHoldersResponse(
         device=device.number,
-        moment=i32(at),
-        stack=i32(np.append(held.group - 1, OTHERS)),
-        column=u16(held.column),
-        slot=u16(held.slot),
-        change=f64(held.delta),
+        moment=i32(events),
+        stack=i32(np.append(top_holders.group - 1, OTHERS)),
+        column=u16(top_holders.column),
+        slot=u16(top_holders.slot),
+        change=f64(top_holders.delta),
         category=u8(
             heaviest_groups(
                 lives,
                 np.arange(len(rows)),
-                held.group - 1,
+                top_holders.group - 1,
                 categories.of_life[rows],
                 len(categories.groups),
             )
         ),
-        allocated=f64(held.total - pending_bytes(lives, at)),
+        allocated=f64(top_holders.total - pending_bytes(lives, events)),
     )
 
 
 @of_history("stacks", HistoryQuery)
 def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
     """All stacks, as far as they are not too many."""
-    found = history.snapshot.stacks
-    within = int(np.searchsorted(found.start, MAX_FRAMES, "right")) - 1
-    num_stacks = max(0, min(len(found), MAX_LISTED, within))
-    num_frames = int(found.start[num_stacks]) if len(found.start) else 0
+    all_stacks = history.snapshot.stacks
+    within = int(np.searchsorted(all_stacks.start, MAX_FRAMES, "right")) - 1
+    num_stacks = max(0, min(len(all_stacks), MAX_LISTED, within))
+    num_frames = int(all_stacks.start[num_stacks]) if len(all_stacks.start) else 0
     place: dict[str, int] = {}
-    names = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in found.name]
-    files = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in found.filename]
+    names = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in all_stacks.name]
+    files = [
+        place.setdefault(text[:_MAX_TEXT], len(place)) for text in all_stacks.filename
+    ]
     modules = history.modules
     labels = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in modules.labels]
     of_label = np.array([*labels, -1], np.int64)  # the last: where none looks
@@ -296,11 +302,11 @@ def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
         strings=tuple(place),
         name=i32(names),
         filename=i32(files),
-        line=i32(found.line),
-        kind=u8(found.kinds),
-        start=i32(found.start[: num_stacks + 1]),
-        frame=i32(found.frame[:num_frames]),
-        user_frame=i32(found.user_frame[:num_stacks]),
+        line=i32(all_stacks.line),
+        kind=u8(all_stacks.kinds),
+        start=i32(all_stacks.start[: num_stacks + 1]),
+        frame=i32(all_stacks.frame[:num_frames]),
+        user_frame=i32(all_stacks.user_frame[:num_stacks]),
         module=i32(of_label[modules.of_stack[:num_stacks]]),
-        num_stacks=len(found),
+        num_stacks=len(all_stacks),
     )

@@ -174,14 +174,14 @@ def arena_table(device: OpenDevice, arenas: SegmentArenas) -> TableRows:
         arenas.is_large.tolist(),
         strict=True,
     ):
-        words = ["large" if is_large else "small"]
+        parts = ["large" if is_large else "small"]
         if len(history.stream_labels) > 1:
             label = history.stream_labels[stream] if stream >= 0 else "?"
-            words.append(f"stream {label}")
+            parts.append(f"stream {label}")
         if len(history.pool_labels) > 1:
             label = history.pool_labels[pool] if pool >= 0 else "not recorded"
-            words.append(f"pool {label}")
-        names.append(", ".join(words))
+            parts.append(f"pool {label}")
+        names.append(", ".join(parts))
     hints = tuple(
         f"{num_bytes:,} bytes in {counted(num, 'block')}"
         for num_bytes, num in zip(

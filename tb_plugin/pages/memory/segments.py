@@ -73,10 +73,10 @@ def segments(
     state = device.replay.at(moment)
     of_all = state.segments
     chosen = np.flatnonzero(passing(query, of_all.stream, of_all.pool, of_all.is_large))
-    found = chosen[_order(of_all, chosen, query.sort)]
+    ordered = chosen[_order(of_all, chosen, query.sort)]
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     shown, blocks = in_sight.segments, in_sight.blocks
-    held = shown.num_active > 0
+    has_live = shown.num_active > 0
     action, num_bytes = _event(device, moment)
     # Stacks of one line are one: the first of them stands for all.
     of_line = np.append(stacks_by_line(device.history.snapshot.stacks), NOTHING)
@@ -85,7 +85,7 @@ def segments(
     of_query = (query.request, query.stream, query.pool)
     request = request_at(device, moment, *of_query)
     why = why_of(device, state, in_sight, pinners, request, life_stack)
-    pinned_bytes = int((shown.free_size - releasable(in_sight))[held].sum())
+    pinned_bytes = int((shown.free_size - releasable(in_sight))[has_live].sum())
     is_live = blocks.state == ALLOCATED
     groups = device.groups("category")
     category = groups.of_life[blocks.life[is_live]]
@@ -95,14 +95,14 @@ def segments(
         moment=moment_words(device, moment),
         action=action,
         action_bytes=num_bytes,
-        num_segments=len(found),
+        num_segments=len(ordered),
         reserved_bytes=float(shown.total_size.sum()),
         allocated_bytes=float(shown.allocated_size.sum()),
         pending_bytes=float(shown.pending_size.sum()),
         free_bytes=float(shown.free_size.sum()),
-        whole_bytes=float(shown.free_size[~held].sum()),
+        whole_bytes=float(shown.free_size[~has_live].sum()),
         pinned_bytes=float(pinned_bytes),
-        **_drawn(device, state, found[:MAX_SEGMENTS]),
+        **_drawn(device, state, ordered[:MAX_SEGMENTS]),
         categories=allocation_groups(groups, of_category.tolist()),
         free_sizes=free_size_table(free_sizes(in_sight), why),
         arenas=arena_table(device, arenas(state)),
@@ -110,7 +110,7 @@ def segments(
         pins=_pin_texts(device, pinned),
         pinners=pinner_table(pinners, pinned_bytes),
         oddities=tuple(
-            HistoryOddity(what, count) for what, count in state.oddities.items()
+            HistoryOddity(oddity, count) for oddity, count in state.oddities.items()
         ),
     )
 
@@ -121,16 +121,18 @@ def default_moment(device: OpenDevice) -> int:
     return int(failed[0]) if len(failed) else device.reserved.peak[1]
 
 
-def _order(found: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
+def _order(segment_rows: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
     """Rows of `rows`; equal ones by size, free bytes and address: the full ones together."""
     by = {
-        "address": found.address,
-        "size": -found.total_size,
-        "free": -found.free_size,
-        "largest_free": -found.largest_free,
-        "age": found.opened,
+        "address": segment_rows.address,
+        "size": -segment_rows.total_size,
+        "free": -segment_rows.free_size,
+        "largest_free": -segment_rows.largest_free,
+        "age": segment_rows.opened,
     }[sort]
-    return np.lexsort([one[rows] for one in (-found.free_size, -found.total_size, by)])
+    return np.lexsort(
+        [key[rows] for key in (-segment_rows.free_size, -segment_rows.total_size, by)]
+    )
 
 
 def _event(
@@ -146,10 +148,13 @@ def _event(
 
 def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any]:
     """Segments with their blocks, as far as there is room for these."""
-    found, blocks = state.segments, state.blocks
-    kinds, kind = _kinds(device, found.take(rows))
-    ends = np.append(found.first_block[1:], len(blocks))
-    first, counts = found.first_block[rows], ends[rows] - found.first_block[rows]
+    segments_shown, blocks = state.segments, state.blocks
+    kinds, kind = _kinds(device, segments_shown.take(rows))
+    ends = np.append(segments_shown.first_block[1:], len(blocks))
+    first, counts = (
+        segments_shown.first_block[rows],
+        ends[rows] - segments_shown.first_block[rows],
+    )
     counts = np.where(np.cumsum(counts) <= MAX_BLOCKS, counts, 0)
     below = np.cumsum(counts) - counts
     block = np.arange(int(counts.sum())) + np.repeat(first - below, counts)
@@ -161,23 +166,25 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     return {
         "kinds": kinds,
         "segments": ApiSegmentRows(
-            address=f64(found.address[rows]),
-            total_bytes=f64(found.total_size[rows]),
-            allocated_bytes=f64(found.allocated_size[rows]),
-            pending_bytes=f64(found.pending_size[rows]),
-            free_bytes=f64(found.free_size[rows]),
-            requested_bytes=f64(found.requested_size[rows]),
-            largest_free_bytes=f64(found.largest_free[rows]),
-            num_active=i32(found.num_active[rows]),
+            address=f64(segments_shown.address[rows]),
+            total_bytes=f64(segments_shown.total_size[rows]),
+            allocated_bytes=f64(segments_shown.allocated_size[rows]),
+            pending_bytes=f64(segments_shown.pending_size[rows]),
+            free_bytes=f64(segments_shown.free_size[rows]),
+            requested_bytes=f64(segments_shown.requested_size[rows]),
+            largest_free_bytes=f64(segments_shown.largest_free[rows]),
+            num_active=i32(segments_shown.num_active[rows]),
             kind=i32(kind),
-            num_alike=i32(_alike(kind, found.take(rows))),
-            opened=i32(found.opened[rows]),
-            stack=i32(found.stack[rows]),
+            num_alike=i32(_alike(kind, segments_shown.take(rows))),
+            opened=i32(segments_shown.opened[rows]),
+            stack=i32(segments_shown.stack[rows]),
             first_block=i32(below),
             num_blocks=i32(counts),
         ),
         "blocks": SegmentBlocks(
-            offset=f64(blocks.address[block] - found.address[blocks.segment[block]]),
+            offset=f64(
+                blocks.address[block] - segments_shown.address[blocks.segment[block]]
+            ),
             size=f64(blocks.size[block]),
             state=u8(blocks.state[block]),
             life=i32(life),
@@ -187,30 +194,35 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     }
 
 
-def _kinds(device: OpenDevice, found: SegmentRows) -> tuple[tuple[str, ...], Ints]:
+def _kinds(
+    device: OpenDevice, segment_rows: SegmentRows
+) -> tuple[tuple[str, ...], Ints]:
     """What kinds of segments there are, and by row which: `large · expandable`."""
     history = device.history
     pools, streams = history.pool_labels, history.stream_labels
     first, kind = numbered(
-        found.pool, found.stream, found.is_large, found.is_expandable
+        segment_rows.pool,
+        segment_rows.stream,
+        segment_rows.is_large,
+        segment_rows.is_expandable,
     )
     texts = []
     for row in first.tolist():
-        pool, stream = int(found.pool[row]), int(found.stream[row])
-        words = ["large" if found.is_large[row] else "small"]
-        words += ["expandable"] * bool(found.is_expandable[row])
-        words += [f"pool {pools[pool]}"] * (pool > 0)
-        words += ["pool not recorded"] * (pool < 0 and len(pools) > 1)
+        pool, stream = int(segment_rows.pool[row]), int(segment_rows.stream[row])
+        parts = ["large" if segment_rows.is_large[row] else "small"]
+        parts += ["expandable"] * bool(segment_rows.is_expandable[row])
+        parts += [f"pool {pools[pool]}"] * (pool > 0)
+        parts += ["pool not recorded"] * (pool < 0 and len(pools) > 1)
         if len(streams) > 1:
-            words.append(f"stream {streams[stream] if stream >= 0 else '?'}")
-        texts.append(" · ".join(words))
+            parts.append(f"stream {streams[stream] if stream >= 0 else '?'}")
+        texts.append(" · ".join(parts))
     return tuple(texts), kind
 
 
-def _alike(kind: Ints, found: SegmentRows) -> Ints:
+def _alike(kind: Ints, segment_rows: SegmentRows) -> Ints:
     """By row: how many equal full segments begin there, three or more; else 1."""
-    own = begins(kind) | begins(found.total_size) | (found.free_size > 0)
-    own[1:] |= found.free_size[:-1] > 0
+    own = begins(kind) | begins(segment_rows.total_size) | (segment_rows.free_size > 0)
+    own[1:] |= segment_rows.free_size[:-1] > 0
     first = np.flatnonzero(own)
     counts = np.diff(first, append=len(kind))
     alike = np.ones(len(kind), np.int64)
@@ -223,9 +235,11 @@ def _pin_texts(device: OpenDevice, pinned: Pins) -> SegmentPins:
     stacks = device.history.snapshot.stacks
     columns = (pinned.live_bytes, pinned.num_live, pinned.stack)
     texts = []
-    for held, num, stack in zip(*(one.tolist() for one in columns), strict=True):
+    for live_bytes, num, stack in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         blocks = agreeing(num, "one block", counted(num, "block"))
         mostly = "" if num == 1 else "mostly "
-        at = "" if stack < 0 else f", {mostly}{stack_label(stacks, stack)}"
-        texts.append(f"pinned by {blocks} of {size_text(held)}{at}")
+        at_line = "" if stack < 0 else f", {mostly}{stack_label(stacks, stack)}"
+        texts.append(f"pinned by {blocks} of {size_text(live_bytes)}{at_line}")
     return SegmentPins(tuple(pinned.address.astype(float).tolist()), tuple(texts))

@@ -51,15 +51,15 @@ def request_at(
     events = device.replay.device.events
     is_oom = moment >= 0 and int(events.action[moment]) == OOM
     free = int(events.device_free[moment]) if is_oom else NOTHING
-    said = None if free < 0 else free
+    device_free = None if free < 0 else free
     if num_bytes is not None:
         return Request(
-            num_bytes, stream or 0, pool or 0, is_oom=False, device_free=said
+            num_bytes, stream or 0, pool or 0, is_oom=False, device_free=device_free
         )
     if not is_oom:
         return None
     failed = int(events.size[moment]), int(events.stream[moment])
-    return Request(*failed, max(0, int(events.pool[moment])), True, said)
+    return Request(*failed, max(0, int(events.pool[moment])), True, device_free)
 
 
 def why_of(
@@ -133,26 +133,26 @@ def _of_request(
     common: _Figures,
 ) -> SegmentsWhy:
     where = {"pool": request.pool, "stream": request.stream}
-    found = fit(state, device.replay.segments.rounding, request.num_bytes, **where)
-    missing = _missing(found, request)
+    fitting = fit(state, device.replay.segments.rounding, request.num_bytes, **where)
+    missing = _missing(fitting, request)
     has_room = missing is not None and missing <= 0 and not request.is_oom
-    fits = found.fits or has_room
-    way = None if fits else obstacle(state, found, life_stack, **where)
-    arena, asked = _arena(device, found, request), size_text(request.num_bytes)
+    fits = fitting.fits or has_room
+    way = None if fits else obstacle(state, fitting, life_stack, **where)
+    arena, asked = _arena(device, fitting, request), size_text(request.num_bytes)
     culprit, more = NOTHING, []
-    if found.fits:
-        largest = size_text(found.largest)
+    if fitting.fits:
+        largest = size_text(fitting.largest)
         sentence = f"{asked} fits: the largest free block is {largest}."
-        more.append(f"{size_text(found.free)} is free {arena}.")
+        more.append(f"{size_text(fitting.free)} is free {arena}.")
         if request.is_oom:
             more.append(_FAILED_YET)
     elif fits:
         sentence = f"{asked} fits in a new segment of the device's free memory."
         more.append(
-            f"No free block serves it: {size_text(found.free)} is free {arena}."
+            f"No free block serves it: {size_text(fitting.free)} is free {arena}."
         )
     else:
-        sentence = _refused(asked, arena, found, request)
+        sentence = _refused(asked, arena, fitting, request)
         if way is None and state.reserved_bytes:
             more.append("No segment that it may use is that large.")
         # What the device lacked may be less than what has to go for a free stretch.
@@ -160,36 +160,34 @@ def _of_request(
             way = None
         stacks = device.history.snapshot.stacks
         label = "" if way is None else stack_label(stacks, way.stack)
-        more += _in_the_way(found, way, label, missing)
+        more += _in_the_way(fitting, way, label, missing)
         # Where all is in use, it is not that blocks lie in between.
-        if found.free >= found.size:
+        if fitting.free >= fitting.size:
             first = int(pinners.stack[0]) if len(pinners.stack) else NOTHING
             culprit = first if way is None else way.stack
     return SegmentsWhy(
         "ok" if fits else "bad",
         sentence,
         tuple(more),
-        (*_request_figures(found, request, fits), *common),
+        (*_request_figures(fitting, request, fits), *common),
         culprit,
-        float(found.size),
+        float(fitting.size),
         NO_I32 if way is None else way.lives,
     )
 
 
-def _request_figures(
-    found: Fit, request: Request, fits: bool
-) -> Iterator[SegmentFigure]:
+def _request_figures(fit: Fit, request: Request, fits: bool) -> Iterator[SegmentFigure]:
     yield SegmentFigure(
         "Requested", request.num_bytes, "The allocation; its block is rounded up"
     )
     own = "of its pool, stream and size class"
     yield SegmentFigure(
         "Largest free block",
-        found.largest,
+        fit.largest,
         f"Largest {own}: no free block leaves these",
         not fits,
     )
-    yield SegmentFigure("Free for it", found.free, f"All free blocks {own}")
+    yield SegmentFigure("Free for it", fit.free, f"All free blocks {own}")
     if request.device_free is not None:
         hint = "Free on the device, outside of the allocator"
         yield SegmentFigure("Device had", request.device_free, hint)
@@ -208,62 +206,64 @@ def _at_rest(reserved: int, free: int, largest: int, back: int) -> str:
     )
 
 
-def _refused(asked: str, arena: str, found: Fit, request: Request) -> str:
+def _refused(asked: str, arena: str, fit: Fit, request: Request) -> str:
     failed = (
         f"An allocation of {asked} failed"
         if request.is_oom
         else f"{asked} does not fit"
     )
-    free = f"{size_text(found.free)} is free {arena}"
-    if found.free >= found.size:
-        largest = size_text(found.largest)
+    free = f"{size_text(fit.free)} is free {arena}"
+    if fit.free >= fit.size:
+        largest = size_text(fit.largest)
         return f"{failed} although {free}: the largest free block is {largest}."
-    return f"{failed}: {f'only {free}' if found.free else f'nothing is free {arena}'}."
+    return f"{failed}: {f'only {free}' if fit.free else f'nothing is free {arena}'}."
 
 
-def _missing(found: Fit, request: Request) -> int | None:
+def _missing(fit: Fit, request: Request) -> int | None:
     """What the device lacked for a new segment; None where that is not known."""
     if request.device_free is None:
         return None
-    return found.new_segment_bytes - request.device_free - found.releasable_bytes
+    return fit.new_segment_bytes - request.device_free - fit.releasable_bytes
 
 
 def _in_the_way(
-    found: Fit, way: Obstacle | None, label: str, missing: int | None
+    fit: Fit, way: Obstacle | None, label: str, missing: int | None
 ) -> Iterator[str]:
     if way is not None:
         is_one = len(way.lives) == 1
         blocks = "one block" if is_one else counted(len(way.lives), "block")
-        held = f"{size_text(way.live_bytes)}, {'' if is_one else 'mostly '}{label}"
-        yield f"Freeing {blocks} ({held}) would make room for it."
-    takes = f"A new segment would take {size_text(found.new_segment_bytes)}"
+        held_text = f"{size_text(way.live_bytes)}, {'' if is_one else 'mostly '}{label}"
+        yield f"Freeing {blocks} ({held_text}) would make room for it."
+    takes = f"A new segment would take {size_text(fit.new_segment_bytes)}"
     if missing is None or missing <= 0:
         yield f"{takes}."
     else:
         more = "more than the device had and empty_cache() would return"
         yield f"{takes}: {size_text(missing)} {more}."
-    places = {"stream": found.other_stream_largest, "pool": found.other_pool_largest}
-    name, largest = max(places.items(), key=lambda one: (one[1] >= found.size, one[1]))
-    if largest >= found.size:
+    places = {"stream": fit.other_stream_largest, "pool": fit.other_pool_largest}
+    name, largest = max(
+        places.items(), key=lambda place: (place[1] >= fit.size, place[1])
+    )
+    if largest >= fit.size:
         yield (
             f"Another {name} has a free block of {size_text(largest)}; blocks never change"
             f" their {name}."
         )
-    elif largest > found.largest:
+    elif largest > fit.largest:
         yield (
             "The largest free block of other streams and pools,"
             f" {size_text(largest)}, is too small as well."
         )
 
 
-def _arena(device: OpenDevice, found: Fit, request: Request) -> str:
+def _arena(device: OpenDevice, fit: Fit, request: Request) -> str:
     """`for large requests on stream 0x7`: the pool and the stream where there are several."""
     history = device.history
-    words = [f"for {'large' if found.is_large else 'small'} requests"]
+    parts = [f"for {'large' if fit.is_large else 'small'} requests"]
     for text, labels, row in (
         ("in pool", history.pool_labels, request.pool),
         ("on stream", history.stream_labels, request.stream),
     ):
         if len(labels) > 1:
-            words.append(f"{text} {labels[row] if row >= 0 else '?'}")
-    return " ".join(words)
+            parts.append(f"{text} {labels[row] if row >= 0 else '?'}")
+    return " ".join(parts)

@@ -73,8 +73,8 @@ def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
         )
     tree = memory.tree
     state = chosen_state(memory, choice.device, query.state)
-    one = OneModule(reader, choice, tree.fqn[row], state, query.call)
-    over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
+    shown_module = OneModule(reader, choice, tree.fqn[row], state, query.call)
+    over_windows = shown_module.over_windows(half := Budget(WINDOWS_SECONDS))
     budget.exhausted |= half.exhausted
     return ModuleResponse(
         run=view.summary,
@@ -91,7 +91,7 @@ def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
         device=choice.device_name,
         moments=moments_of(memory.moments(row, choice.device)),
         over_windows=over_windows,
-        over_ranks=one.over_ranks(budget),
+        over_ranks=shown_module.over_ranks(budget),
         problems=problems_of(run, choice),
     )
 
@@ -102,7 +102,7 @@ def _nothing_to_show(
     if choice is not None and choice.problems:
         problem = choice.problems[0]
         return NotFoundError(problem.what, problem.where, problem.remedy)
-    said = absent_of(reader, run, choice)[0]
+    status = absent_of(reader, run, choice)[0]
     return NotFoundError(
-        said.reason or "This run has no module memory.", KIND, said.remedy
+        status.reason or "This run has no module memory.", KIND, status.remedy
     )

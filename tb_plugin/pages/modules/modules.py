@@ -72,7 +72,7 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         return _nothing(reader, view, choice)
     facts, memory = choice.opened.facts, choice.opened.memory
     shown = module_values(reader, view, choice, choice.opened)
-    baseline, table, held, rows = shown.baseline, shown.table, shown.held, shown.rows
+    baseline, table, columns, rows = shown.baseline, shown.table, shown.held, shown.rows
     window = window_of(choice.key, choice.ranks, attempts=False)
     compared = None if baseline is None else _described(baseline, choice)
     return ModulesResponse(
@@ -110,9 +110,9 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         num_calls=i32(rows.at(table.num_calls, 0)),
         call_shown=i32(rows.at(table.call, -1)),
         time_us=f64(rows.at(table.time_us)),
-        total_bytes=f64(held.total),
-        held_bytes=f64(held.held),
-        own_bytes=f64(held.own),
+        total_bytes=f64(columns.total),
+        held_bytes=f64(columns.held),
+        own_bytes=f64(columns.own),
         split=None if shown.whole is None else shown.whole.split,
         baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
         baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
@@ -148,14 +148,14 @@ def _described(baseline: Baseline, choice: Choice) -> ModuleBaseline:
 
 
 def _categories(shown: ModuleValues) -> tuple[ModuleCategory, ...]:
-    held = shown.held
+    columns = shown.held
     beside = None if shown.baseline is None else shown.baseline.held
-    names = in_order([*held.columns, *(() if beside is None else beside.columns)])
+    names = in_order([*columns.columns, *(() if beside is None else beside.columns)])
     return tuple(
         ModuleCategory(
             name=name,
             group=group_of(name),
-            bytes=f64(column_of(held.columns, name, held.total)),
+            bytes=f64(column_of(columns.columns, name, columns.total)),
             baseline_bytes=None
             if beside is None
             else f64(column_of(beside.columns, name, beside.total)),
@@ -233,17 +233,17 @@ def _over_time(log: ModuleLog, totals: Floats) -> tuple[ModuleCategory, ...]:
 def _spans(
     log: ModuleLog, axis: analysis.Axis, x0: float, x1: float, px: int
 ) -> ModuleSpans:
-    found = analysis.spans(log, axis, x0, x1, _SPAN_PX * (x1 - x0) / px, MAX_SPANS)
+    spans = analysis.spans(log, axis, x0, x1, _SPAN_PX * (x1 - x0) / px, MAX_SPANS)
     return ModuleSpans(
-        modules=tuple(log.tree.fqn[row] for row in found.modules.tolist()),
-        module=i32(found.module),
+        modules=tuple(log.tree.fqn[row] for row in spans.modules.tolist()),
+        module=i32(spans.module),
         kinds=analysis.SPAN_KINDS,
-        kind=u8(found.kind),
-        call=i32(found.call),
-        depth=i32(found.depth),
-        x0=f64(found.x0),
-        x1=f64(found.x1),
-        num_left_out=found.num_left_out,
+        kind=u8(spans.kind),
+        call=i32(spans.call),
+        depth=i32(spans.depth),
+        x0=f64(spans.x0),
+        x1=f64(spans.x1),
+        num_left_out=spans.num_left_out,
     )
 
 
@@ -257,5 +257,5 @@ def _marks(log: ModuleLog, device: int, axis: analysis.Axis) -> Iterator[ModuleM
         for x in (moments if axis == "event" else times).tolist()[:MAX_MARKS]:
             yield ModuleMark(kind=state, x=float(x))
     moment = log.peaks[device][1]
-    at = moment if axis == "event" else log.peak(device)[1]
-    yield ModuleMark(kind="peak", x=float(at))
+    peak_x = moment if axis == "event" else log.peak(device)[1]
+    yield ModuleMark(kind="peak", x=float(peak_x))

@@ -68,10 +68,10 @@ class Device(tuple[int, int]):
         Raises:
             ValueError: it is no such text.
         """
-        found = _DEVICE.fullmatch(text)
-        if found is None:
+        match = _DEVICE.fullmatch(text)
+        if match is None:
             raise ValueError(f"not {cls.EXPECTED}")
-        return cls((int(found[1]), int(found[2])))
+        return cls((int(match[1]), int(match[2])))
 
 
 class OperatorMemoryQuery(TableQuery, frozen=True):
@@ -99,7 +99,7 @@ def operator_memory(
     devices = devices_of(profile)
     device: DeviceId | None = query.device or usual_device(devices)
     key = None if device is None else device_key(device)
-    if key not in {one.key for one in devices}:
+    if key not in {device.key for device in devices}:
         device = key = None
     range_ns = _range_ns((trace.start_ns, trace.end_ns), query)
     is_whole = query.t0 is None and query.t1 is None

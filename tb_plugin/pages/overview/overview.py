@@ -111,7 +111,7 @@ def empty_tabs(
         "modules": "modules" in kinds or has_trace or is_imported,
         "calls": bool(calls.collected(run, budget)) or is_imported,
         "steps": any(
-            one.key.startswith(f"{STEP_TABLE}/") for one in run.catalogue.series
+            series.key.startswith(f"{STEP_TABLE}/") for series in run.catalogue.series
         ),
         "trace": has_series or has_trace,
         "operators": has_trace,

@@ -72,17 +72,19 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
     chosen = profile.steps.index_of(query.step)
     findings = [
         structs.replace(
-            one,
-            place=Place("trace", "Show the trace", rank=one.rank, source=choice.source),
+            finding,
+            place=Place(
+                "trace", "Show the trace", rank=finding.rank, source=choice.source
+            ),
         )
-        for one in (
+        for finding in (
             () if found.run.virtual_gpu else trace_findings(profile, num_workers)
         )
     ]
     if len(beside) > 1 and not found.run.virtual_gpu:
         findings += straggler(beside, state.rank_summaries.compared(beside))
     # What a trace cannot have (kernels without a device) is left out.
-    had = [one for one in Role if one == Role.OTHER or parts_ns[:, one].any()]
+    had = [role for role in Role if role == Role.OTHER or parts_ns[:, role].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS
     return ProfileResponse(
         run=found.run,
@@ -94,7 +96,9 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         parts=tuple(_parts(profile, had, first)),
         roles=_roles(profile, had, chosen),
         devices=_devices(profile, chosen),
-        findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
+        findings=tuple(
+            sorted(findings, key=lambda finding: finding.cost or 0.0, reverse=True)
+        ),
         facts=tuple(_facts(profile)),
     )
 
@@ -206,20 +210,23 @@ _DEVICES: Final = (
 def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
     """`step`: which one alone, by its place."""
     whole, steps = profile.devices, profile.device_steps
-    uses = whole if step is None else [one.at(step) for one in steps]
+    uses = whole if step is None else [device_steps.at(step) for device_steps in steps]
     if not uses:
         return None
     described = {
-        one["id"]: one
-        for one in profile.trace.facts.devices
-        if type(one.get("id")) is int
+        device["id"]: device
+        for device in profile.trace.facts.devices
+        if type(device.get("id")) is int
     }
     facts = [described.get(use.device, {}) for use in uses]
-    totals = [one.get("totalGlobalMem") for one in facts]
+    totals = [fact.get("totalGlobalMem") for fact in facts]
     values: dict[str, Iterable[Any]] = {
         "device": map(_device_name, uses, facts),
-        "total_bytes": [one if type(one) is int else None for one in totals],
-        **{one.key: [getattr(use, one.key) for use in uses] for one in _DEVICES[2:]},
+        "total_bytes": [total if type(total) is int else None for total in totals],
+        **{
+            column.key: [getattr(use, column.key) for use in uses]
+            for column in _DEVICES[2:]
+        },
     }
     table = table_of(
         _DEVICES,
@@ -238,8 +245,8 @@ def _device_name(use: DeviceUse, facts: Mapping[str, Any]) -> str:
 
 def _capability(facts: Mapping[str, Any]) -> str:
     major, minor = facts.get("computeMajor"), facts.get("computeMinor")
-    known = type(major) is type(minor) is int
-    return f"compute capability {major}.{minor}" if known else ""
+    has_version = type(major) is type(minor) is int
+    return f"compute capability {major}.{minor}" if has_version else ""
 
 
 def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:

@@ -35,17 +35,24 @@ def worded(
     rates: Iterable[StepRate], flops: StepFlops, rank: int, num_summed: int
 ) -> tuple[StepRate, ...]:
     """Rates with their words, the most telling one first."""
-    words = flops_text(flops)
-    by_key = {one.key: one for one in rates}
+    flops_sentence = flops_text(flops)
+    by_key = {rate.key: rate for rate in rates}
     return tuple(
-        _worded(by_key[key], title, help_ or words, words, rank, num_summed)
+        _worded(
+            by_key[key],
+            title,
+            help_ or flops_sentence,
+            flops_sentence,
+            rank,
+            num_summed,
+        )
         for key, (title, help_) in _TITLES.items()
         if key in by_key
     )
 
 
 def _worded(
-    rate: StepRate, title: str, said: str, flops: str, rank: int, num_summed: int
+    rate: StepRate, title: str, help_text: str, flops: str, rank: int, num_summed: int
 ) -> StepRate:
     value = rate.median if rate.summed_median is None else rate.summed_median
     text, whose = rate_text(value, rate.key), f"Rank {rank}"
@@ -57,13 +64,13 @@ def _worded(
     if value is not None:
         digits = f"{value:,.6f}".rstrip("0").rstrip(".")
         exact = f"In full: {digits} {_unit(rate.key)}."
-    note = flops if flops.startswith("MFU is not known") and said != flops else ""
+    note = flops if flops.startswith("MFU is not known") and help_text != flops else ""
     return replace(
         rate,
         title=title,
-        help=f"{said} {note}".strip(),
+        help=f"{help_text} {note}".strip(),
         text=f"MFU {text}" if rate.key == "mfu" else text,
-        hint=f"{said} Median over the steps. {whose}. {exact}",
+        hint=f"{help_text} Median over the steps. {whose}. {exact}",
     )
 
 
@@ -73,7 +80,9 @@ def rate_text(value: float | None, key: str) -> str:
         return "–"  # noqa: RUF001
     if key == "mfu":
         return f"{_digits(value)} %"
-    by, prefix = next((one for one in _PREFIXES if value >= one[0]), (1.0, ""))
+    by, prefix = next(
+        (prefix_pair for prefix_pair in _PREFIXES if value >= prefix_pair[0]), (1.0, "")
+    )
     return f"{_digits(value / by)} {prefix}{_unit(key)}"
 
 

@@ -73,39 +73,39 @@ def step(view: View[StepQuery]) -> StepResponse:
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
     series = memory_series(run, phase)
-    found = step_on_ranks(view, ranks, phase, number, series, MAX_RANKS)
-    if not found.num_ranks and not found.num_unread:
+    on_ranks = step_on_ranks(view, ranks, phase, number, series, MAX_RANKS)
+    if not on_ranks.num_ranks and not on_ranks.num_unread:
         raise NotFoundError(
             "No rank has recorded this step.",
             f"step={number}",
             "Choose another one: steps that ran again after a restart count once.",
         )
     values: dict[str, Iterable[Any]] = {
-        "rank": found.ranks,
-        "host": [run.rank_files(rank)[-1][1].header.host for rank in found.ranks],
-        "seconds": found.seconds,
-        **{f"{part.name}_seconds": part.seconds for part in found.parts},
-        "start_ms": found.start_ms,
-        "end_ms": found.end_ms,
+        "rank": on_ranks.ranks,
+        "host": [run.rank_files(rank)[-1][1].header.host for rank in on_ranks.ranks],
+        "seconds": on_ranks.seconds,
+        **{f"{part.name}_seconds": part.seconds for part in on_ranks.parts},
+        "start_ms": on_ranks.start_ms,
+        "end_ms": on_ranks.end_ms,
     }
-    columns = [*_RANKS, *(_part_column(part.name) for part in found.parts)]
+    columns = [*_RANKS, *(_part_column(part.name) for part in on_ranks.parts)]
     if series is not None:
         title = "Allocated peak" if "allocated" in series else "RSS"
         columns.append(Column(series.rpartition("/")[2], title, unit="bytes"))
-        values[columns[-1].key] = found.memory_bytes
-    longest = {"longest": found.longest_seconds}
+        values[columns[-1].key] = on_ranks.memory_bytes
+    longest = {"longest": on_ranks.longest_seconds}
     return StepResponse(
         run=view.summary,
         step=number,
-        num_ranks=found.num_ranks,
-        num_unread=found.num_unread,
+        num_ranks=on_ranks.num_ranks,
+        num_unread=on_ranks.num_unread,
         ranks=titled(
             table_of(
                 [*columns, *_TIMES],
                 values,
                 "seconds",
-                found.num_ranks,
-                more={one.key: longest for one in columns if one.bar},
+                on_ranks.num_ranks,
+                more={column.key: longest for column in columns if column.bar},
             ),
             f"Step {number:,} on every rank",
             "",
@@ -116,8 +116,8 @@ def step(view: View[StepQuery]) -> StepResponse:
 
 def _part_column(name: str) -> Column:
     title, _ = part_words(name)
-    words = f"{title}; the bar is its share of the longest step"
-    return Column(f"{name}_seconds", title, unit="seconds", help=words, bar=name)
+    help_text = f"{title}; the bar is its share of the longest step"
+    return Column(f"{name}_seconds", title, unit="seconds", help=help_text, bar=name)
 
 
 Part = Annotated[

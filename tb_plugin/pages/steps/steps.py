@@ -89,15 +89,17 @@ def _grain(
     per_column: int, absent: Sequence[AbsentPart], *, exact: bool, has_parts: bool
 ) -> str:
     """What a column stands for; and why it has no parts."""
-    words = "Every step is drawn"
+    sentence = "Every step is drawn"
     if per_column > 1:
-        words = f"Each column is the slowest of {per_column:,} steps"
+        sentence = f"Each column is the slowest of {per_column:,} steps"
     if not exact:
-        words += "; its parts are estimated: zoom in for the steps"
+        sentence += "; its parts are estimated: zoom in for the steps"
     if has_parts or not absent:
-        return f"{words}."
-    reasons = {(one.reason, one.remedy) for one in absent}
+        return f"{sentence}."
+    reasons = {(part.reason, part.remedy) for part in absent}
     why = "The end of the page lists how to record each of them"
     if len(reasons) == 1:
-        why = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in reasons.pop() if one)
-    return f"{words}. The parts of steps were not recorded. {why}."
+        why = ". ".join(
+            f"{text[:1].upper()}{text[1:]}" for text in reasons.pop() if text
+        )
+    return f"{sentence}. The parts of steps were not recorded. {why}."

@@ -169,7 +169,7 @@ def host(view: View[DrawnQuery]) -> HostResponse:
         (track, drawing.rows_of(track, rank, [speakers[name] for name in shown_hosts]))
         for track in _TRACKS
     ]
-    low, high = extent(rows for _, found in lines for _, _, rows in found)
+    low, high = extent(rows for _, line in lines for _, _, rows in line)
     x0, x1 = visible_range(query, low, high)
     tracks = tuple(
         HostTrack(
@@ -178,10 +178,10 @@ def host(view: View[DrawnQuery]) -> HostResponse:
             unit=track.unit,
             limit_label=track.limit_label,
             limit=drawing.limit_of(track, rank),
-            lines=drawing.lines(found, x0, x1),
+            lines=drawing.lines(line, x0, x1),
         )
-        for track, found in lines
-        if found
+        for track, line in lines
+        if line
     )
     shown = ("host", "process", "sensor")
     return HostResponse(
@@ -204,10 +204,10 @@ def _host_of(run: Run, rank: int) -> str:
 
 def _speakers(run: Run, ranks: Sequence[int]) -> dict[str, list[int]]:
     # Ranks by host, ascending
-    found: dict[str, list[int]] = {}
+    ranks_by_host: dict[str, list[int]] = {}
     for rank in ranks:
-        found.setdefault(_host_of(run, rank), []).append(rank)
-    return found
+        ranks_by_host.setdefault(_host_of(run, rank), []).append(rank)
+    return ranks_by_host
 
 
 _Found = tuple[str, int, "Rows"]
@@ -250,28 +250,28 @@ class _Drawing:
         self, track: _Track, rank: int, hosts: Sequence[Sequence[int]]
     ) -> list[_Found]:
         """(column, rank, all its rows) of every line of a track."""
-        found = []
+        found_rows = []
         for column in track.of_host:
             for ranks in hosts:
                 # Not every rank samples the host: the lowest that does speaks for it.
                 for speaker in self._recorders(column, ranks):
                     rows = self._rows(column, speaker)
                     if rows is not None:
-                        found.append((column, speaker, rows))
+                        found_rows.append((column, speaker, rows))
                         break
         for column in track.of_rank:
             for speaker in self._recorders(column, [rank]):
                 rows = self._rows(column, speaker)
                 if rows is not None:
-                    found.append((column, speaker, rows))
-        return found
+                    found_rows.append((column, speaker, rows))
+        return found_rows
 
     def lines(
-        self, found: Sequence[_Found], x0: float, x1: float
+        self, track_rows: Sequence[_Found], x0: float, x1: float
     ) -> tuple[HostLine, ...]:
         """What is drawn of a track's rows."""
         lines = []
-        for column, rank, rows in found:
+        for column, rank, rows in track_rows:
             (finer,) = refined_rows(
                 self._source(column),
                 [rank],
@@ -319,9 +319,9 @@ class _Drawing:
         return [rank for rank in ranks if rank in recorded]
 
     def _source(self, column: str) -> RankRows:
-        known = self._sources.get(column)
-        if known is None:
+        source = self._sources.get(column)
+        if source is None:
             key = self._run.catalogue.find(column) or SeriesKey("", column)
-            known = RankRows(self._reader, self._run, key, self.axis)
-            self._sources[column] = known
-        return known
+            source = RankRows(self._reader, self._run, key, self.axis)
+            self._sources[column] = source
+        return source

@@ -91,7 +91,7 @@ def timeline(view: View[TimelineQuery]) -> TimelineResponse:
         available=tuple(
             sorted(
                 run.catalogue.series,
-                key=lambda one: (GROUPS.index(one.group), not one.headline),
+                key=lambda series: (GROUPS.index(series.group), not series.headline),
             )
         ),
         absent=run.catalogue.absent(),

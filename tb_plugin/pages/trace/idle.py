@@ -89,46 +89,48 @@ def trace_idle(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: SourceQuery
 ) -> TraceIdleResponse:
     del run, query
-    found = idle_times(profile.trace)[:MAX_ROWS]
+    idles = idle_times(profile.trace)[:MAX_ROWS]
     return TraceIdleResponse(
         state=choice.state,
-        sentences=tuple(_sentence(one) for one in found if one.stream == NOTHING),
-        table=_table(found),
+        sentences=tuple(_sentence(idle) for idle in idles if idle.stream == NOTHING),
+        table=_table(idles),
     )
 
 
-def _table(found: Sequence[Idle]) -> TableRows:
+def _table(idles: Sequence[Idle]) -> TableRows:
     where = Column("where", "Where", unit="text").sent(
-        f"GPU {one.device}" if one.stream == NOTHING else f"stream {one.stream}"
-        for one in found
+        f"GPU {idle.device}" if idle.stream == NOTHING else f"stream {idle.stream}"
+        for idle in idles
     )
     idle, host, kernel, other = (
-        {"notes": tuple(_share(one, name) for one in found)}
+        {"notes": tuple(_share(idle, name) for idle in idles)}
         for name in ("idle", "host", "kernel", "other")
     )
     shares = {"idle_ms": idle, "host_ms": host, "kernel_ms": kernel, "other_ms": other}
-    rows = rows_of(_COLUMNS, found, "", None, **shares)
+    rows = rows_of(_COLUMNS, idles, "", None, **shares)
     rows = replace(rows, columns=(where, *rows.columns))
     return titled(rows, "Idle time of the device")
 
 
-def _share(one: Idle, name: str) -> str:
-    return share_text(getattr(one, f"{name}_ns") / one.span_ns) if one.span_ns else ""
+def _share(idle: Idle, name: str) -> str:
+    return (
+        share_text(getattr(idle, f"{name}_ns") / idle.span_ns) if idle.span_ns else ""
+    )
 
 
-def _sentence(one: Idle) -> str:
+def _sentence(idle: Idle) -> str:
     """How idle a device was, the largest cause first, and what helps."""
     causes = [
         ("host", "the host launched late"),
         ("kernel", "gaps between kernels"),
         ("other", "other causes"),
     ]
-    causes = [(name, cause) for name, cause in causes if getattr(one, f"{name}_ns")]
-    causes.sort(key=lambda cause: -getattr(one, f"{cause[0]}_ns"))
-    why = ", ".join(f"{_share(one, name)} {cause}" for name, cause in causes)
-    text = f"GPU {one.device} was idle {_share(one, 'idle') or '0.0 %'} of"
-    text += f" {duration_text(one.span_ns / 1e9)}{why and f': {why}'}."
-    if one.host_ns > one.idle_ns / 2 and one.idle_ns > _MUCH * one.span_ns:
+    causes = [(name, cause) for name, cause in causes if getattr(idle, f"{name}_ns")]
+    causes.sort(key=lambda cause: -getattr(idle, f"{cause[0]}_ns"))
+    why = ", ".join(f"{_share(idle, name)} {cause}" for name, cause in causes)
+    text = f"GPU {idle.device} was idle {_share(idle, 'idle') or '0.0 %'} of"
+    text += f" {duration_text(idle.span_ns / 1e9)}{why and f': {why}'}."
+    if idle.host_ns > idle.idle_ns / 2 and idle.idle_ns > _MUCH * idle.span_ns:
         text += " Fewer or larger launches help: a larger batch, fused operators,"
         text += " CUDA graphs."
     return text

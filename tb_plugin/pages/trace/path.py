@@ -64,35 +64,39 @@ def trace_path(
     if index is None:
         index = int(took.argmax())
     path = critical_path(profile, index)
-    found = by_name(profile, path)
-    what = f"Step {int(steps.number[index])}" if steps.are_marked else "The trace"
+    names_on_path = by_name(profile, path)
+    subject = f"Step {int(steps.number[index])}" if steps.are_marked else "The trace"
     return TracePathResponse(
         state=choice.state,
-        sentences=(_sentence(what, path, int(took[index])),),
-        table=_table(found, int(took[index])),
+        sentences=(_sentence(subject, path, int(took[index])),),
+        table=_table(names_on_path, int(took[index])),
     )
 
 
-def _table(found: Sequence[OnPath], took_ns: int) -> TableRows:
-    shown = found[:MAX_ROWS]
-    shares = tuple(share_text(one.path_ns / took_ns) for one in shown)
+def _table(names_on_path: Sequence[OnPath], took_ns: int) -> TableRows:
+    shown = names_on_path[:MAX_ROWS]
+    shares = tuple(share_text(on_path.path_ns / took_ns) for on_path in shown)
     rows = rows_of(
-        _COLUMNS, shown, "path_ms", num_all=len(found), path_ms={"notes": shares}
+        _COLUMNS,
+        shown,
+        "path_ms",
+        num_all=len(names_on_path),
+        path_ms={"notes": shares},
     )
     return titled(rows, "Critical path of a step")
 
 
-def _sentence(what: str, path: Sequence[Piece], took_ns: int) -> str:
+def _sentence(subject: str, path: Sequence[Piece], took_ns: int) -> str:
     """The parts of the path, the longest first."""
     sums: Counter[str] = Counter()
-    for one in path:
-        sums[one.cause.value] += one.end_ns - one.start_ns
+    for piece in path:
+        sums[piece.cause.value] += piece.end_ns - piece.start_ns
     parts = [
         f"{share_text(num_ns / took_ns)} {cause}"
         for cause, num_ns in sums.most_common()
         if num_ns >= took_ns / 1000
     ]
-    takes = f"{what} takes {duration_text(took_ns / 1e9)}"
+    takes = f"{subject} takes {duration_text(took_ns / 1e9)}"
     if not parts:
         return f"{takes}."
     return f"{takes}: {', '.join(parts)}. Work that is not on this path was hidden behind it."

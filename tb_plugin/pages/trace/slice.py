@@ -94,17 +94,17 @@ def trace_slice(asked: RouteRequest[RowQuery]) -> TraceSliceResponse:
 
 
 def _instant(place: PlacedSource, row: int) -> TraceSliceResponse:
-    trace, at = place.trace, ~row
+    trace, instant_row = place.trace, ~row
     instants = trace.instants
-    args, problem = _told_args(trace, int(instants.args[at]))
-    category = trace.strings[int(instants.category[at])]
-    time_ns = int(instants.time_ns[at])
+    args, problem = _told_args(trace, int(instants.args[instant_row]))
+    category = trace.strings[int(instants.category[instant_row])]
+    time_ns = int(instants.time_ns[instant_row])
     return TraceSliceResponse(
         source=place.id,
         row=row,
-        track=place.track_of(int(instants.track[at])),
+        track=place.track_of(int(instants.track[instant_row])),
         level=INSTANTS_LEVEL,
-        name=cut(trace.strings[int(instants.name[at])]),
+        name=cut(trace.strings[int(instants.name[instant_row])]),
         category=cut(category),
         family=family_of_instant(category),
         start_ns=str(place.zero_ns + time_ns),
@@ -115,7 +115,7 @@ def _instant(place: PlacedSource, row: int) -> TraceSliceResponse:
         args_problem=problem,
         stack=tuple(
             _partner(place, time_ns, around, "parent", "", outgoing=False)
-            for around in slices_around(trace, at)[:MAX_PARTNERS]
+            for around in slices_around(trace, instant_row)[:MAX_PARTNERS]
         ),
         partners=(),
     )

@@ -48,7 +48,7 @@ class SlicesQuery(TracksQuery, frozen=True):
 def _own_lines(asked: RouteRequest[SlicesQuery]) -> list[TraceLine]:
     """The run's own numbers, read with its lock held."""
     query = asked.query
-    wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
+    wanted = [track for track in query.tracks if track[0].startswith(COUNTERS)]
     if not wanted:
         return []
     window = window_of(query)
@@ -92,7 +92,7 @@ def trace_slices(asked: RouteRequest[SlicesQuery]) -> TraceSlicesResponse:
         num_tracks_with_instants(place.trace, tracks) for place, tracks in chosen
     )
     most_instants = max(50, MAX_INSTANTS // max(1, marked))
-    for at, (place, tracks) in enumerate(chosen):
+    for index, (place, tracks) in enumerate(chosen):
         trace, own_start, own_end = place.trace, place.own_ns(start), place.own_ns(end)
         own = [
             Lane(track, level)
@@ -101,19 +101,19 @@ def trace_slices(asked: RouteRequest[SlicesQuery]) -> TraceSlicesResponse:
             if trace.tracks[track].num_slices
         ]
         # Sources that are still to come get their share.
-        most = max(200, left // (len(chosen) - at))
+        most = max(200, left // (len(chosen) - index))
         tile = place.source.tiles.tile(own, own_start, own_end, zoom, most)
         left = max(0, left - len(tile.pieces))
         used_zoom = max(used_zoom, tile.zoom)
         parts.append(slice_pieces(trace, place.zero_ns, tile))
-        lanes += [TraceLane(place.track_of(one.track), one.level) for one in own]
+        lanes += [TraceLane(place.track_of(lane.track), lane.level) for lane in own]
         for track in tracks:
             if trace.tracks[track].kind == "counter":
                 shown = place.track_of(track)
                 lines += trace_lines(trace, shown, track, own_start, own_end, query.px)
-            found = marks(trace, track, own_start, own_end, zoom, most_instants)
-            if len(found):
-                parts.append(instant_pieces(trace, place.zero_ns, found))
+            rows = marks(trace, track, own_start, own_end, zoom, most_instants)
+            if len(rows):
+                parts.append(instant_pieces(trace, place.zero_ns, rows))
                 lanes.append(TraceLane(place.track_of(track), INSTANTS_LEVEL))
     pieces = drawn_pieces(parts, start)
     return TraceSlicesResponse(

@@ -69,18 +69,20 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
     if query.is_open:
         pinned = list(islice(query.pinned, DEFAULT_RANKS))
         first, is_known = of_interest(state, query.run, listed, pinned)
-    ranks = [one.rank for one in first]
+    ranks = [source.rank for source in first]
     chosen = choose(listed.sources, query, ranks)
     still_reading = listed.still_reading or not is_known
     run = state.store.run(query.run)
     traces.sources.show(len(chosen.sources))
-    openings = [traces.sources.open(query.run, one) for one in chosen.sources]
+    openings = [traces.sources.open(query.run, source) for source in chosen.sources]
     until = time.monotonic() + OPEN_SECONDS
     for opening in openings:
         opening.wait(max(0.0, until - time.monotonic()))
     with run.lock:
         summary, version = state.summary(run), run.version
-        states = [(one.state, one.progress, one.doing) for one in openings]
+        states = [
+            (opening.state, opening.progress, opening.doing) for opening in openings
+        ]
         asked.decided_by(version, listed.keys, states, still_reading, ranks)
         if not chosen.ranks:
             # Without traces and spans the run's own numbers are shown.
@@ -96,13 +98,13 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
         places = traces.placed(query.run, chosen.sources, clocks, summary)
         base, end = _extent(places, counters)
         sources, tracks = _shown(openings, places, counters, base)
-    order = {rank: at for at, rank in enumerate(chosen.ranks)}
+    order = {rank: index for index, rank in enumerate(chosen.ranks)}
     tracks.sort(
         key=lambda track: order.get(
             -1 if track.rank is None else track.rank, len(order)
         )
     )
-    shown = {one.id for one in chosen.sources}
+    shown = {source.id for source in chosen.sources}
     steps = _steps(places, base)
     shown_ranks = tuple(rank for rank in chosen.ranks if rank >= 0)
     parts = [
@@ -117,20 +119,20 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
         end_ns=float(end - base),
         sources=tuple(sources),
         tracks=tuple(tracks),
-        summary=f"{', '.join(one for one in parts if one[0] != '0')}.",
+        summary=f"{', '.join(part for part in parts if part[0] != '0')}.",
         steps=steps,
         focus=focus_of(places, base, query.step, first),
         choices=tuple(
             TraceChoice(
-                one.id,
-                one.kind,
-                one.name[:MAX_TEXT],
-                one.rank,
-                one.cycle,
-                float(one.num_bytes),
-                one.id in shown,
+                source.id,
+                source.kind,
+                source.name[:MAX_TEXT],
+                source.rank,
+                source.cycle,
+                float(source.num_bytes),
+                source.id in shown,
             )
-            for one in listed.sources[:MAX_CHOICES]
+            for source in listed.sources[:MAX_CHOICES]
         ),
         num_ranks=chosen.num_ranks,
         shown_ranks=shown_ranks,
@@ -141,10 +143,10 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
 
 
 def _amounts(tracks: Sequence[TraceTrack]) -> Iterator[str]:
-    counters = sum(one.kind == "counter" for one in tracks)
-    slices = counted(sum(one.num_slices for one in tracks), "slice")
+    counters = sum(track.kind == "counter" for track in tracks)
+    slices = counted(sum(track.num_slices for track in tracks), "slice")
     yield f"{slices} on {counted(len(tracks) - counters, 'track')}"
-    yield counted(sum(one.num_instants for one in tracks), "instant")
+    yield counted(sum(track.num_instants for track in tracks), "instant")
     yield counted(counters, "counter")
 
 
@@ -155,8 +157,10 @@ def _shown(
     base: int,
 ) -> tuple[list[TraceSource], list[TraceTrack]]:
     """Sources in their order, those of counters last, and the tracks of those open."""
-    by_id = {one.id: one for one in places}
-    sources = [_source(one, by_id.get(one.found.id), base) for one in openings]
+    by_id = {place.id: place for place in places}
+    sources = [
+        _source(opening, by_id.get(opening.found.id), base) for opening in openings
+    ]
     tracks = [
         _track(index, number, track, place)
         for index, opening in enumerate(openings)
@@ -164,11 +168,13 @@ def _shown(
         for number, track in enumerate(place.trace.tracks)
         if _is_listed(place.trace, number)
     ]
-    for rank, offset, found in counters:
-        if found:
-            at = len(sources)
-            sources.append(_counter_source(rank, offset, [r for _, r in found], base))
-            tracks += [replace(track, source=at) for track, _ in found]
+    for rank, offset, series_rows in counters:
+        if series_rows:
+            source_index = len(sources)
+            sources.append(
+                _counter_source(rank, offset, [r for _, r in series_rows], base)
+            )
+            tracks += [replace(track, source=source_index) for track, _ in series_rows]
     return sources, tracks
 
 
@@ -176,10 +182,12 @@ def _extent(places: Sequence[PlacedSource], counters: Counters) -> tuple[int, in
     """First and last time of what is shown; numbers count where nothing else is."""
     if places:
         return (
-            min(one.zero_ns + one.trace.start_ns for one in places),
-            max(one.zero_ns + one.trace.end_ns for one in places),
+            min(place.zero_ns + place.trace.start_ns for place in places),
+            max(place.zero_ns + place.trace.end_ns for place in places),
         )
-    rows = [(row, offset) for _, offset, found in counters for _, row in found]
+    rows = [
+        (row, offset) for _, offset, series_rows in counters for _, row in series_rows
+    ]
     if not rows:
         return 0, 0
     return (
@@ -189,7 +197,7 @@ def _extent(places: Sequence[PlacedSource], counters: Counters) -> tuple[int, in
 
 
 def _source(opening: TraceJob, place: PlacedSource | None, base: int) -> TraceSource:
-    found = opening.found
+    source = opening.found
     of_trace: dict[str, Any] = {"state": opening.state}
     if place is not None:
         # What is shown meanwhile may be an older one, which is ready.
@@ -199,29 +207,29 @@ def _source(opening: TraceJob, place: PlacedSource | None, base: int) -> TraceSo
             "end_ns": float(place.zero_ns + place.trace.end_ns - base),
             "clock": place.clock,
             "notes": _notes(place.trace),
-            "facts": tuple(_facts(len(place.trace.slices), found, place.clock)),
+            "facts": tuple(_facts(len(place.trace.slices), source, place.clock)),
         }
     return TraceSource(
-        id=found.id,
-        kind=found.kind,
-        name=found.name[:MAX_TEXT],
-        title=("" if found.rank is None else f"rank {found.rank}: ")
-        + ("spans" if found.kind == "spans" else found.name[:MAX_TEXT]),
-        rank=found.rank,
-        cycle=found.cycle,
+        id=source.id,
+        kind=source.kind,
+        name=source.name[:MAX_TEXT],
+        title=("" if source.rank is None else f"rank {source.rank}: ")
+        + ("spans" if source.kind == "spans" else source.name[:MAX_TEXT]),
+        rank=source.rank,
+        cycle=source.cycle,
         progress=opening.progress,
         doing=opening.doing,
         problem=opening.problem,
-        num_bytes=float(found.num_bytes),
-        has_file=found.path is not None,
+        num_bytes=float(source.num_bytes),
+        has_file=source.path is not None,
         **of_trace,
     )
 
 
-def _facts(num_slices: int, found: FoundSource, clock: TraceClock) -> Iterator[str]:
+def _facts(num_slices: int, source: FoundSource, clock: TraceClock) -> Iterator[str]:
     yield counted(num_slices, "slice")
-    if found.num_bytes:
-        yield size_text(found.num_bytes)
+    if source.num_bytes:
+        yield size_text(source.num_bytes)
     offset_ns, error_ns = clock.offset_ns, clock.error_ns
     if clock.method == "none":
         yield "no wall clock: placed where the others begin"
@@ -237,9 +245,9 @@ def _facts(num_slices: int, found: FoundSource, clock: TraceClock) -> Iterator[s
 
 def _notes(trace: Trace) -> tuple[str, ...]:
     return tuple(
-        f"{one.what}{f' ({one.count:,})' if one.count > 1 else ''}"
-        f"{f', first at {one.where}' if one.where else ''}"[:MAX_TEXT]
-        for one in trace.problems[:_MAX_NOTES]
+        f"{problem.what}{f' ({problem.count:,})' if problem.count > 1 else ''}"
+        f"{f', first at {problem.where}' if problem.where else ''}"[:MAX_TEXT]
+        for problem in trace.problems[:_MAX_NOTES]
     )
 
 
@@ -289,8 +297,8 @@ def _num_instants(trace: Trace, track: int) -> int:
 def _counter_source(
     rank: int, offset: int, rows: Sequence[Rows], base: int
 ) -> TraceSource:
-    first = min(float(one.first[0]) for one in rows) * 1e6 + offset - base
-    last = max(float(one.last.max()) for one in rows) * 1e6 + offset - base
+    first = min(float(row.first[0]) for row in rows) * 1e6 + offset - base
+    last = max(float(row.last.max()) for row in rows) * 1e6 + offset - base
     return TraceSource(
         id=f"{COUNTERS}{rank}",
         kind="counters",
@@ -305,14 +313,16 @@ def _counter_source(
 
 def _steps(places: Sequence[PlacedSource], base: int) -> TraceSteps:
     """Of the first rank that names any: its profiler's, which are few, else its spans'."""
-    with_steps = [one for one in places if len(one.source.steps.number)]
+    with_steps = [place for place in places if len(place.source.steps.number)]
     if not with_steps:
         return TraceSteps(i32([]), f64([]), f64([]))
     rank = rank_of(with_steps[0].source.found)
-    own = [one for one in with_steps if rank_of(one.source.found) == rank]
+    own = [
+        with_step for with_step in with_steps if rank_of(with_step.source.found) == rank
+    ]
     # Spans have every step, the profiler's file only those it traced.
-    one = next((p for p in own if p.source.found.kind == "spans"), own[0])
-    steps, shift = one.source.steps, one.zero_ns - base
+    place = next((p for p in own if p.source.found.kind == "spans"), own[0])
+    steps, shift = place.source.steps, place.zero_ns - base
     return TraceSteps(
         number=i32_clipped(steps.number),
         start_ns=f64(steps.start_ns + shift),

@@ -108,11 +108,15 @@ def _inputs(
         )
     if run.made_of != "recording":
         folder = Path(run.found.folder)
-        found = traces_below(folder)
-        return inputs_of_files(found, ranks=ranks, cycle=cycle, root=folder)
+        paths = traces_below(folder)
+        return inputs_of_files(paths, ranks=ranks, cycle=cycle, root=folder)
     own = Run(run.found)
     own.update(Budget(math.inf))
-    chosen = [one for one in own.attempts if attempt in (None, one.index)]
+    chosen = [
+        own_attempt
+        for own_attempt in own.attempts
+        if attempt in (None, own_attempt.index)
+    ]
     if not chosen:
         raise NotFoundError(
             "There is no such attempt, or none of its files can be read.",

@@ -120,20 +120,20 @@ def trace_reports(asked: RouteRequest[OfRanksQuery]) -> TraceReportsResponse:
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:
         run, budget = reading
-        found = [
-            one
-            for one in state.trace_reports.of(run, budget)
-            if query.wants(one.file.rank)
+        reports = [
+            report
+            for report in state.trace_reports.of(run, budget)
+            if query.wants(report.file.rank)
         ]
-        shown = [(one.id, one.entry.offset) for one in found]
+        shown = [(report.id, report.entry.offset) for report in reports]
         asked.decided_by(run.version, shown, reading.goes_on)
         return TraceReportsResponse(
             run=state.summary(run),
-            reports=tuple(map(_report, found)),
+            reports=tuple(map(_report, reports)),
             absent=tuple(
-                said
-                for said in why_absent(run, "torch_profiler")
-                if not (said.status == "off" and found)
+                status
+                for status in why_absent(run, "torch_profiler")
+                if not (status.status == "off" and reports)
             ),
             still_reading=reading.goes_on,
         )
@@ -143,24 +143,24 @@ def trace_reports(asked: RouteRequest[OfRanksQuery]) -> TraceReportsResponse:
 def trace_report(asked: RouteRequest[ReportQuery]) -> TraceReportResponse:
     state, query = asked.state, asked.query
     with state.reading(query.run) as (run, budget):
-        found = _named(state, run, query, budget)
-        asked.decided_by(found.file.identity, found.entry.offset)
+        report = _named(state, run, query, budget)
+        asked.decided_by(report.file.identity, report.entry.offset)
         absent = why_absent(run, "torch_profiler")
         try:
-            tables = tables_of(found)
+            tables = tables_of(report)
         except (FormatError, OSError) as error:
             raise UnreadableError(
                 f"The report of the trace cannot be read: {error}",
-                f"{found.file.shown_path}, byte {found.entry.offset}",
+                f"{report.file.shown_path}, byte {report.entry.offset}",
                 "The other reports can; the trace's file may be there.",
             ) from error
-    memory = _memory(found, tables, query)
+    memory = _memory(report, tables, query)
     return TraceReportResponse(
-        report=_report(found),
-        summary=found.meta.text("summary", MAX_SUMMARY),
+        report=_report(report),
+        summary=report.meta.text("summary", MAX_SUMMARY),
         operators=_operators(tables),
         memory=memory,
-        missing="" if memory is not None else _missing(found, absent),
+        missing="" if memory is not None else _missing(report, absent),
     )
 
 
@@ -171,9 +171,9 @@ def _named(
         raise BadRequestError(
             "A report must be given.", "report", "Choose one from the list."
         )
-    for found in readers.trace_reports.of(run, budget):
-        if found.id == query.report:
-            return found
+    for report in readers.trace_reports.of(run, budget):
+        if report.id == query.report:
+            return report
     raise NotFoundError(
         "There is no such report of a trace.",
         run.found.title[:80],
@@ -181,21 +181,21 @@ def _named(
     )
 
 
-def _report(found: FoundReport) -> TraceReport:
+def _report(report: FoundReport) -> TraceReport:
     return TraceReport(
-        id=found.id,
-        rank=found.file.rank,
-        title=", ".join(_title(found)),
-        facts=tuple(_facts(found)),
-        problem=found.meta.text("problem"),
+        id=report.id,
+        rank=report.file.rank,
+        title=", ".join(_title(report)),
+        facts=tuple(_facts(report)),
+        problem=report.meta.text("problem"),
     )
 
 
-def _title(found: FoundReport) -> Iterator[str]:
+def _title(report: FoundReport) -> Iterator[str]:
     """`rank 0`, `cycle 2`, `steps 10-11`, with a dash."""
-    yield f"rank {found.file.rank}"
+    yield f"rank {report.file.rank}"
     cycle, first, last = (
-        found.meta.count(name, _MOST) for name in ("cycle", "first_step", "last_step")
+        report.meta.count(name, _MOST) for name in ("cycle", "first_step", "last_step")
     )
     if cycle:
         yield f"cycle {cycle}"
@@ -203,23 +203,23 @@ def _title(found: FoundReport) -> Iterator[str]:
         yield f"step {first}" if first == last else f"steps {first}–{last}"  # noqa: RUF001
 
 
-def _facts(found: FoundReport) -> Iterator[str]:
-    meta = found.meta
+def _facts(report: FoundReport) -> Iterator[str]:
+    meta = report.meta
     start, end = meta.count("start_ns", _MOST), meta.count("end_ns", _MOST)
     if start is not None and end is not None and end >= start:
         yield duration_text((end - start) / 1e9)
-    for words, names in (
+    for noun, names in (
         ("recorded", meta.texts("activities")),
         ("with", meta.flags_set("options")),
     ):
         if names:
-            yield f"{words} {', '.join(names)}"
+            yield f"{noun} {', '.join(names)}"
     flops = meta.number("flops", _MOST_FLOPS)
     if flops:
         yield f"{flops_text(flops)}FLOP counted"
     path, remote = meta.text("path"), meta.text("remote")
     if not path:
-        is_awaited = found.entry.context == TRACE_ENDED and found.file.close is None
+        is_awaited = report.entry.context == TRACE_ENDED and report.file.close is None
         yield f"its trace {'is not yet' if is_awaited else 'was not'} saved"
         return
     gone = "" if meta.flag("kept") is True else ", no longer kept"
@@ -240,10 +240,10 @@ def _operators(tables: ReportTables) -> TableRows:
     """Those with any time or memory; columns of zeros are left out."""
     columns = tables.operators
     sent = [_OPERATORS[0].sent(tables.names)]
-    for one in _OPERATORS[1:]:
-        values = columns.get(one.attribute)
+    for column in _OPERATORS[1:]:
+        values = columns.get(column.attribute)
         if values is not None and values.any():
-            sent.append(one.sent(one.numbers(values)))
+            sent.append(column.sent(column.numbers(values)))
     num = len(tables.names)
     rows = TableRows(
         columns=tuple(sent), num_rows=num, num_all=num, usual="self_cpu_ms"
@@ -251,26 +251,26 @@ def _operators(tables: ReportTables) -> TableRows:
     return titled(rows, "Operators of the trace", "", "No operators ran.")
 
 
-def _missing(found: FoundReport, absent: tuple[SourceStatus, ...]) -> str:
-    options = found.meta.flags_set("options")
-    lacks = [one for one in NEEDED_BY_MEMORY if one not in options]
+def _missing(report: FoundReport, absent: tuple[SourceStatus, ...]) -> str:
+    options = report.meta.flags_set("options")
+    lacks = [option for option in NEEDED_BY_MEMORY if option not in options]
     if lacks:
-        names = " and ".join(f"torch_profiler.{one}" for one in lacks)
+        names = " and ".join(f"torch_profiler.{lack}" for lack in lacks)
         return (
             f"It was not recorded: the trace was made without {names}. Set"
             f" {agreeing(len(lacks), 'it', 'them')} to true; torch's analysis then takes"
             " about 50 µs for each event, beside training."
         )
-    for said in absent:
-        if said.source == _TIMELINE and said.reason:
+    for status in absent:
+        if status.source == _TIMELINE and status.reason:
             # Of several ranks one speaks there; the trace's own words stand above.
-            has_own = "memory timeline" in found.meta.text("problem")
+            has_own = "memory timeline" in report.meta.text("problem")
             why = (
                 ""
                 if has_own
-                else f" {said.reason[:1].upper()}{said.reason[1:].rstrip('.')}."
+                else f" {status.reason[:1].upper()}{status.reason[1:].rstrip('.')}."
             )
-            return f"It was not recorded.{why} {said.remedy}".rstrip()
+            return f"It was not recorded.{why} {status.remedy}".rstrip()
     return (
         f"It was not recorded: {_TIMELINE} was off, or torch could not work it out; the"
         " recording says why."
@@ -278,21 +278,25 @@ def _missing(found: FoundReport, absent: tuple[SourceStatus, ...]) -> str:
 
 
 def _memory(
-    found: FoundReport, tables: ReportTables, query: ReportQuery
+    report: FoundReport, tables: ReportTables, query: ReportQuery
 ) -> TraceReportMemory | None:
     devices = tuple(tables.memory)
     device = device_shown(devices, query.device)
     if device is None:
         return None
-    time_ns, held = tables.memory[device]
-    start = found.meta.count("start_ns", _MOST) or int(time_ns[0])
+    time_ns, sizes = tables.memory[device]
+    start = report.meta.count("start_ns", _MOST) or int(time_ns[0])
     x = (time_ns - start) / 1e3
-    end = found.meta.count("end_ns", _MOST) or int(time_ns[-1])
+    end = report.meta.count("end_ns", _MOST) or int(time_ns[-1])
     low, high = min(0.0, float(x[0])), max((end - start) / 1e3, float(x[-1]) + 1e-3)
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else min(max(query.x1, x0), high)
-    shown = [at for at in range(len(tables.categories)) if held[:, at].any()]
-    columns = memory_columns(x, held[:, shown], x0, max(x1, x0 + 1e-3), query.px)
+    shown = [
+        category
+        for category in range(len(tables.categories))
+        if sizes[:, category].any()
+    ]
+    columns = memory_columns(x, sizes[:, shown], x0, max(x1, x0 + 1e-3), query.px)
     return TraceReportMemory(
         device=device,
         devices=devices,
@@ -304,11 +308,11 @@ def _memory(
         peak_x=f64(columns.peak_x),
         categories=tuple(
             ModuleCategory(
-                name=tables.categories[at],
-                group=FOLDS_INTO.get(tables.categories[at], "unknown"),  # type: ignore[arg-type]
+                name=tables.categories[category],
+                group=FOLDS_INTO.get(tables.categories[category], "unknown"),  # type: ignore[arg-type]
                 bytes=f64(columns.held[:, place]),
                 baseline_bytes=None,
             )
-            for place, at in enumerate(shown)
+            for place, category in enumerate(shown)
         ),
     )

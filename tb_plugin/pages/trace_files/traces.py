@@ -42,31 +42,33 @@ def traces(asked: RouteRequest[Query]) -> TracesResponse:
     state, sources = asked.state, asked.state.traces.sources
     with state.reading(asked.query.run) as reading:
         run, budget = reading
-        found = list(state.traces.files.of(run, budget))
+        files = list(state.traces.files.of(run, budget))
         listing = run.found.traces
-        known = [sources.known((asked.query.run, one.id, *one.key)) for one in found]
-        states = [one and one.state for one in known]
-        asked.decided_by(run.version, found, states, reading.goes_on)
+        openings = [
+            sources.known((asked.query.run, file.id, *file.key)) for file in files
+        ]
+        states = [opening and opening.state for opening in openings]
+        asked.decided_by(run.version, files, states, reading.goes_on)
         return TracesResponse(
             run=state.summary(run),
-            files=tuple(map(_file, found[:MAX_FILES], known)),
-            num_files=len(found),
+            files=tuple(map(_file, files[:MAX_FILES], openings)),
+            num_files=len(files),
             problems=() if listing is None else listing.problems,
             still_reading=reading.goes_on,
         )
 
 
-def _file(found: FoundTrace, opening: TraceJob | None) -> TraceFile:
+def _file(trace: FoundTrace, opening: TraceJob | None) -> TraceFile:
     return TraceFile(
-        id=found.id,
-        name=found.name,
-        path=found.path_text,
-        worker=found.worker,
-        rank=found.rank,
-        cycle=found.cycle,
-        num_bytes=float(found.num_bytes),
-        timeline=found.is_timeline,
-        recorded=found.origin == "recording",
+        id=trace.id,
+        name=trace.name,
+        path=trace.path_text,
+        worker=trace.worker,
+        rank=trace.rank,
+        cycle=trace.cycle,
+        num_bytes=float(trace.num_bytes),
+        timeline=trace.is_timeline,
+        recorded=trace.origin == "recording",
         state="found" if opening is None else opening.state,
         problem=None if opening is None else opening.problem,
     )
@@ -75,9 +77,9 @@ def _file(found: FoundTrace, opening: TraceJob | None) -> TraceFile:
 @route("trace_file", FileQuery)
 def trace_file(asked: RouteRequest[FileQuery]) -> Response:
     """The file of a source; answers `Range`."""
-    for found in asked.state.traces.listed(asked.query.run).sources:
-        if found.id == asked.query.source and found.path is not None:
-            return _file_answer(asked.request, found)
+    for source in asked.state.traces.listed(asked.query.run).sources:
+        if source.id == asked.query.source and source.path is not None:
+            return _file_answer(asked.request, source)
     raise NotFoundError(
         "There is no such trace file.",
         "the trace in the address",
@@ -85,23 +87,23 @@ def trace_file(asked: RouteRequest[FileQuery]) -> Response:
     )
 
 
-def _file_answer(request: Request, found: FoundSource) -> Response:
-    path = found.path or ""
+def _file_answer(request: Request, source: FoundSource) -> Response:
+    path = source.path or ""
     try:
         file, status = storage.at(path).open(path)
     except OSError as error:
-        raise _gone(found) from error
-    same = tuple(FileKey.of(status)[:2]) == tuple(found.key[:2])
+        raise _gone(source) from error
+    same = tuple(FileKey.of(status)[:2]) == tuple(source.key[:2])
     if not same:
         file.close()
-        raise _gone(found)
+        raise _gone(source)
     ending = os.path.splitext(path)[1].lower()  # noqa: PTH122  # of a text
     response = Response(
         wrap_file(request.environ, file),
         content_type=_TYPES.get(ending, "application/json"),
         direct_passthrough=True,
     )
-    name = _UNSAFE.sub("_", found.name)[-_MAX_NAME:]
+    name = _UNSAFE.sub("_", source.name)[-_MAX_NAME:]
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "no-cache"
@@ -112,9 +114,9 @@ def _file_answer(request: Request, found: FoundSource) -> Response:
     )
 
 
-def _gone(found: FoundSource) -> NotFoundError:
+def _gone(source: FoundSource) -> NotFoundError:
     return NotFoundError(
         "The trace's file is no longer there.",
-        found.path_text[:500],
+        source.path_text[:500],
         "It may have been deleted or replaced: reload the page.",
     )

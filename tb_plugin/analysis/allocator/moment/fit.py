@@ -106,7 +106,7 @@ def fit(
 
 
 def obstacle(
-    state: SegmentState, found: Fit, life_stack: Ints, *, pool: int, stream: int
+    state: SegmentState, fit: Fit, life_stack: Ints, *, pool: int, stream: int
 ) -> Obstacle | None:
     """The fewest live bytes between free blocks whose end would serve a request.
 
@@ -115,16 +115,16 @@ def obstacle(
     """
     segments, blocks = state.segments, state.blocks
     usable = (
-        (segments.is_large == found.is_large)
+        (segments.is_large == fit.is_large)
         & (np.maximum(segments.pool, 0) == pool)
         & (segments.stream == stream)
     )
     rows = np.flatnonzero(usable[blocks.segment])
     segment, size = blocks.segment[rows], blocks.size[rows]
     live = np.where(blocks.state[rows] == INACTIVE, 0, size)
-    before, live_before = (np.append(0, np.cumsum(one)) for one in (size, live))
+    before, live_before = (np.append(0, np.cumsum(sizes)) for sizes in (size, live))
     first = np.arange(len(rows))
-    end = np.searchsorted(before, before[:-1] + found.size)
+    end = np.searchsorted(before, before[:-1] + fit.size)
     inside = np.flatnonzero(end <= len(rows))
     inside = inside[segment[end[inside] - 1] == segment[inside]]
     if not len(inside):
@@ -132,13 +132,15 @@ def obstacle(
     first, end = first[inside], end[inside]
     best = np.argmin(live_before[end] - live_before[first])
     chosen = np.arange(first[best], end[best])
-    held = rows[chosen[live[chosen] > 0]]
-    stacks, which = grouped(life_stack[blocks.life[held]])
-    by_stack = sums(which, blocks.size[held], len(stacks))
+    live_rows = rows[chosen[live[chosen] > 0]]
+    stacks, which = grouped(life_stack[blocks.life[live_rows]])
+    by_stack = sums(which, blocks.size[live_rows], len(stacks))
     return Obstacle(
         address=int(blocks.address[rows[chosen[0]]]),
         size=int(size[chosen].sum()),
-        lives=blocks.life[held[np.argsort(-blocks.size[held], kind="stable")]],
-        live_bytes=int(blocks.size[held].sum()),
-        stack=int(stacks[np.argmax(by_stack)]) if len(held) else NOTHING,
+        lives=blocks.life[
+            live_rows[np.argsort(-blocks.size[live_rows], kind="stable")]
+        ],
+        live_bytes=int(blocks.size[live_rows].sum()),
+        stack=int(stacks[np.argmax(by_stack)]) if len(live_rows) else NOTHING,
     )

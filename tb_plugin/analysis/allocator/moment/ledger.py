@@ -98,24 +98,24 @@ def _float(value: int | None) -> float | None:
 
 
 def _caveats(state: SegmentState) -> dict[str, str]:
-    found = {}
+    caveats = {}
     missing = state.oddities.get("live blocks in no segment", 0)
     if missing:
-        found["live"] = (
+        caveats["live"] = (
             f"not counted: {counted(missing, 'live block')} in no known segment"
         )
     assumed = state.oddities.get(
         "remainders of unknown blocks from before the recording", 0
     )
     if assumed:
-        found["rounding"] = (
+        caveats["rounding"] = (
             f"of {counted(assumed, 'block')} from before the recording up to 1 MiB each may"
             " be counted as free"
         )
     unknown = int(np.count_nonzero(state.segments.pool == NOTHING))
     if unknown:
-        found["private_pools"] = (
+        caveats["private_pools"] = (
             f"the pool of {counted(unknown, 'segment')} was not recorded: counted as not"
             " private"
         )
-    return found
+    return caveats

@@ -56,8 +56,8 @@ def pins(
     whoever has the rest: nobody pins these.
     """
     segments, blocks = state.segments, state.blocks
-    held = (segments.free_size > releasable(state)) & (segments.num_active > 0)
-    rows = np.flatnonzero((blocks.state != INACTIVE) & held[blocks.segment])
+    is_pinned = (segments.free_size > releasable(state)) & (segments.num_active > 0)
+    rows = np.flatnonzero((blocks.state != INACTIVE) & is_pinned[blocks.segment])
     stacks, which = grouped(life_stack[blocks.life[rows]])
     return (
         _pinned(state, rows, stacks[which], most),
@@ -74,11 +74,11 @@ def _pinned(state: SegmentState, rows: Ints, stack: Ints, most: int) -> Pins:
     order = np.lexsort((num_bytes, segment))
     last = order[np.flatnonzero(np.diff(segment[order], append=NOTHING) != 0)]
     last = last[np.argsort(-segments.free_size[segment[last]], kind="stable")][:most]
-    found = segment[last]
+    rows_pinned = segment[last]
     return Pins(
-        address=segments.address[found],
-        live_bytes=segments.total_size[found] - segments.free_size[found],
-        num_live=segments.num_active[found],
+        address=segments.address[rows_pinned],
+        live_bytes=segments.total_size[rows_pinned] - segments.free_size[rows_pinned],
+        num_live=segments.num_active[rows_pinned],
         stack=stack[last],
     )
 
@@ -92,9 +92,9 @@ def _pinners(
     alone in such a unit is all that keeps the rest of it.
     """
     free = np.flatnonzero(state.blocks.state == INACTIVE)
-    (segment, at), rest = _ends_of(state, free)
+    (segment, start), rest = _ends_of(state, free)
     (live_segment, live_at), _ = _ends_of(state, rows)
-    first, unit = numbered(np.append(segment, live_segment), np.append(at, live_at))
+    first, unit = numbered(np.append(segment, live_segment), np.append(start, live_at))
     pinned = sums(unit[: len(segment)], rest, len(first))
     unit = unit[len(segment) :]
     pair, _ = numbered(unit, np.append(which, which))

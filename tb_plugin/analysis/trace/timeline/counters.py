@@ -169,9 +169,9 @@ def _shares(
     edges, share = utilization_buckets(ranges, span_ns)
     if len(edges):
         yield "utilization", edges, np.append(share, 0.0)
-    known = ~np.isnan(blocks)
-    if known.any():
-        time_ns, level = filled_levels(ranges[known], blocks[known])
+    has_blocks = ~np.isnan(blocks)
+    if has_blocks.any():
+        time_ns, level = filled_levels(ranges[has_blocks], blocks[has_blocks])
         if time_ns[0] > span_ns[0]:
             time_ns = np.concatenate((span_ns[:1], time_ns))
             level = np.concatenate(([0.0], level))

@@ -106,23 +106,23 @@ class DrawnPieces:
 
 def drawn_pieces(parts: Sequence[SourcePieces], window_start_ns: int) -> DrawnPieces:
     """Pieces of all sources behind each other, relative to a time of the common clock."""
-    begin = _joined([one.start_ns + one.zero_ns - window_start_ns for one in parts])
-    stop = _joined([one.end_ns + one.zero_ns - window_start_ns for one in parts])
-    busy_ns = _joined([one.busy_ns for one in parts])
+    begin = _joined([part.start_ns + part.zero_ns - window_start_ns for part in parts])
+    stop = _joined([part.end_ns + part.zero_ns - window_start_ns for part in parts])
+    busy_ns = _joined([part.busy_ns for part in parts])
     unit = _unit(begin, stop)
     start = np.rint(begin / unit)
     names, name, family = _named(parts)
     return DrawnPieces(
         unit_ns=unit,
         lane_start=np.cumsum(
-            _joined([np.zeros(1, np.int64), *(one.sizes for one in parts)])
+            _joined([np.zeros(1, np.int64), *(part.sizes for part in parts)])
         ),
         start=start,
         duration=np.rint(stop / unit) - start,
-        row=_joined([~one.row if one.is_instants else one.row for one in parts]),
+        row=_joined([~part.row if part.is_instants else part.row for part in parts]),
         name=name,
         family=family,
-        count=_joined([one.num for one in parts]),
+        count=_joined([part.num for part in parts]),
         busy=np.minimum(np.rint(busy_ns / unit), _MOST),
         names=names,
     )
@@ -153,7 +153,7 @@ def _named(parts: Sequence[SourcePieces]) -> tuple[tuple[str, ...], Ints, Ints]:
         keys = name << 32 | np.asarray(part.table.category[part.row], np.int64)
         keys, which = np.unique(keys, return_inverse=True)
         table = np.full((2, len(keys)), NO_NAME, np.int64)
-        for at, key in enumerate(keys.tolist()):
+        for column, key in enumerate(keys.tolist()):
             text, category = strings[key >> 32], strings[key & 0xFFFFFFFF]
             family = (
                 family_of_instant(category)
@@ -161,7 +161,7 @@ def _named(parts: Sequence[SourcePieces]) -> tuple[tuple[str, ...], Ints, Ints]:
                 else family_of(category, text)
             )
             number = names.setdefault(_shortened(text), len(names))
-            table[:, at] = (min(number, NO_NAME), FAMILIES.index(family))
+            table[:, column] = (min(number, NO_NAME), FAMILIES.index(family))
         of_name.append(table[0][which])
         of_family.append(table[1][which])
     return tuple(names)[:NO_NAME], _joined(of_name), _joined(of_family)

@@ -87,10 +87,10 @@ class Search:
 
     def hits(self) -> Hits:
         columns = [
-            np.concatenate([getattr(part, one.name) for part in self._parts])
+            np.concatenate([getattr(part, field.name) for part in self._parts])
             if self._parts
             else np.empty(0, np.int64)
-            for one in fields(Hits)
+            for field in fields(Hits)
         ]
         every = Hits(*columns)
         return every.take(np.argsort(every.start_ns, kind="stable")[: self._most])

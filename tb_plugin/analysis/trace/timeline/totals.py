@@ -63,7 +63,7 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
     row = np.zeros(num, np.int64)
     row[group[is_longest]] = rows[is_longest]
     total = sums(group, inside, num)
-    found = Totals(
+    table = Totals(
         name=slices.name[rows[first]].astype(np.int64),
         category=slices.category[rows[first]].astype(np.int64),
         count=np.bincount(group, minlength=num),
@@ -72,7 +72,7 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
         max_ns=longest,
         longest=row,
     )
-    return found.take(np.argsort(-total, kind="stable"))
+    return table.take(np.argsort(-total, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,12 +162,12 @@ def found_rows(
     `wanted`: by string, of `matching`; None: all are.
     """
     time_ns = table.time_ns if isinstance(table, Instants) else table.start_ns
-    found = [np.empty(0, np.int64)]
+    row_ranges = [np.empty(0, np.int64)]
     for track in tracks:
         first, stop = rows_of_track(table, track)
         chosen = slice(None) if wanted is None else wanted[table.name[first:stop]]
-        found.append(np.arange(first, stop)[chosen])
-    rows = np.concatenate(found)
+        row_ranges.append(np.arange(first, stop)[chosen])
+    rows = np.concatenate(row_ranges)
     return rows[np.argsort(time_ns[rows], kind="stable")[:most]], len(rows)
 
 
@@ -183,9 +183,9 @@ def matching(strings: Sequence[str], text: str) -> Flags:
 
 def _rows(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> Ints:
     """Rows of the slices that touch a range, ascending."""
-    found = []
+    row_ranges = []
     for track in sorted(set(tracks)):
         for level in range(trace.tracks[track].num_levels):
             first, stop = trace.rows_of_level(track, level, start_ns, end_ns)
-            found.append(np.arange(first, stop))
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+            row_ranges.append(np.arange(first, stop))
+    return np.concatenate(row_ranges) if row_ranges else np.empty(0, np.int64)

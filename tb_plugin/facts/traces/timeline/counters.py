@@ -55,7 +55,7 @@ class RankCounters:
 
     def __init__(self, reader: SeriesReader, run: Run, rank: int) -> None:
         self._run, self._rank = run, rank
-        axis = XAxis("wall", {one.index: WALL for one in run.attempts})
+        axis = XAxis("wall", {attempt.index: WALL for attempt in run.attempts})
         self._rows: dict[int, RankRows] = {}
         for index, column in enumerate(COLUMNS):
             key = run.catalogue.find(column)
@@ -98,7 +98,7 @@ class RankCounters:
         offset_ns: int,
     ) -> Iterator[TraceLine]:
         """What is drawn in a window of time."""
-        low, high = ((at - offset_ns) / 1e6 for at in window)
+        low, high = ((edge - offset_ns) / 1e6 for edge in window)
         for index in sorted(set(indices)):
             rows_of = self._rows.get(index)
             coarse = None if rows_of is None else rows_of.rollup(self._rank, low=True)
