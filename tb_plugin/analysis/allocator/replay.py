@@ -52,18 +52,18 @@ class Replay:
         self,
         snapshot: Snapshot,
         device: DeviceSnapshot,
-        known: DeviceReplay | None = None,
+        earlier: DeviceReplay | None = None,
     ) -> None:
-        """`known`: what it came to before; nothing of that is made again."""
+        """`earlier`: what it came to before; nothing of that is made again."""
         self.snapshot = snapshot
         self.stacks = snapshot.stacks
         self.device = device
         self.num_events = len(device.events)
-        self.known = known
+        self.known = earlier
         self.lives: Lifetimes = (
             lifetimes(device.history(), device.active_blocks())
-            if known is None
-            else known.lives
+            if earlier is None
+            else earlier.lives
         )
 
     @cached_property
@@ -166,15 +166,15 @@ class Replay:
 
     def _told(self, of_event: Ints, of_span: Ints) -> Ints:
         """By life: what its alloc says, else what the span it was born in does."""
-        found = np.full(len(self.lives), NOTHING, np.int64)
+        told = np.full(len(self.lives), NOTHING, np.int64)
         born = self.lives.born
         by_event = born >= 0
-        found[by_event] = of_event[born[by_event]]
-        missing = np.flatnonzero(found == NOTHING)
+        told[by_event] = of_event[born[by_event]]
+        missing = np.flatnonzero(told == NOTHING)
         if len(missing) and len(of_span):
             span = self.span[missing]
-            found[missing] = np.where(span >= 0, of_span[span], NOTHING)
-        return found
+            told[missing] = np.where(span >= 0, of_span[span], NOTHING)
+        return told
 
 
 VERSION: Final = 8
@@ -201,14 +201,14 @@ def oddities_of(replay: Replay) -> Mapping[str, int]:
     The words go on "The file contradicts itself: ...". It is drawn as it comes out all the
     same. What could not even be a number of its kind is counted in `Snapshot.oddities`.
     """
-    found = {**dict(_of_end(replay.device)), **dict(_of_lives(replay))}
-    found["frees of segments, or parts of them, that were not there"] = (
+    oddities = {**dict(_of_end(replay.device)), **dict(_of_lives(replay))}
+    oddities["frees of segments, or parts of them, that were not there"] = (
         replay.spans.num_lost
     )
-    found[
+    oddities[
         "moments at which more memory was released to the device than was reserved"
     ] = replay.reserved.num_below_zero
-    return {what: count for what, count in found.items() if count}
+    return {sentence: count for sentence, count in oddities.items() if count}
 
 
 def _of_end(device: DeviceSnapshot) -> Iterator[tuple[str, int]]:
@@ -226,8 +226,8 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
     blocks = replay.device.active_blocks()
     is_open = lives.gone == replay.num_events
     ended = lives.gone[~is_open & (lives.gone >= 0)]
-    what = "allocations at an address that was still in use"
-    yield what, _num(events.action[ended] == ALLOC)
+    sentence = "allocations at an address that was still in use"
+    yield sentence, _num(events.action[ended] == ALLOC)
     yield "frees of what was free already", lives.num_lost
     rows = np.flatnonzero((lives.born >= 0) & (lives.freed < replay.num_events))
     rows = rows[events.action[lives.freed[rows]] != ALLOC]
@@ -238,8 +238,8 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
     is_shown = block != NOTHING
     knows_end = replay.snapshot.has_segments and not replay.device.is_host
     if knows_end or len(replay.device.blocks):
-        what = "allocations that were never freed and are missing at the end"
-        yield what, _num(is_open & ~is_shown)
+        sentence = "allocations that were never freed and are missing at the end"
+        yield sentence, _num(is_open & ~is_shown)
     is_late = np.zeros(len(blocks.addr), np.bool_)
     is_late[block[is_shown]] = True
     is_late[block[is_shown & is_open]] = False

@@ -106,9 +106,11 @@ class Rounding:
 def rounding_of(settings: Mapping[str, Any]) -> Rounding:
     """The rules under `allocator_settings`; torch's defaults for what they do not say."""
     limit = settings.get("max_split_size")
-    found = settings.get("roundup_power2_divisions")
+    divisions_by_size = settings.get("roundup_power2_divisions")
     divisions = [0] * _NUM_INTERVALS
-    for key, value in found.items() if isinstance(found, dict) else ():
+    for key, value in (
+        divisions_by_size.items() if isinstance(divisions_by_size, dict) else ()
+    ):
         place = _interval(key)
         if place is not None and _is_count(value) and value & (value - 1) == 0:
             divisions[place] = int(value)

@@ -58,8 +58,8 @@ class Rounds(Table):
 
 def rounds_by_steps(step: Ints) -> Rounds:
     """Rounds by marks; `step`: of each event, negative where it is not known."""
-    known = np.flatnonzero(step >= 0)
-    return Rounds(known[begins(step[known])], "steps")
+    events = np.flatnonzero(step >= 0)
+    return Rounds(events[begins(step[events])], "steps")
 
 
 def rounds_by_memory(
@@ -81,9 +81,11 @@ def rounds_by_memory(
 def _parted(start: Ints, outside: Ints) -> Ints:
     """Those beginnings that something outside modules parts from the one before."""
     kept: list[int] = []
-    for at, before in zip(start.tolist(), np.searchsorted(outside, start), strict=True):
+    for start_event, before in zip(
+        start.tolist(), np.searchsorted(outside, start), strict=True
+    ):
         if not kept or before > np.searchsorted(outside, kept[-1]):
-            kept.append(at)
+            kept.append(start_event)
     return np.array(kept, np.int64)
 
 
@@ -156,8 +158,8 @@ class Allocations(Table):
 
     def starts(self, anchor: int) -> Ints:
         """Places where a stack occurs and did not occur just before."""
-        found: Ints = np.flatnonzero(begins(self.stack) & (self.stack == anchor))
-        return found
+        anchor_rows: Ints = np.flatnonzero(begins(self.stack) & (self.stack == anchor))
+        return anchor_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,25 +171,25 @@ class _Anchor:
     """Mean level where it occurs: a pass begins where little lives."""
 
 
-def loops(found: Allocations, may_begin: Flags) -> list[Ints]:
+def loops(allocations: Allocations, may_begin: Flags) -> list[Ints]:
     """The events at which the passes of loops begin, up to two loops.
 
     The first is the one that explains most of what was allocated; the second, if any,
     began after the last pass of the first, as an evaluation behind a training.
 
     Args:
-        found: the allocations.
+        allocations: in order.
         may_begin: by stack, whether it may begin a pass: outside calls of modules.
     """
-    first = _loop(found, may_begin)
+    first = _loop(allocations, may_begin)
     if first is None:
         return []
-    second = _loop(found.since(int(first[-1]) + 1), may_begin)
+    second = _loop(allocations.since(int(first[-1]) + 1), may_begin)
     return [first] if second is None else [first, second]
 
 
-def _loop(found: Allocations, may_begin: Flags) -> Ints | None:
-    recent = found.recent()
+def _loop(allocations: Allocations, may_begin: Flags) -> Ints | None:
+    recent = allocations.recent()
     anchors = [
         anchor
         for stack in _candidates(recent.stack, may_begin)
@@ -198,7 +200,7 @@ def _loop(found: Allocations, may_begin: Flags) -> Ints | None:
     best = max(anchor.score for anchor in anchors)
     alike = [anchor for anchor in anchors if anchor.score >= best - ALIKE]
     chosen = min(alike, key=lambda anchor: anchor.level)
-    return found.event[found.starts(chosen.stack)]
+    return allocations.event[allocations.starts(chosen.stack)]
 
 
 def _candidates(stack: Ints, may_begin: Flags) -> list[int]:
@@ -207,29 +209,29 @@ def _candidates(stack: Ints, may_begin: Flags) -> list[int]:
     What happens once in each pass occurs as often as much else does.
     """
     count = np.bincount(stack[begins(stack)], minlength=len(may_begin))
-    found = np.flatnonzero(may_begin & (count >= MIN_PASSES))
-    common = np.bincount(count)[count[found]]
+    candidates = np.flatnonzero(may_begin & (count >= MIN_PASSES))
+    common = np.bincount(count)[count[candidates]]
     order = np.argsort(-common, kind="stable")[:MAX_TRIED]
-    chosen: list[int] = found[order].tolist()
+    chosen: list[int] = candidates[order].tolist()
     return chosen
 
 
-def _anchor(found: Allocations, stack: int) -> _Anchor | None:
+def _anchor(allocations: Allocations, stack: int) -> _Anchor | None:
     """What speaks for a stack; None where too little does."""
-    starts = found.starts(stack)
+    starts = allocations.starts(stack)
     num = len(starts) - 1
-    since = found.stack[starts[0] :]
-    whole = found.stack[starts[0] : starts[-1]]
+    since = allocations.stack[starts[0] :]
+    whole = allocations.stack[starts[0] : starts[-1]]
     number = np.repeat(np.arange(num), np.diff(starts))
     pairs = np.unique(whole.astype(np.int64) * num + number)
-    passes = np.bincount(pairs // num, minlength=int(found.stack.max()) + 1)
+    passes = np.bincount(pairs // num, minlength=int(allocations.stack.max()) + 1)
     periodic = passes >= PERIODIC * num
     covered = int(np.count_nonzero(periodic[since]))
     if covered < COVERED * len(since) or np.count_nonzero(periodic) < 2:
         return None
-    recurs = np.bincount(found.stack)[found.stack] >= MIN_PASSES
+    recurs = np.bincount(allocations.stack)[allocations.stack] >= MIN_PASSES
     return _Anchor(
         stack=stack,
         score=covered / max(1, int(np.count_nonzero(recurs))),
-        level=float(found.level[starts].mean()),
+        level=float(allocations.level[starts].mean()),
     )

@@ -95,9 +95,9 @@ def segment_spans(device: DeviceSnapshot) -> Spans:
         (SEGMENT_MAP, SEGMENT_UNMAP),
         device.segments.is_expandable,
     )
-    found = Spans.joined((whole, pieces), num_lost=whole.num_lost + pieces.num_lost)
-    found = found.take(np.lexsort((found.opened, found.address)))
-    return replace(found, pool=_shared_pools(found))
+    spans = Spans.joined((whole, pieces), num_lost=whole.num_lost + pieces.num_lost)
+    spans = spans.take(np.lexsort((spans.opened, spans.address)))
+    return replace(spans, pool=_shared_pools(spans))
 
 
 class SpanIndex:
@@ -126,9 +126,9 @@ class SpanIndex:
         cell = np.searchsorted(self._cuts, address, "right") - 1
         wanted = cell * self._step + moment + 1
         place = np.searchsorted(self._keys, wanted, "right") - 1
-        found = np.maximum(place, 0)
-        row = self._rows[found]
-        is_there = (place >= 0) & (self._cells[found] == cell)
+        cell_index = np.maximum(place, 0)
+        row = self._rows[cell_index]
+        is_there = (place >= 0) & (self._cells[cell_index] == cell)
         is_there &= self._spans.closed[row] > moment
         return np.where(is_there, row, NOTHING)
 
@@ -137,23 +137,23 @@ def _followed(device: DeviceSnapshot, actions: tuple[int, int], ending: Flags) -
     """Spans of one kind: `actions` are what brings it and what takes it."""
     events, segments = device.events, device.segments
     brings, takes = actions
-    at = np.flatnonzero((events.action == brings) | (events.action == takes))
+    rows = np.flatnonzero((events.action == brings) | (events.action == takes))
     last = np.flatnonzero(ending)
-    address = np.concatenate([events.addr[at], segments.address[last]])
-    size = np.concatenate([events.size[at], segments.total_size[last]])
+    address = np.concatenate([events.addr[rows], segments.address[last]])
+    size = np.concatenate([events.size[rows], segments.total_size[last]])
     num_lost = 0
     if brings == SEGMENT_MAP:
         owner, address, size = _cut(address.astype(np.int64), size.astype(np.int64))
         if owner is None:
-            num_lost = len(at)
-            at = at[:0]
+            num_lost = len(rows)
+            rows = rows[:0]
             owner = np.arange(len(last))
             address, size = segments.address[last], segments.total_size[last]
     else:
         owner = np.arange(len(address))
-    is_event = owner < len(at)
-    row = at[owner[is_event]]
-    end = last[owner[~is_event] - len(at)]
+    is_event = owner < len(rows)
+    row = rows[owner[is_event]]
+    end = last[owner[~is_event] - len(rows)]
     history = History(
         action=np.where(events.action[row] == brings, ALLOC, FREE),
         addr=address[is_event],
@@ -166,11 +166,11 @@ def _followed(device: DeviceSnapshot, actions: tuple[int, int], ending: Flags) -
         is_allocated=np.ones(len(end), np.bool_),
         stack=segments.stack[end],
     )
-    found = lifetimes(history, blocks, believes_end=True)
+    lives = lifetimes(history, blocks, believes_end=True)
     # Events of the device in place of those that were paired; the last one is for -1.
     at_event = np.concatenate([row, [len(events), BEFORE]])
-    found = replace(found, born=at_event[found.born], gone=at_event[found.gone])
-    told = _described(device, found, blocks.addr, end)
+    lives = replace(lives, born=at_event[lives.born], gone=at_event[lives.gone])
+    told = _described(device, lives, blocks.addr, end)
     return replace(told, num_lost=told.num_lost + num_lost)
 
 
@@ -192,21 +192,21 @@ def _cut(address: Ints, size: Ints) -> tuple[Ints | None, Ints, Ints]:
 
 
 def _described(
-    device: DeviceSnapshot, found: Lifetimes, end_address: Ints, end_row: Ints
+    device: DeviceSnapshot, lifetimes: Lifetimes, end_address: Ints, end_row: Ints
 ) -> Spans:
     """What the segments at the end say of each span, else the events."""
     events, segments = device.events, device.segments
     # The event that brought it; of what was there before, the one that took it.
-    event = np.where(found.born >= 0, found.born, found.gone)
+    event = np.where(lifetimes.born >= 0, lifetimes.born, lifetimes.gone)
     by_event = event < len(events)
-    end, by_end = _end_rows(found, end_address, end_row, len(events))
+    end, by_end = _end_rows(lifetimes, end_address, end_row, len(events))
 
     def told(nobody: Ints, of_event: Ints, of_end: Ints) -> Ints:
         nobody = _filled(nobody, by_event, of_event, event)
         return _filled(nobody, by_end, of_end, end)
 
-    size = _filled(found.size, by_event, events.size, event)
-    action = _filled(np.full(len(found), NOTHING), by_event, events.action, event)
+    size = _filled(lifetimes.size, by_event, events.size, event)
+    action = _filled(np.full(len(lifetimes), NOTHING), by_event, events.action, event)
     # The small pool maps page by page, so only what it unmaps is larger.
     is_large = np.where(
         action == SEGMENT_UNMAP,
@@ -214,18 +214,18 @@ def _described(
         size > SMALL_SEGMENT_BYTES,
     )
     is_paged = np.isin(action, (SEGMENT_MAP, SEGMENT_UNMAP))
-    nothing = np.full(len(found), NOTHING, np.int64)
+    nothing = np.full(len(lifetimes), NOTHING, np.int64)
     return Spans(
-        address=found.addr,
-        size=found.size,
-        stream=told(np.zeros(len(found), np.int64), events.stream, segments.stream),
+        address=lifetimes.addr,
+        size=lifetimes.size,
+        stream=told(np.zeros(len(lifetimes), np.int64), events.stream, segments.stream),
         pool=told(nothing, events.pool, segments.pool),
         is_large=_filled(is_large, by_end, segments.is_large, end),
         is_expandable=_filled(is_paged, by_end, segments.is_expandable, end),
-        opened=found.born,
-        closed=found.gone,
-        stack=found.stack,
-        num_lost=found.num_lost,
+        opened=lifetimes.born,
+        closed=lifetimes.gone,
+        stack=lifetimes.stack,
+        num_lost=lifetimes.num_lost,
     )
 
 
@@ -238,20 +238,20 @@ def _shared_pools(spans: Spans) -> Ints:
     address = spans.address[rows]
     end = np.maximum.accumulate(address + spans.size[rows])
     first = np.flatnonzero(np.append(True, address[1:] > end[:-1]))
-    known = np.maximum.reduceat(pool[rows], first)
-    shared = np.repeat(known, np.diff(np.append(first, len(rows))))
+    pool_of_segment = np.maximum.reduceat(pool[rows], first)
+    shared = np.repeat(pool_of_segment, np.diff(np.append(first, len(rows))))
     pool[rows] = np.where(pool[rows] == NOTHING, shared, pool[rows])
     return pool
 
 
 def _end_rows(
-    found: Lifetimes, end_address: Ints, end_row: Ints, num_events: int
+    lifetimes: Lifetimes, end_address: Ints, end_row: Ints, num_events: int
 ) -> tuple[Ints, Flags]:
     """Row of the segment at the end that each is a part of, and whether there is one."""
     order = np.argsort(end_address, kind="stable")
-    place = places_in(end_address[order], found.addr)
-    is_there = (found.gone == num_events) & (place != NOTHING)
-    row = np.zeros(len(found), np.int64)
+    place = places_in(end_address[order], lifetimes.addr)
+    is_there = (lifetimes.gone == num_events) & (place != NOTHING)
+    row = np.zeros(len(lifetimes), np.int64)
     row[is_there] = end_row[order[place[is_there]]]
     return row, is_there
 
@@ -318,6 +318,8 @@ def reserved_by(spans: Spans, group: Ints, num_groups: int, num_events: int) -> 
     event = np.concatenate([spans.opened[came], spans.closed[went]])
     delta = np.concatenate([spans.size[came], -spans.size[went]])
     keys = event * num_groups + group[np.concatenate([came, went])]
-    known, place = grouped(keys)
-    total = sums(place, delta, len(known))
-    return Changes(first, known // num_groups, known % num_groups, total)
+    distinct_keys, place = grouped(keys)
+    total = sums(place, delta, len(distinct_keys))
+    return Changes(
+        first, distinct_keys // num_groups, distinct_keys % num_groups, total
+    )

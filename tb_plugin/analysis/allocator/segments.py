@@ -208,8 +208,8 @@ class SegmentReplay:
         whole = keeps & ((rest <= SMALL_BYTES) | self.rounding.has_whole(size))
         unsure = np.flatnonzero(keeps & ~whole & (rest > 0))
         if len(unsure):
-            found, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
-            size[unsure] += found
+            rests, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
+            size[unsure] += rests
             _note(
                 oddities,
                 "remainders of unknown blocks from before the recording",
@@ -327,7 +327,7 @@ def _summed(segments: SegmentRows, blocks: BlockRows) -> SegmentRows:
     )
 
 
-def _note(oddities: dict[str, int], what: str, wrong: Flags) -> None:
+def _note(oddities: dict[str, int], oddity: str, wrong: Flags) -> None:
     count = int(np.count_nonzero(wrong))
     if count:
-        oddities[what] = count
+        oddities[oddity] = count

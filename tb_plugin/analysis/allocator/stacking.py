@@ -93,8 +93,8 @@ def columns(after: Ints, start: int, stop: int, num_columns: int) -> Columns:
         return Columns(moment, moment + 1, np.array([start, start + 1], np.float64))
     num_columns = max(1, min(num_columns, stop - start, MAX_COLUMNS))
     edges = np.linspace(start, stop, num_columns + 1).astype(np.int64)
-    at = first_highest(after[:stop], edges[:-1])
-    return Columns(at, edges[:-1], edges.astype(np.float64))
+    peaks = first_highest(after[:stop], edges[:-1])
+    return Columns(peaks, edges[:-1], edges.astype(np.float64))
 
 
 def time_columns(
@@ -115,26 +115,28 @@ def time_columns(
     bounds = np.searchsorted(time_us, edge, "left")
     bounds[-1] = np.searchsorted(time_us, edge[-1], "right")
     start, end = bounds[:-1], bounds[1:]
-    at = start - 1
-    held = np.flatnonzero(end > start)
-    if len(held):
-        at[held] = first_highest(after[: int(end[held[-1]])], start[held])
-    return Columns(at, start, edge)
+    peaks = start - 1
+    columns_with_events = np.flatnonzero(end > start)
+    if len(columns_with_events):
+        peaks[columns_with_events] = first_highest(
+            after[: int(end[columns_with_events[-1]])], start[columns_with_events]
+        )
+    return Columns(peaks, start, edge)
 
 
-def seen(lives: Lifetimes, at: Ints) -> VisibleLives:
-    """What lives at any of the events `at`, which ascend; lives are in order of birth."""
-    if not len(at):
+def seen(lives: Lifetimes, events: Ints) -> VisibleLives:
+    """What lives at any of `events`, which ascend; lives are in order of birth."""
+    if not len(events):
         nothing = np.empty(0, np.int64)
         return VisibleLives(nothing, nothing, nothing)
-    stop = int(np.searchsorted(lives.born, at[-1], "right"))
-    rows = np.flatnonzero(lives.gone[:stop] > at[0])
+    stop = int(np.searchsorted(lives.born, events[-1], "right"))
+    rows = np.flatnonzero(lives.gone[:stop] > events[0])
     # By event from the first column's on: how many columns lie before it. Looking up is
     # several times faster than searching for each of millions of lives.
-    lengths = np.diff(at, prepend=at[0] - 1, append=at[-1] + 1)
-    before = np.repeat(np.arange(len(at) + 1, dtype=np.uint16), lengths)
-    first = before[np.maximum(lives.born[rows] - at[0], 0)]
-    end = before[np.minimum(lives.gone[rows] - at[0], len(before) - 1)]
+    lengths = np.diff(events, prepend=events[0] - 1, append=events[-1] + 1)
+    before = np.repeat(np.arange(len(events) + 1, dtype=np.uint16), lengths)
+    first = before[np.maximum(lives.born[rows] - events[0], 0)]
+    end = before[np.minimum(lives.gone[rows] - events[0], len(before) - 1)]
     is_seen = np.flatnonzero(end > first)
     return VisibleLives(
         rows[is_seen], first[is_seen].astype(np.int64), end[is_seen].astype(np.int64)
@@ -145,26 +147,26 @@ def stacked(
     lives: Lifetimes,
     band: Ints,
     num_bands: int,
-    at: Ints,
+    events: Ints,
     min_bytes: int,
     *,
     bottom: int = 0,
     top: int | None = None,
 ) -> Stacking:
-    """Stack what lives at the events `at`: band by band, in each in order of birth.
+    """Stack what lives at `events`: band by band, in each in order of birth.
 
     Args:
         lives: the allocations, in order of birth.
         band: by allocation, to which of `num_bands` it belongs; 0 lies lowest. One
             below 0 is not in the picture.
         num_bands: how many.
-        at: the events of the columns, ascending; at least one.
+        events: those of the columns, ascending; at least one.
         min_bytes: what is smaller is summed up.
         bottom: runs that lie below it in all are left out.
         top: those above it likewise.
     """
-    found = _seen(lives, band, at)
-    rows, first, end = found.rows, found.first, found.end
+    visible = _seen(lives, band, events)
+    rows, first, end = visible.rows, visible.first, visible.end
     size = lives.size[rows]
     counts = end - first
     while True:
@@ -174,12 +176,14 @@ def stacked(
         min_bytes = max(1, min_bytes) * _THIN_FACTOR
     thin = ~drawn
     rest = _summed(
-        band[rows[thin]], num_bands, first[thin], end[thin], size[thin], len(at)
+        band[rows[thin]], num_bands, first[thin], end[thin], size[thin], len(events)
     )
     rows, first, counts = rows[drawn], first[drawn], counts[drawn]
     order = np.argsort(band[rows], kind="stable")
     rows, first, counts = rows[order], first[order], counts[order]
-    pairs = _laid_out(lives.size[rows], band[rows], num_bands, first, counts, len(at))
+    pairs = _laid_out(
+        lives.size[rows], band[rows], num_bands, first, counts, len(events)
+    )
     band_bytes = pairs.band_bytes + rest
     kept = None
     if bottom > 0 or top is not None:
@@ -192,33 +196,35 @@ def stacked(
     return Stacking(rows[place], begin, last, offset, rest, band_bytes, min_bytes)
 
 
-def band_bytes(lives: Lifetimes, band: Ints, num_bands: int, at: Ints) -> Ints:
-    """(bands, columns): bytes that live at the events `at`, without laying them out."""
-    found = _seen(lives, band, at)
-    size = lives.size[found.rows]
-    return _summed(band[found.rows], num_bands, found.first, found.end, size, len(at))
-
-
-def pending_bytes(lives: Lifetimes, at: Ints) -> Ints:
-    """(columns,): bytes that were freed by the events `at`, and not gone yet."""
-    rows = np.flatnonzero((lives.freed <= at[-1]) & (lives.gone > at[0]))
-    rows = rows[lives.gone[rows] > lives.freed[rows]]
-    # Those that were freed before they were born are of contradicting files.
-    since = np.maximum(lives.freed[rows], lives.born[rows])
-    first = np.searchsorted(at, since, "left")
-    end = np.searchsorted(at, lives.gone[rows], "left")
-    seen = end > first
-    rows, zero = rows[seen], np.zeros(int(np.count_nonzero(seen)), np.int64)
-    return np.asarray(
-        _summed(zero, 1, first[seen], end[seen], lives.size[rows], len(at))[0]
+def band_bytes(lives: Lifetimes, band: Ints, num_bands: int, events: Ints) -> Ints:
+    """(bands, columns): bytes that live at `events`, without laying them out."""
+    visible = _seen(lives, band, events)
+    size = lives.size[visible.rows]
+    return _summed(
+        band[visible.rows], num_bands, visible.first, visible.end, size, len(events)
     )
 
 
-def _seen(lives: Lifetimes, band: Ints, at: Ints) -> VisibleLives:
+def pending_bytes(lives: Lifetimes, events: Ints) -> Ints:
+    """(columns,): bytes that were freed by `events`, and not gone yet."""
+    rows = np.flatnonzero((lives.freed <= events[-1]) & (lives.gone > events[0]))
+    rows = rows[lives.gone[rows] > lives.freed[rows]]
+    # Those that were freed before they were born are of contradicting files.
+    since = np.maximum(lives.freed[rows], lives.born[rows])
+    first = np.searchsorted(events, since, "left")
+    end = np.searchsorted(events, lives.gone[rows], "left")
+    seen = end > first
+    rows, zero = rows[seen], np.zeros(int(np.count_nonzero(seen)), np.int64)
+    return np.asarray(
+        _summed(zero, 1, first[seen], end[seen], lives.size[rows], len(events))[0]
+    )
+
+
+def _seen(lives: Lifetimes, band: Ints, events: Ints) -> VisibleLives:
     """What lives in some column and is in a band."""
-    found = seen(lives, at)
-    kept = band[found.rows] >= 0
-    return found if kept.all() else found.take(kept)
+    visible = seen(lives, events)
+    kept = band[visible.rows] >= 0
+    return visible if kept.all() else visible.take(kept)
 
 
 def _summed(

@@ -80,7 +80,7 @@ class CollectedSteps:
     def full_runs(self, measured: Flags, slow: Flags) -> bool | None:
         """Whether full runs are in most of the slow steps, and hardly in any other.
 
-        `slow`: of the steps that are `known`. None: not recorded.
+        `slow`: of the steps that are `measured`. None: not recorded.
         """
         has_run = self.has_run[measured]
         own, others = has_run[slow], has_run[~slow]

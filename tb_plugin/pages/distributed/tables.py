@@ -342,8 +342,8 @@ def step_text(ranks: TableRows) -> str:
 def missing_text(shown: Sequence[RankSummary]) -> str:
     """Which ranks have no trace here, and what is not known without them."""
     world_size = world_size_of(shown)
-    known = {summary.rank for summary in shown}
-    missing = [rank for rank in range(world_size) if rank not in known]
+    ranks_shown = {summary.rank for summary in shown}
+    missing = [rank for rank in range(world_size) if rank not in ranks_shown]
     if not missing:
         return ""
     num = world_size - len(missing)

@@ -158,7 +158,7 @@ def picture_of(
     top: float,
     query: PictureQuery,
 ) -> Stacking:
-    """What lives at the events `at`, stacked for a picture up to `top` bytes."""
+    """What lives at `events`, stacked for a picture up to `top` bytes."""
     bottom = query.y0 or 0.0
     return stacked(
         lives,
@@ -183,8 +183,8 @@ def columns_of(device: OpenDevice, shown: Selection, query: WindowQuery) -> Colu
     if clock is not None:
         start = 0.0 if query.t0 is None else query.t0 * US_PER_MS
         stop = float(clock[-1]) if query.t1 is None else query.t1 * US_PER_MS
-        found = time_columns(after, clock, start, stop, query.px)
-        return Columns(found.at, found.start, found.edge / US_PER_MS)
+        in_time = time_columns(after, clock, start, stop, query.px)
+        return Columns(in_time.at, in_time.start, in_time.edge / US_PER_MS)
     start_event = 0 if query.e0 is None else query.e0
     stop_event = device.num_events if query.e1 is None else query.e1
     return columns(after, start_event, stop_event, query.px)

@@ -55,18 +55,18 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
     the trace has it.
     """
     state, query = asked.state, asked.query
-    found = shown(state, query)
+    trace = shown(state, query)
     beside: list[RankSummary] = []
     num_workers = None
-    if found.opening is not None and found.opening.state == "ready":
-        beside = compared_with(state, query.run, found.traces, found.opening.found)
-        rank = found.opening.found.rank
+    if trace.opening is not None and trace.opening.state == "ready":
+        beside = compared_with(state, query.run, trace.traces, trace.opening.found)
+        rank = trace.opening.found.rank
         with state.reading(query.run) as (run, _):
             num_workers = None if rank is None else loader_workers(run, rank)
-    asked.decided_by(*found.stamp, len(beside), num_workers)
-    profile, choice = found.profile, found.choice(query)
+    asked.decided_by(*trace.stamp, len(beside), num_workers)
+    profile, choice = trace.profile, trace.choice(query)
     if profile is None:
-        return ProfileResponse(run=found.run, choice=choice)
+        return ProfileResponse(run=trace.run, choice=choice)
     steps, first = profile.steps, slice(MAX_STEPS)
     parts_ns = profile.parts.parts_ns
     chosen = profile.steps.index_of(query.step)
@@ -78,16 +78,16 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
             ),
         )
         for finding in (
-            () if found.run.virtual_gpu else trace_findings(profile, num_workers)
+            () if trace.run.virtual_gpu else trace_findings(profile, num_workers)
         )
     ]
-    if len(beside) > 1 and not found.run.virtual_gpu:
+    if len(beside) > 1 and not trace.run.virtual_gpu:
         findings += straggler(beside, state.rank_summaries.compared(beside))
     # What a trace cannot have (kernels without a device) is left out.
     had = [role for role in Role if role == Role.OTHER or parts_ns[:, role].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS
     return ProfileResponse(
-        run=found.run,
+        run=trace.run,
         choice=choice,
         step=i32_clipped(steps.number[first]),
         are_marked=steps.are_marked,

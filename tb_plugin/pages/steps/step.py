@@ -141,7 +141,7 @@ def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
     run = view.run
     cells = relative_step_cells(view, view.query.part)
     ranks, steps = cells.ranks, cells.steps
-    found = cells_response(
+    response = cells_response(
         StepHeatmapResponse,
         view.summary,
         _series(view.query.part, len(ranks)),
@@ -154,7 +154,7 @@ def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
         exact=steps.is_exact and not run.unfinished,
         marks=marks_of(view.series, run, x_axis(run, "step"), ranks),
     )
-    return found if found.values.any() else replace(found, series=None)
+    return response if response.values.any() else replace(response, series=None)
 
 
 def _series(part: str, num_ranks: int) -> SeriesInfo:

@@ -151,16 +151,16 @@ _TRACKS: Final = (
 def host(view: View[DrawnQuery]) -> HostResponse:
     # Answer `/host`
     reader, run, query = view.series, view.run, view.query
-    known = sorted({rank for attempt in run.attempts for rank in attempt.files})
-    rank = query.rank if query.rank is not None else next(iter(known), 0)
+    ranks_of_run = sorted({rank for attempt in run.attempts for rank in attempt.files})
+    rank = query.rank if query.rank is not None else next(iter(ranks_of_run), 0)
     if query.rank is not None and query.rank not in run.ranks:
         raise NotFoundError(
             "This rank is not in the run.",
             f"rank={query.rank}",
             which_ranks(run),
         )
-    speakers = _speakers(run, known)
-    if query.rank is not None and query.rank in known:
+    speakers = _speakers(run, ranks_of_run)
+    if query.rank is not None and query.rank in ranks_of_run:
         mine = _host_of(run, query.rank)
         speakers = {name: ranks for name, ranks in speakers.items() if name == mine}
     drawing = _Drawing(reader, run, query, view.budget)
