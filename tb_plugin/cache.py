@@ -1,4 +1,4 @@
-"""What readers have read or decoded, held in memory within one bound for the process.
+"""One cache in memory for all that readers have decoded, with one bound for the process.
 
 Every reader has a `Cache` of its own, and all of them count towards one `CacheMemory`: the
 least recently used value goes first, whichever reader it is of. Tables whose size does not

@@ -1,1 +1,1 @@
-"""What every part of the recorder builds on: the guard at the border, and contracts."""
+"""Foundations of every part of the recorder: the guard at the border, and contracts."""

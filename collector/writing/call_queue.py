@@ -1,4 +1,4 @@
-"""What collected calls have found, on its way to rows and captures.
+"""Queues the measurements of collected calls until they are rows and captures.
 
 A call's end is in the middle of training, so it only hands over what it has found, and
 rows and captures are made of that on the writer's thread. Where that is late, because a

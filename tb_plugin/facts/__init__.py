@@ -1,1 +1,1 @@
-"""What is known of a run: one definition of each number, for page, report and comparison."""
+"""Facts of a run: one definition of each number, for page, report and comparison."""

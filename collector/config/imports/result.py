@@ -1,4 +1,4 @@
-"""What became of another tool's settings."""
+"""The result of importing another tool's settings."""
 
 from __future__ import annotations
 

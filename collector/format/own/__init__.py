@@ -1,1 +1,1 @@
-"""What of the recorder stands among a program's own frames and slices."""
+"""Frames and slices of the recorder among a program's own."""

@@ -1,4 +1,4 @@
-"""What of the recorder stands among a program's own: its frames, in stacks of others.
+"""Frames of the recorder in stacks of the program.
 
 The recorder calls the program (`memboard run`), is called around its operators, and
 wraps its functions, so its frames are in stacks of the program's memory and operators.

@@ -1,4 +1,4 @@
-"""What a backward makes: gradients of parameters, of activations, and recomputed activations.
+"""Finds gradients of parameters, gradients of activations and recomputed activations.
 
 Autograd's engine runs one node after the other, and when a node's function has returned,
 the engine lets go of what came in, then of what the node had saved for it. Memory that is

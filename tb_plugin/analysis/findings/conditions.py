@@ -1,4 +1,4 @@
-"""What must be true for an advice to help, of how a process ran.
+"""Conditions on how a process ran under which an advice helps.
 
 An advice is given where its condition is known to be true: what is on already, cannot
 work here or may not work is not advised.

@@ -1,4 +1,4 @@
-"""Where an operator is called from: Python frames around its calls."""
+"""Python frames around the calls of an operator."""
 
 from __future__ import annotations
 

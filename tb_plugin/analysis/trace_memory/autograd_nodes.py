@@ -1,4 +1,4 @@
-"""What nodes of autograd made and let go of, as the slices of a trace show it.
+"""Memory that autograd nodes allocated and released, from the slices of a trace.
 
 The slice `autograd::engine::evaluate_function: X` is around all that the engine does for
 one node: inside it lies the slice `X` of the node's function. When that has returned, the

@@ -1,4 +1,4 @@
-"""What lives at a moment of one history, against what lives at another's."""
+"""Compares the live memory at a moment of one history with that of another."""
 
 from __future__ import annotations
 

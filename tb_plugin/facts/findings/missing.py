@@ -1,4 +1,4 @@
-"""What of a run is not there, or not yet: ranks that are still written, or say nothing."""
+"""Findings about data that a run lacks: ranks that are still written, or say nothing."""
 
 from __future__ import annotations
 

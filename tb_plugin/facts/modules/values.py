@@ -1,4 +1,4 @@
-"""What modules hold at one state of a tracked step, and what no module does."""
+"""Memory of each module at one state of a tracked step, and memory of no module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rank held at its errors and other ends, by columns of the table of steps.
+"""Memory of a rank at its errors and other ends, by columns of the table of steps.
 
 The step that fails is in no table, and it is the fullest: peaks include it from here.
 """

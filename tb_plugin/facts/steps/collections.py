@@ -1,4 +1,4 @@
-"""What Python's garbage collector did in a rank's steps, and the memory it freed there."""
+"""Runs of Python's garbage collector in a rank's steps, and the memory they freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ranks are waited for, and what slows the steps down."""
+"""Finds the ranks that others wait for, and the parts that slow their steps down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request would go at a moment, and whose blocks stand in its way."""
+"""Places a request at a moment, and finds the blocks that stand in its way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the memory of a device is at a moment: entries that add up to what is used."""
+"""Ledger of a device's memory at a moment: entries that add up to the used memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who keeps free memory of a moment from being returned to the device."""
+"""Blocks that pin free memory at a moment: it cannot be returned to the device."""
 
 from __future__ import annotations
 

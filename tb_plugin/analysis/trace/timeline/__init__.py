@@ -1,1 +1,1 @@
-"""What the timeline draws of a trace: tiles, instants, counters, sums over a range."""
+"""Drawing of a trace's timeline: tiles, instants, counters, sums over a range."""

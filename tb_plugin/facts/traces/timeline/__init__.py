@@ -1,1 +1,1 @@
-"""What the timeline of a run shows: its sources, the ranks first, one step, counters."""
+"""The timeline of a run: its sources, the ranks shown first, one step, counters."""

@@ -1,4 +1,4 @@
-"""Which sources of a run its timeline shows: of some ranks, of one cycle of each."""
+"""Chooses the sources that a run's timeline shows: some ranks, one cycle of each."""
 
 from __future__ import annotations
 

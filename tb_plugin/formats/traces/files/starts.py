@@ -1,4 +1,4 @@
-"""Where a trace begins: on which clock, of which rank; from the start of its file.
+"""Reads the beginning of a trace from its file's start: its clock and its rank.
 
 Its end is read where only that says what its times count from, or its rank.
 """
