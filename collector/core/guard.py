@@ -104,29 +104,29 @@ def _around(
         except BaseException as error:  # noqa: BLE001  # the border to training
             return refused(error, self)
 
-    def of_two(self: Any, argument: Any, /) -> Any:
+    def of_two(self: Any, first: Any, /) -> Any:
         try:
-            return function(self, argument)
+            return function(self, first)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, argument)
+            return refused(error, self, first)
 
-    def of_three(self: Any, argument: Any, two: Any, /) -> Any:
+    def of_three(self: Any, first: Any, second: Any, /) -> Any:
         try:
-            return function(self, argument, two)
+            return function(self, first, second)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, argument, two)
+            return refused(error, self, first, second)
 
-    def of_four(self: Any, argument: Any, two: Any, three: Any, /) -> Any:
+    def of_four(self: Any, first: Any, second: Any, third: Any, /) -> Any:
         try:
-            return function(self, argument, two, three)
+            return function(self, first, second, third)
         except passes:
             raise
         except BaseException as error:  # noqa: BLE001  # the border to training
-            return refused(error, self, argument, two, three)
+            return refused(error, self, first, second, third)
 
     def of_any(*args: Any, **kwargs: Any) -> Any:
         try:
