@@ -35,10 +35,10 @@ from memboard.tb_plugin.analysis.findings.ranks import (
 from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
-    straggling,
     waiting_for_data,
 )
-from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.findings.stragglers import straggling
+from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.oom.case import (
     CapturedPools,
     Case,

@@ -126,3 +126,17 @@ def lines_text(labels: Sequence[str]) -> str:
 def at_lines(labels: Sequence[str]) -> str:
     """` at model.py:128 forward`; empty where no line is known."""
     return f" at {lines_text(labels)}" if labels else ""
+
+
+PART_TEXT: Final[dict[str, str]] = {
+    "dataloader": "the wait for the dataloader",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "the optimizer",
+    "zero_grad": "zero_grad",
+    "checkpoint": "the checkpoint",
+    "eval": "the evaluation",
+    "communication": "communication",
+    "other": "untimed work",
+}
+"""Parts of a step as they are called in a sentence."""

@@ -12,9 +12,9 @@ from memboard.collector.format.sizes import agreeing, part_of
 from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
-    straggling,
     waiting_for_data,
 )
+from memboard.tb_plugin.analysis.findings.stragglers import straggling
 from memboard.tb_plugin.analysis.findings.text import duration_text
 from memboard.tb_plugin.analysis.ranks.stragglers import (
     StepTimes,

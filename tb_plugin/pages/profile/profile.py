@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.profile import (

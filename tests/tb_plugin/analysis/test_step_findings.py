@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.findings.steps import (
-    PART_TEXT,
     growing,
     slow_every,
     waiting_for_data,
 )
+from memboard.tb_plugin.analysis.findings.text import PART_TEXT
 from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
 from tests.tb_plugin.step_runs import MS, PARTS, REST, Story, Told
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memboard.tb_plugin.analysis.findings import trace as findings
+from memboard.tb_plugin.analysis.findings.trace import devices, waiting
+from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.trace import TraceFacts
 from tests.traces_builder import MadeTrace, memory_events
@@ -42,7 +43,7 @@ class Made(MadeTrace):
 def test_loading_takes_more_than_a_twentieth(took, fires):
     made = Made()
     made.slice("main", "enumerate(DataLoader)#It.__next__", 0, took, "user_annotation")
-    assert numbers(findings.loading, made.profile()) == ([6] if fires else [])
+    assert numbers(waiting.loading, made.profile()) == ([6] if fires else [])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_data_parallel_on_several_devices(name, devices, fires):
     made.slice("main", name, 10, 500_000, "user_annotation")
     for device in range(devices):
         made.kernel(100, 100, 1000, device=device)
-    found = numbers(findings.single_process, made.profile())
+    found = numbers(waiting.single_process, made.profile())
     assert found == ([devices] if fires else [])
 
 
@@ -76,34 +77,34 @@ def test_a_backend_of_the_host_beside_devices(device, backend, fires):
     made.slice("main", "DistributedDataParallel.forward", 10, 900, "user_annotation")
     made.slice("worker", "gloo:all_reduce", 2000, 50, "user_annotation")
     made.kernel(100, 100, 1000)
-    found = [*findings.no_nccl(made.profile(device, backend=backend))]
+    found = [*waiting.no_nccl(made.profile(device, backend=backend))]
     assert ["through gloo" in one.sentence for one in found] == [True] * fires
 
 
 def test_without_a_device_gloo_is_right():
     made = Made()
     made.slice("worker", "gloo:all_reduce", 2000, 50, "user_annotation")
-    assert not [*findings.no_nccl(made.profile(backend="gloo"))]
+    assert not [*waiting.no_nccl(made.profile(backend="gloo"))]
 
 
 def test_exposed_communication_counts_and_hidden_does_not():
     made = Made()
     made.kernel(0, 0, 300_000)
     made.kernel(200_000, 200_000, 250_000, "ncclDevKernel_AllReduce", device=0)
-    assert numbers(findings.communicating, made.profile()) == [15, 40]
+    assert numbers(waiting.communicating, made.profile()) == [15, 40]
     hidden = Made()
     hidden.kernel(0, 0, 500_000)
     hidden.kernel(100_000, 100_000, 250_000, "ncclDevKernel_AllReduce")
-    assert numbers(findings.communicating, hidden.profile()) == []
-    assert numbers(findings.communicating, Made().profile()) == []
+    assert numbers(waiting.communicating, hidden.profile()) == []
+    assert numbers(waiting.communicating, Made().profile()) == []
 
 
 @pytest.mark.parametrize(("took", "fires"), [(400_000, True), (600_000, False)])
 def test_a_device_that_idles_more_than_half_the_time(took, fires):
     made = Made()
     made.kernel(0, 0, took)
-    assert numbers(findings.idle, made.profile()) == ([40] if fires else [])
-    assert numbers(findings.idle, Made().profile()) == []
+    assert numbers(devices.idle, made.profile()) == ([40] if fires else [])
+    assert numbers(devices.idle, Made().profile()) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_matrix_products_without_tensor_cores(device, kernel, operator, fires):
     made.slice("main", operator, 90, 100)
     made.kernel(100, 100, 600, kernel)
     made.kernel(1000, 1000, 400, "copy")
-    found = numbers(findings.no_tensor_cores, made.profile(device))
+    found = numbers(devices.no_tensor_cores, made.profile(device))
     assert found == ([60] if fires else [])
 
 
@@ -132,7 +133,7 @@ def test_a_device_that_is_nearly_full(peak, fires):
     profile = made.profile(V100)
     memory = memory_events([(1, 5, 0, 0, -1, 99_999, 0), (2, 5, 0, 1, 0, peak, 0)])
     profile = TraceProfile(replace(profile.trace, memory=memory))
-    found = numbers(findings.near_capacity, profile)
+    found = numbers(devices.near_capacity, profile)
     assert found == ([peak, 1000] if fires else [])
 
 
@@ -140,46 +141,46 @@ def test_many_small_kernels_on_an_idle_device():
     made = Made()
     for at in range(40):
         made.kernel(at * 20_000, at * 20_000, 5_000)
-    (found,) = findings.small_kernels(made.profile())
+    (found,) = devices.small_kernels(made.profile())
     assert found.sentence.startswith("100 % of the kernels are shorter than")
     assert found.sentence.endswith(" A step runs 40 kernels.")
-    assert numbers(findings.small_kernels, made.profile()) == [100, 5e-6, 80]
+    assert numbers(devices.small_kernels, made.profile()) == [100, 5e-6, 80]
     busy = Made()
     busy.kernel(100_000, 100_000, 800_000)
     for at in range(40):
         busy.kernel(at * 20, at * 20, 10)
-    assert numbers(findings.small_kernels, busy.profile()) == []
+    assert numbers(devices.small_kernels, busy.profile()) == []
     few = Made()
     few.kernel(0, 0, 50_000)
-    assert numbers(findings.small_kernels, few.profile()) == []
+    assert numbers(devices.small_kernels, few.profile()) == []
 
 
 @pytest.mark.parametrize(("blocks", "fires"), [(0.3, True), (0.9, False), (5.0, False)])
 def test_kernels_that_leave_most_of_the_device_idle(blocks, fires):
     made = Made()
     made.kernel(0, 0, 900_000)
-    found = [*findings.empty_devices(made.profile(blocks=blocks))]
+    found = [*devices.empty_devices(made.profile(blocks=blocks))]
     assert (len(found) == 1) is fires
     talking = Made()
     talking.kernel(0, 0, 900_000, "ncclDevKernel_AllReduce")
-    assert numbers(findings.empty_devices, talking.profile(blocks=0.1)) == []
+    assert numbers(devices.empty_devices, talking.profile(blocks=0.1)) == []
 
 
 def test_a_device_that_waits_for_the_host():
     made = Made()
     made.slice("main", "aten::mm", 0, 500_000)
     made.kernel(600_000, 600_000, 400_000)
-    (found,) = findings.host_bound(made.profile())
+    (found,) = waiting.host_bound(made.profile())
     assert found.cost == pytest.approx(60)
     assert "mostly for operators on the host" in found.sentence
     busy = Made()
     busy.slice("main", "aten::mm", 0, 500_000)
     busy.kernel(0, 0, 900_000)
-    assert numbers(findings.host_bound, busy.profile()) == []
+    assert numbers(waiting.host_bound, busy.profile()) == []
     without = Made()
     without.slice("main", "aten::mm", 0, 500_000)
-    assert numbers(findings.host_bound, without.profile()) == []
+    assert numbers(waiting.host_bound, without.profile()) == []
 
 
 def test_a_trace_of_nothing_has_no_findings():
-    assert findings.trace_findings(TraceProfile(MadeTrace().build())) == ()
+    assert trace_findings(TraceProfile(MadeTrace().build())) == ()

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.findings.losses import steps_missing
-from memboard.tb_plugin.analysis.findings.steps import slow_every, straggling
-from memboard.tb_plugin.analysis.findings.trace import trace_findings
+from memboard.tb_plugin.analysis.findings.steps import slow_every
+from memboard.tb_plugin.analysis.findings.stragglers import straggling
+from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.trace import TraceFacts

@@ -13,7 +13,8 @@ import pytest
 from memboard.collector.format import oom
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.snapshots import tables_of
-from memboard.tb_plugin.analysis.findings.steps import PART_TEXT, straggling
+from memboard.tb_plugin.analysis.findings.stragglers import straggling
+from memboard.tb_plugin.analysis.findings.text import PART_TEXT
 from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
 from tests.builders import RankBuilder, RunBuilder
 from tests.oom_reports import add_report

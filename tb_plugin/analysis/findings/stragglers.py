@@ -1,0 +1,115 @@
+"""A rule over the ranks of a step: some are slower than all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from memboard.collector.format.sizes import agreeing, the_other
+from memboard.tb_plugin.analysis.findings.evidence import of_rank, percent, seconds
+from memboard.tb_plugin.analysis.findings.text import (
+    PART_TEXT,
+    duration_text,
+    share_text,
+)
+from memboard.tb_plugin.api.findings import Advice, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
+
+MOST_LATE: Final = 0.25
+"""Largest share of stragglers: beyond it there are two kinds of ranks."""
+_MOST_NAMED: Final = 6
+_SLOW_RANK: Final = (
+    "Check that rank's batches (longest sequences?) and, on a GPU, its clock and temperature"
+    " (see Timeline)."
+)
+_STRAGGLER_ADVICE: Final[dict[str, str]] = {
+    "dataloader": "Compare that host's disk, CPU load and number of dataloader workers"
+    " with the others' (see Timeline); check that its shard of the data is no larger.",
+    "forward": _SLOW_RANK,
+    "backward": _SLOW_RANK,
+    "optimizer": "Check whether that rank holds more parameters than the others.",
+    "zero_grad": "Check whether that rank holds more parameters than the others.",
+    "eval": "Check whether that rank evaluates more than the others.",
+    "checkpoint": "Write checkpoints from all ranks (sharded), or asynchronously.",
+    "other": "Record a torch profile of that rank: the extra time is spent outside"
+    " the timed parts.",
+    "": "Record a torch profile of that rank: which part of its steps takes longer was not"
+    " recorded.",
+}
+
+
+def straggling(
+    late: Sequence[Straggler],
+    hosts: Mapping[int, str],
+    step_seconds: float,
+    num_ranks: int,
+) -> Finding | None:
+    """Some ranks, the worst one first, are slower than all others."""
+    if not late or len(late) > max(1, MOST_LATE * num_ranks):
+        return None
+    worst, part = late[0], late[0].part or "other"
+    cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
+    # What another rank takes longer for is not said of this one.
+    is_shared = len({straggler.part for straggler in late}) == 1
+    only = "" if is_shared else f"rank {worst.rank} "
+    where = f", {only}in {PART_TEXT[part]}" if worst.part else ""
+    others = num_ranks - len(late)
+    waiting_text = ""
+    if worst.by_part:
+        ranks = agreeing(others, "rank waits", "ranks wait")
+        waiting_text = (
+            f" All steps take equally long because the other {ranks} for"
+            f" {agreeing(len(late), 'it', 'them')}."
+        )
+    verb, at_most = agreeing(len(late), "is", "are"), "" if len(late) == 1 else "up to "
+    whose = f"rank {worst.rank}"
+    label = f"longer in {PART_TEXT[part]}" if worst.by_part else "longer step"
+    return Finding(
+        id=f"straggler-{worst.rank}",
+        key="straggler",
+        severity="warning",
+        title="Straggler",
+        sentence=f"{_who(late, hosts)} {verb} slower than"
+        f" {the_other(others, 'rank')}: {at_most}{duration_text(cost)} per step"
+        f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{waiting_text}",
+        rank=worst.rank,
+        cost=cost,
+        unit="seconds",
+        advice=(
+            Advice(
+                ("" if is_shared else f"On rank {worst.rank}: ")
+                + _STRAGGLER_ADVICE.get(worst.part, _STRAGGLER_ADVICE["other"]),
+                cost,
+                "seconds",
+                ("excess",),
+            ),
+        ),
+        evidence=(
+            seconds("excess", label, cost, f"{whose}, median over steps", sure=True),
+            percent(
+                "slowest",
+                "slowest rank",
+                worst.slowest_share,
+                f"{whose}, share of steps",
+                sure=False,
+            ),
+            seconds("step", "step time of the median rank", step_seconds, "median"),
+        ),
+        place=of_rank("steps", worst.rank),
+        rule="above the median rank by 5 % of the step's time and 5 robust deviations"
+        f" of the ranks; at most {share_text(MOST_LATE)} of them",
+    )
+
+
+def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:
+    """`Rank 12 on node3`, `3 ranks on node3 (12, 13, 14)`."""
+    names = {hosts.get(straggler.rank, "") for straggler in late}
+    on = f" on {min(names)}" if len(names) == 1 and min(names) else ""
+    if len(late) == 1:
+        return f"Rank {late[0].rank}{on}"
+    named = ", ".join(str(straggler.rank) for straggler in late[:_MOST_NAMED])
+    more = ", ..." if len(late) > _MOST_NAMED else ""
+    return f"{len(late):,} ranks{on} ({named}{more})"

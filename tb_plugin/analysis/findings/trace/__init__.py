@@ -1,0 +1,1 @@
+"""Findings over one profiled trace: rules, and what they advise."""
