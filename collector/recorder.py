@@ -29,7 +29,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from memboard.collector.core.compiling import traced_as
+from memboard.collector.core.compiling import nothing, traced_as
 from memboard.collector.core.guard import guarded, say
 from memboard.collector.core.plain import MAX_TEXT, described, number_of
 from memboard.collector.errors import ConfigError
@@ -39,7 +39,7 @@ from memboard.collector.steps import loader
 from memboard.collector.steps.progress import PhaseBlock
 from memboard.collector.steps.spans import calls
 from memboard.collector.steps.spans.calls import known_options, make_span
-from memboard.collector.steps.spans.span import USER, NoSpan, Span, nothing
+from memboard.collector.steps.spans.span import USER, NoSpan, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -44,6 +44,19 @@ def traced_as(function: Function, traced: Callable[..., Any]) -> Function:
     return function
 
 
+def nothing(*_: Any, **__: Any) -> None:
+    """What is left of a call in compiled code."""
+
+
+def compiled_away(function: Function) -> Function:
+    """A function of which nothing is left in compiled code.
+
+    It costs nothing where it is called thousands of times a step: to ask torch whether
+    code is being compiled takes two calls of Python's each time.
+    """
+    return traced_as(function, nothing)
+
+
 def compiles_anything() -> bool:
     """Whether torch.compile was asked for anything in this process; imports nothing."""
     dynamo: Any = sys.modules.get("torch._dynamo")

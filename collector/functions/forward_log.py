@@ -51,7 +51,7 @@ class ForwardLog:
 
     def __init__(
         self,
-        read: Callable[[], Any] | None,
+        read: Callable[[], Any],
         fold: Callable[[], None],
         failed: Callable[[BaseException], None],
     ) -> None:

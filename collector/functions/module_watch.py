@@ -11,11 +11,16 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.compiling import compiles_anything, is_compiled
+from memboard.collector.core.compiling import (
+    compiled_away,
+    compiles_anything,
+    is_compiled,
+)
 from memboard.collector.core.model_parts import named_modules
+from memboard.collector.core.plain import PROGRAM_ENDS
 from memboard.collector.format.sizes import agreeing, counted
 from memboard.collector.functions.forward_log import FOLD_AT, WatchedThread
-from memboard.collector.hooks.modules import ModuleHooks
+from memboard.collector.hooks.modules import ModuleHooks, OwnHook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +34,72 @@ class _Running(threading.local):
     def __init__(self, threads: weakref.WeakSet[WatchedThread]) -> None:
         self.here = WatchedThread()
         threads.add(self.here)
+
+
+# Both sides of each forward are written out in the hooks: a call of Python's would cost as
+# much again.
+
+
+class _BeforeForward(OwnHook):
+    __slots__ = ()
+
+    @compiled_away
+    def __call__(self, module: Any, args: Any, _kwargs: Any) -> None:
+        watch: ModuleWatch | None = self._hooks.listener
+        if watch is None:
+            return
+        try:
+            index, here = self._index, watch.running.here
+            stack = here.stack
+            stack.append(index)
+            if watch.before is not None:
+                watch.before(module, args)
+            log = watch.log
+            if log is not None:
+                depth = len(stack) - 1
+                entry = (index, depth, here, here.saved_bytes, log.read())
+                log.entries.extend(entry)
+                if depth == 1 or not index:
+                    log.outer.append(entry)
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
+            self._hooks.failed(error)
+
+
+class _AfterForward(OwnHook):
+    __slots__ = ()
+
+    @compiled_away
+    def __call__(self, module: Any, args: Any, _kwargs: Any, outputs: Any) -> None:
+        watch: ModuleWatch | None = self._hooks.listener
+        if watch is None:
+            return
+        try:
+            index, here = self._index, watch.running.here
+            stack = here.stack
+            if stack[-1] != index:
+                if index not in stack:  # it had begun before the hooks came
+                    return
+                while stack[-1] != index:  # what ended without a word
+                    stack.pop()
+            log = watch.log
+            if log is not None:
+                entries = log.entries
+                depth = len(stack) - 1
+                entry = (~index, depth, here, here.saved_bytes, log.read())
+                entries.extend(entry)
+                if depth == 1 or not index:
+                    log.outer.append(entry)
+                if len(entries) >= FOLD_AT:  # a call that lasts long
+                    log.fold()
+            if watch.after is not None:
+                watch.after(module, args, outputs)
+            stack.pop()
+        except PROGRAM_ENDS:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border to training
+            self._hooks.failed(error)
 
 
 class ModuleWatch:
@@ -53,7 +124,7 @@ class ModuleWatch:
         self._threads: weakref.WeakSet[WatchedThread] = weakref.WeakSet()
         self.running = _Running(self._threads)
         self._holders: tuple[object, ...] = ()
-        self._hooks = ModuleHooks(self)
+        self._hooks = self._no_hooks()
 
     def attach(self, model: Any) -> None:
         """Watch this model from now on; one without modules is none."""
@@ -93,51 +164,6 @@ class ModuleWatch:
         """The module of an index; None where it is gone, or for `OUTSIDE`."""
         return self._modules[index]() if index >= 0 else None
 
-    # As a listener of forwards. The log is written out on both sides: a call of Python's
-    # would cost as much again.
-
-    def before_forward(self, index: int, module: Any, args: Any, _kwargs: Any) -> None:
-        here = self.running.here
-        stack = here.stack
-        stack.append(index)
-        if self.before is not None:
-            self.before(module, args)
-        log = self.log
-        if log is not None:
-            read = log.read
-            reading = None if read is None else read()
-            depth = len(stack) - 1
-            entry = (index, depth, here, here.saved_bytes, reading)
-            log.entries.extend(entry)
-            if depth == 1 or not index:
-                log.outer.append(entry)
-
-    def after_forward(
-        self, index: int, module: Any, args: Any, _kwargs: Any, outputs: Any
-    ) -> None:
-        """It has ended, or raised."""
-        here = self.running.here
-        stack = here.stack
-        if stack[-1] != index:
-            if index not in stack:  # it had begun before the hooks came
-                return
-            while stack[-1] != index:  # what ended without a word
-                stack.pop()
-        log = self.log
-        if log is not None:
-            read, entries = log.read, log.entries
-            reading = None if read is None else read()
-            depth = len(stack) - 1
-            entry = (~index, depth, here, here.saved_bytes, reading)
-            entries.extend(entry)
-            if depth == 1 or not index:
-                log.outer.append(entry)
-            if len(entries) >= FOLD_AT:  # a call that lasts long
-                log.fold()
-        if self.after is not None:
-            self.after(module, args, outputs)
-        stack.pop()
-
     def hook_failed(self, error: BaseException) -> None:
         """Writing down has failed: nothing is watched any more."""
         self._forget_running()
@@ -147,6 +173,9 @@ class ModuleWatch:
 
     # Behind these.
 
+    def _no_hooks(self) -> ModuleHooks:
+        return ModuleHooks(self, before=_BeforeForward, after=_AfterForward)
+
     def _forget_running(self) -> None:
         for here in tuple(self._threads):
             del here.stack[1:]  # of another model, or of another time
@@ -154,7 +183,7 @@ class ModuleWatch:
     def _install(self) -> None:
         model = None if self._model is None else self._model()
         self._forget_running()
-        self._hooks = ModuleHooks(self)
+        self._hooks = self._no_hooks()
         self.paths = self.types = self._modules = ()
         self.not_seen = self.remedy = ""
         self.sees_any = False

@@ -1,7 +1,8 @@
 """Hooks on a user's modules, which tell a listener of forwards and which no copy takes.
 
 They return nothing, what fails in them is kept for the listener, and torch.compile traces
-through them as through nothing. In a forked child they are idle.
+through them as through nothing. In a forked child they are idle. A listener that is told of
+each forward of each module may bring hooks of its own, which spare a call.
 
 torch keeps a module's hooks in dictionaries, and a copy or a pickle of the module has
 copies of those. As long as hooks of ours are in them, these dictionaries copy and pickle
@@ -44,7 +45,14 @@ _DICTIONARIES: Final = {
 _COPYING: Final = ("__deepcopy__", "__reduce_ex__")
 
 
-class ForwardListener(Protocol):
+class HookListener(Protocol):
+    """For whom there are hooks on modules."""
+
+    def hook_failed(self, error: BaseException) -> None:
+        """A hook has raised this, and none of them does anything any more."""
+
+
+class ForwardListener(HookListener, Protocol):
     """Is told of the forwards of modules, each known by a number."""
 
     def before_forward(
@@ -56,9 +64,6 @@ class ForwardListener(Protocol):
     ) -> None:
         """It is over; `outputs` is None where it raised."""
 
-    def hook_failed(self, error: BaseException) -> None:
-        """One of the two has raised this, and neither is called any more."""
-
 
 def _failed(_where: str, error: BaseException, hooks: ModuleHooks, *_: Any) -> None:
     hooks.failed(error)
@@ -67,11 +72,27 @@ def _failed(_where: str, error: BaseException, hooks: ModuleHooks, *_: Any) -> N
 class ModuleHooks:
     """Hooks on modules, for one listener, until `remove`."""
 
-    def __init__(self, listener: ForwardListener, *, first: bool = False) -> None:
-        """`first`: before all hooks that a module has already."""
-        self.listener: ForwardListener | None = listener
+    def __init__(
+        self,
+        listener: HookListener,
+        *,
+        first: bool = False,
+        before: type[OwnHook] | None = None,
+        after: type[OwnHook] | None = None,
+    ) -> None:
+        """Make hooks that tell `listener`, a `ForwardListener`.
+
+        Args:
+            listener: any other one needs hooks of its own.
+            first: before all hooks that a module has already.
+            before: the listener's own class of hooks before a forward.
+            after: the same behind it.
+        """
+        self.listener: Any = listener
         """None: the hooks are idle."""
         self._first = first
+        self._before = before or _Before
+        self._after = after or _After
         self._on: list[tuple[weakref.ref[Any], list[Any]]] = []
         """Modules, and torch's handles of the hooks on them."""
 
@@ -86,7 +107,8 @@ class ModuleHooks:
         how = {"prepend": self._first, "with_kwargs": True}
         handles: list[Any] = []
         try:
-            before, after = _Before(self, index), _After(self, index)
+            before: Any = self._before(self, index)
+            after: Any = self._after(self, index)
             handles.append(module.register_forward_pre_hook(before, **how))
             handles.append(module.register_forward_hook(after, always_call=True, **how))
         finally:
@@ -143,7 +165,11 @@ class ModuleHooks:
 
 
 class OwnHook:
-    """What stands in a module's dictionary of hooks; torch calls it."""
+    """What stands in a module's dictionary of hooks; torch calls it.
+
+    Its `__call__` lets nothing escape but what ends the program, and does nothing where
+    there is no listener: see `_Before`.
+    """
 
     __slots__ = ("_hooks", "_index")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from memboard.collector.core.compiling import traced_as
+from memboard.collector.core.compiling import nothing, traced_as
 from memboard.collector.core.guard import guarded
 from memboard.collector.core.plain import (
     MAX_ARGS,
@@ -24,7 +24,6 @@ from memboard.collector.steps.spans.span import (
     Span,
     SpanOptions,
     newest,
-    nothing,
     tell,
     warn_once,
 )

@@ -33,6 +33,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from memboard.collector.core.compiling import nothing
 from memboard.collector.core.guard import guarded, say
 from memboard.collector.core.plain import text_of
 from memboard.collector.core.warn_once import WarnOnce
@@ -131,10 +132,6 @@ class TorchProfiler:
 
 def _itself(function: Any, *_: Any) -> Any:
     return function
-
-
-def nothing(*_: Any, **__: Any) -> None:
-    """What is left of a call in compiled code."""
 
 
 class Span:

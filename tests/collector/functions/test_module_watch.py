@@ -230,3 +230,33 @@ def test_compiled_code_is_neither_broken_nor_compiled_anew():
     tried = programs.run(COMPILED).stdout.splitlines()
     kinds = ("wrapper", "wrapped", "in place", "block", "function")
     assert tried == [f"{kind}: {warm}" for kind in kinds for warm in (True, False)]
+
+
+COMPILED_LATER = """
+import torch
+from memboard.collector.functions.forward_log import ForwardLog
+from memboard.collector.functions.module_watch import ModuleWatch
+from tests.collector.functions.models import batch, mlp
+
+def read():
+    raise AssertionError("compiled code has called a hook")
+
+model, x = mlp(), batch()
+expected = model(x) * 2
+watch = ModuleWatch()
+watch.attach(model)
+watch.hold(watch)
+assert watch.sees_any
+watch.log = ForwardLog(read, read, print)
+twice = torch.compile(lambda x: model(x) * 2, backend="aot_eager", fullgraph=True)
+assert torch.equal(twice(x), expected)
+with torch._dynamo.config.patch(error_on_recompile=True):
+    watch.log = None
+    twice(x)
+    watch.log = ForwardLog(read, read, print)
+    twice(x).sum().backward()
+"""
+
+
+def test_code_that_is_compiled_below_hooks_has_nothing_of_them():
+    assert programs.run(COMPILED_LATER).stdout == ""
