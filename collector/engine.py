@@ -122,6 +122,7 @@ class Engine:
         self.put_capture = self.writer.put_capture
         self._calls = CallQueue(self, warn_once)
         self.put_later = self._calls.put
+        self.put_all_later = self._calls.put_all
         self._schemas = Schemas(self.writer.put_schema, warn_once)
         self.remote = Mirror(
             config.remote,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Write: TypeAlias = "Callable[..., None]"
     """Writes what was found in a call, given `Results` and the findings."""
+    Later: TypeAlias = "tuple[int, Write, tuple[Any, ...]]"
+    """About how many bytes the findings hold, what writes them, and the findings."""
 
 WHOLE_STEP: Final = "step"
 """The function that stands for everything between two calls of `rec.step()`."""
@@ -95,6 +97,13 @@ class Sink(Protocol):
         """Have a finished file copied to the mirror, where there is one."""
 
 
+class StepSink(Sink, Protocol):
+    """Who takes what `Gate` passes on: the engine."""
+
+    def put_all_later(self, findings: Sequence[Later]) -> None:
+        """`put_later` for each, in their order: one hand-over for all of a step."""
+
+
 class Kind(Protocol):
     """One kind of collecting: snaps, hooks, activations, modules, history."""
 
@@ -124,17 +133,17 @@ class Gate:
     """Passes on what kinds find, unless the call turned out to be none.
 
     A step may turn out so at any time, so what its start leaves for later waits for its
-    end. Captures of its start do not: they are large, and what one wants to have after a
-    crash.
+    end, and goes on with that of the end. Captures of its start do not wait: they are
+    large, and what one wants to have after a crash.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: StepSink) -> None:
         self.shut = False
         """What is found goes nowhere; notes still pass."""
         self._sink = sink
         self.is_holding = False
         """What is put for later waits for `release` or `drop`."""
-        self._held: list[tuple[Any, ...]] = []
+        self._held: list[Later] = []
         self.note_kind = sink.note_kind
         self.artifact_dir = sink.artifact_dir
         self.mirror = sink.mirror
@@ -150,8 +159,8 @@ class Gate:
     def release(self) -> None:
         """Pass on what is held."""
         held_findings, self._held = self._held, []
-        for findings in held_findings:
-            self._sink.put_later(*findings)
+        if held_findings:
+            self._sink.put_all_later(held_findings)
 
     def put_capture(self, capture: Capture) -> bool:
         """Pass it on, or drop it where the gate is shut."""
@@ -160,7 +169,7 @@ class Gate:
     def put_later(self, size_bytes: int, write: Write, *findings: Any) -> None:
         """Pass it on, hold it or drop it."""
         if self.is_holding:
-            self._held.append((size_bytes, write, *findings))
+            self._held.append((size_bytes, write, findings))
         elif not self.shut:
             self._sink.put_later(size_bytes, write, *findings)
 

@@ -129,13 +129,12 @@ class Windows:
         ):  # as nearly all steps: nobody else counts them, so none has to wait
             self._counts[key] = number + 1
             return
-        gate = self._gate
         with self._lock:
-            gate.is_holding = True
+            self._gate.is_holding = True
             try:
                 self.step = self._begin(WHOLE_STEP, phase)
             finally:
-                gate.is_holding = False
+                self._gate.is_holding = False
 
     def end_step(self) -> None:
         """The step under way is done."""
@@ -147,8 +146,12 @@ class Windows:
             return
         with self._lock:
             if step in self._under_way:
-                self._gate.release()
-                self._end(step, None)
+                self._gate.is_holding = True
+                try:
+                    self._end(step, None)
+                finally:
+                    self._gate.is_holding = False
+                    self._gate.release()
                 self._settle()
 
     def drop_step(self) -> None:

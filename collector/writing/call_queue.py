@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.core.guard import Block, say
 
 if TYPE_CHECKING:
-    from memboard.collector.core.calls import Results, Write
+    from collections.abc import Sequence
+
+    from memboard.collector.core.calls import Later, Results, Write
     from memboard.collector.core.warn_once import WarnOnce
 
 _MANY_BYTES: Final = 1 << 24
@@ -34,16 +36,21 @@ class CallQueue:
     def __init__(self, results: Results, warn_once: WarnOnce) -> None:
         self._results = results
         self._warn_once = warn_once
-        self._waiting: deque[tuple[int, Write, tuple[Any, ...]]] = deque()
+        self._waiting: deque[Later] = deque()
         self._bytes_put = self._bytes_written = 0
         # Reentrant: a recording may end in the middle of `write`, by an exception.
         self._lock = threading.RLock()
 
     def put(self, size_bytes: int, write: Write, *findings: Any) -> None:
         """Have `write(results, *findings)` called soon, in the order of calls of this."""
+        self.put_all([(size_bytes, write, findings)])
+
+    def put_all(self, findings: Sequence[Later]) -> None:
+        """The same for several, in their order."""
         waiting = self._waiting
-        waiting.append((size_bytes, write, findings))
-        self._bytes_put += size_bytes
+        waiting.extend(findings)
+        for size_bytes, _, _ in findings:
+            self._bytes_put += size_bytes
         is_much = self._bytes_put - self._bytes_written > _MANY_BYTES
         if (is_much or len(waiting) > _MANY) and self._lock.acquire(blocking=False):
             try:

@@ -45,7 +45,11 @@ class KeptSink:
         self.columns[table] = columns, rolled_up
 
     def put_later(self, size_bytes, write, *findings):
-        write(self, *findings)
+        self.put_all_later([(size_bytes, write, findings)])
+
+    def put_all_later(self, findings):
+        for _, write, found in findings:
+            write(self, *found)
 
     def note_kind(self, info, status, reason, remedy):
         self.notes.append((info.name, status, reason, remedy))

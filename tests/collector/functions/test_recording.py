@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
+from torch import nn
 
 import memboard as mb
 from memboard.collector.format.memory import STATES
@@ -117,6 +120,49 @@ def test_spans_and_the_newest_recorder(tmp_path):
     assert found.snaps("any") == ["any.1.start", "any.1.end"]
     assert found.snaps("time alone") == []
     assert {n["name"] for n in found.notes_of("span")} == {"eval", "any", "time alone"}
+
+
+# What training does for it.
+
+
+def test_a_collected_step_hands_over_once(tmp_path, monkeypatch):
+    schedule = {"warmup": 0, "active": 3}
+    with record(tmp_path / "run", model=mlp(), schedule=schedule) as rec:
+        engine, handed_over = rec._session.engine, []
+        put = engine.put_all_later
+        monkeypatch.setattr(
+            engine,
+            "put_all_later",
+            lambda found: (handed_over.append(found), put(found)),
+        )
+        for _ in range(3):
+            rec.step()
+    # The start and the end of a step, its hooks and its saved tensors.
+    assert [len(found) for found in handed_over] == [4] * 3
+
+
+def test_a_forward_takes_two_calls_and_a_saved_tensor_one(tmp_path):
+    def calls_in_a_step(num_modules, name):
+        model, x = nn.Sequential(*(nn.Tanh() for _ in range(num_modules))), batch()
+        x.requires_grad_()
+        calls = 0
+
+        def count(frame, event, _arg):
+            nonlocal calls
+            module = frame.f_globals.get("__name__", "")
+            calls += event == "call" and module.startswith("memboard.")
+
+        schedule = {"warmup": 0, "active": 2}
+        with record(tmp_path / name, model=model, schedule=schedule) as rec:
+            rec.step()
+            sys.setprofile(count)
+            try:
+                model(x)
+            finally:
+                sys.setprofile(None)
+        return calls
+
+    assert calls_in_a_step(14, "large") - calls_in_a_step(4, "small") == 10 * (2 + 1)
 
 
 # What is found.
