@@ -195,6 +195,7 @@ NOTHING, EMPTY, SNAPS, HOOKS, SAVED, ALL = (
     "snaps, saved tensors",
     "snaps, hooks with rss, saved tensors",
 )
+BEFORE, AFTER, SAVING = "before a forward", "after it", "saving a tensor"
 KINDS: dict[str, dict[str, object]] = {
     NOTHING: {"functions": False},
     EMPTY: {"functions": False},
@@ -281,8 +282,11 @@ def profiling(num_rounds: int = 300, num_steps: int = 4) -> None:
 
 
 @contextlib.contextmanager
-def empty_hooks(training: Training):
-    """A hook before and after each module's forward, and one for each saved tensor."""
+def empty_hooks(training: Training, around=lambda _part, hook: hook):
+    """A hook before and after each module's forward, and one for each saved tensor.
+
+    `around`: what is called in place of each, given the hook and what it is called at.
+    """
     import torch
 
     def before(module: object, args: object) -> None:
@@ -294,11 +298,12 @@ def empty_hooks(training: Training):
     with contextlib.ExitStack() as stack:
         for module in training.model.modules():
             for handle in (
-                module.register_forward_pre_hook(before),
-                module.register_forward_hook(after, with_kwargs=True),
+                module.register_forward_pre_hook(around(BEFORE, before)),
+                module.register_forward_hook(around(AFTER, after), with_kwargs=True),
             ):
                 stack.callback(handle.remove)
-        same = torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
+        pack = around(SAVING, lambda x: x)
+        same = torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x)
         stack.enter_context(same)
         yield
 
