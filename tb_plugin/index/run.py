@@ -345,8 +345,9 @@ class Run:
         files = sorted(self.files.values(), key=lambda f: (f.attempt, f.rank))
         readable = [file for file in files if file.has_records]
         starts = [
-            Start(f.rank, f.header.started.wall_ns, f.header.job, f.header.world_size)
+            Start(f.rank, header.started.wall_ns, header.job, header.world_size)
             for f in readable
+            for header in (f.header,)
         ]
         attempts: list[AttemptFiles] = []
         for index, members in enumerate(grouped(starts), start=1):

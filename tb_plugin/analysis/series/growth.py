@@ -149,11 +149,11 @@ def theil_sen(x: Floats, y: Floats) -> float:
 def _another(whole: float, x: Floats, y: Floats) -> float:
     """The slope of these, where it is another than the whole's; else NaN."""
     late = theil_sen(x, y)
-    noise = _noise(late, x, y)
     apart = abs(late - whole)
-    differs = apart >= DIFFERS * max(abs(late), abs(whole))
-    is_seen = apart * float(x[-1] - x[0]) > NOISE * noise
-    return late if apart > 0 and differs and is_seen else float("nan")
+    if not (apart > 0 and apart >= DIFFERS * max(abs(late), abs(whole))):
+        return float("nan")
+    is_seen = apart * float(x[-1] - x[0]) > NOISE * _noise(late, x, y)
+    return late if is_seen else float("nan")
 
 
 def _noise(slope: float, x: Floats, y: Floats) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         FileFacts,
         Reading,
     )
-    from memboard.tb_plugin.index.run import AttemptFiles, Run
+    from memboard.tb_plugin.index.run import Run
 
 
 class PerRank(NamedTuple):
@@ -40,25 +40,29 @@ class RankNumbers:
 
     def __init__(self, reader: FactsReader, run: Run, budget: Budget) -> None:
         """Ranks the budget does not reach are as they were, or have no numbers yet."""
-        self._facts: dict[int, list[tuple[AttemptFiles, FileFacts]]] = {}
+        self._by_rank: dict[int, list[FileFacts]] = {}
+        """By attempt."""
+        self._by_attempt: dict[int, dict[int, FileFacts]] = {}
+        """By its number, and by rank."""
         self._attempts = run.attempts
         self._unread: set[int] = set()
         reader.make_missing(run.files.values(), budget)
         for attempt in run.attempts:
+            of_attempt = self._by_attempt[attempt.index] = {}
             for rank, file in attempt.files.items():
-                attempts = self._facts.setdefault(rank, [])
                 facts = reader.within(file, budget)
                 if facts is None:
                     self._unread.add(rank)
                 else:
-                    attempts.append((attempt, facts))
+                    of_attempt[rank] = facts
+                    self._by_rank.setdefault(rank, []).append(facts)
 
     def has(self, column: str) -> bool:
         """Whether any rank recorded the column."""
         return any(
             column in facts.readings
-            for attempts in self._facts.values()
-            for _, facts in attempts
+            for of_rank in self._by_rank.values()
+            for facts in of_rank
         )
 
     def num_unread(self, ranks: Sequence[int]) -> int:
@@ -73,9 +77,9 @@ class RankNumbers:
             if (files_facts := self.of_rank(rank))
         }
 
-    def of_rank(self, rank: int) -> list[FileFacts]:
+    def of_rank(self, rank: int) -> Sequence[FileFacts]:
         """A rank's facts by attempt."""
-        return [facts for _, facts in self._facts.get(rank, [])]
+        return self._by_rank.get(rank, ())
 
     def highest(self, ranks: Sequence[int], column: str) -> PerRank:
         """The highest reading of each rank."""
@@ -126,34 +130,31 @@ class RankNumbers:
         """
         best: tuple[int, int] = (0, 0)
         for attempt in reversed(self._attempts):
+            of_attempt = self._by_attempt[attempt.index]
             num_steps = max(
-                (
-                    facts.num_steps
-                    for rank in ranks
-                    for of, facts in self._facts.get(rank, [])
-                    if of.index == attempt.index
-                ),
+                (of_attempt[rank].num_steps for rank in ranks if rank in of_attempt),
                 default=0,
             )
             best = max(best, (num_steps, attempt.index))
             if num_steps - warmup_rows(num_steps) >= MIN_ROWS:
                 best = (num_steps, attempt.index)
                 break
-        growing_files: list[FileFacts | None] = [
-            next(
-                (f for of, f in self._facts.get(rank, []) if of.index == best[1]), None
-            )
-            for rank in ranks
-        ]
-        return growing_files, best[0]
+        longest = self._by_attempt.get(best[1], {})
+        return [longest.get(rank) for rank in ranks], best[0]
 
     def _worst(
         self, ranks: Sequence[int], pick: Callable[[FileFacts], Reading | None]
     ) -> PerRank:
         worst: list[Reading | None] = []
         for rank in ranks:
-            readings = [reading for f in self.of_rank(rank) if (reading := pick(f))]
-            worst.append(max(readings, key=lambda r: r.value, default=None))
+            highest = None
+            for facts in self._by_rank.get(rank, ()):
+                reading = pick(facts)
+                if reading is None:
+                    continue
+                if highest is None or reading.value > highest.value:
+                    highest = reading
+            worst.append(highest)
         return _columns(worst)
 
 
