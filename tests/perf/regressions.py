@@ -53,6 +53,7 @@ BENCHMARKS = {
         ("profiling",),
         r"the step itself|modules, saved|hooks that do nothing",
     ),
+    "inside": Benchmark("inside_step", (), r"hooks that do nothing"),
     "values": Benchmark("step_cost", ("values",), r"add_scalar|SummaryWriter|ratio"),
     "spans": Benchmark("span_cost"),
     "start": Benchmark("startup", ("--rounds", "7"), r"torch|without"),
