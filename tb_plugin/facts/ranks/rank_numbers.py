@@ -41,7 +41,7 @@ class RankNumbers:
     def __init__(self, reader: FactsReader, run: Run, budget: Budget) -> None:
         """Ranks the budget does not reach are as they were, or have no numbers yet."""
         self._by_rank: dict[int, list[FileFacts]] = {}
-        """By attempt."""
+        """Facts of each rank, in the order of its attempts."""
         self._by_attempt: dict[int, dict[int, FileFacts]] = {}
         """By its number, and by rank."""
         self._attempts = run.attempts
