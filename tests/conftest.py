@@ -14,6 +14,16 @@ from tests.programs import python_that_forks
 E2E = "tests/e2e/"
 LONGEST = (E2E, "tests/virtual/")
 NUM_SLOWEST = 15
+DEMO = """
+import sys
+from memboard.collector.cli.demo import launch
+python, own_module = sys.argv[1], launch.own_module
+launch.own_module = lambda *words: [python, *own_module(*words)[1:]]
+sys.argv[1:2] = ["demo"]
+from memboard.tb_plugin.cli import main
+sys.exit(main())
+"""
+"""The demo, whose ranks another Python runs."""
 
 _seconds: Counter[str] = Counter()
 """By file, of all tests that have run."""
@@ -78,6 +88,12 @@ def no_garbage():
 def forking_python(tmp_path_factory):
     """A command that runs what Python would, in a fork of a process with torch."""
     return python_that_forks(tmp_path_factory.mktemp("bin") / "python")
+
+
+@pytest.fixture(scope="session")
+def forked_demo(forking_python):
+    """Starts a demo that has imported torch already, as have its ranks."""
+    return (forking_python, "-u", "-c", DEMO, forking_python)
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,7 @@ _PRELOADED = (
     "tensorboard.compat.proto.event_pb2",
 )
 _STREAMS = ("stdin", "stdout", "stderr")
+_FLAGS = ("-I", "-P", "-S", "-u")
 
 
 _PYTHON = """#!{python} -IS
@@ -110,7 +111,7 @@ def python_that_forks(
 ) -> Path:
     """Write a command `path` that runs what `python` would, forked as `run` does.
 
-    It knows `-c`, `-m`, `-u` and scripts. As PYTHON_EXEC it has torchrun's ranks forked.
+    It knows `-c`, `-m`, scripts, `-u` and, of where modules are looked for, `-I` and `-P`. As PYTHON_EXEC it has torchrun's ranks forked.
     Signals reach the program, which is killed if the command is.
 
     Args:
@@ -216,7 +217,11 @@ class Program:
 def _package(variables: dict[str, str]) -> Iterator[str]:
     """Where a Python finds ours in which it is not installed."""
     yield str(ROOT / ".package")
-    yield from filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    yield from _folders(variables)
+
+
+def _folders(variables: Mapping[str, str]) -> Iterator[str]:
+    return filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
 
 
 def _address_of(
@@ -304,9 +309,10 @@ def _become(request: dict[str, Any]) -> tuple[CodeType, ModuleType]:
     main = ModuleType("__main__")
     main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
-    words = list(request["words"])
-    if words[0] == "-u":
-        del words[0]
+    words, flags = list(request["words"]), set()
+    while words[0] in _FLAGS:
+        flags.add(words.pop(0))
+    if "-u" in flags:
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(write_through=True)
     beside = ""
@@ -320,8 +326,10 @@ def _become(request: dict[str, Any]) -> tuple[CodeType, ModuleType]:
         main.__file__, beside = words[0], str(Path(words[0]).resolve().parent)
         code = compile(Path(words[0]).read_bytes(), words[0], "exec")
     sys.argv[:] = words
-    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = dict.fromkeys([beside, *filter(None, path), *sys.path])
+    path = [] if "-I" in flags else [*_folders(os.environ)]
+    if not flags & {"-I", "-P"} and not os.environ.get("PYTHONSAFEPATH"):
+        path.insert(0, beside)
+    sys.path[:] = dict.fromkeys([*path, *sys.path])
     return code, main
 
 

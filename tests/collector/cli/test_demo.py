@@ -30,25 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEMO = (sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "demo")
-FORKED = """
-import sys
-sys.executable = sys.argv[1]
-sys.argv[1:2] = ["demo"]
-from memboard.tb_plugin.cli import main
-sys.exit(main())
-"""
-"""The demo, whose ranks another Python runs."""
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
 SMALL = ("--simulate", "2", "--steps", "3")
 TRAIN = ("--train", "--simulate", "0", "--ranks", "2")
-
-
-@pytest.fixture
-def forked(forking_python):
-    """Starts a demo that has imported torch already, as have its ranks."""
-    return (forking_python, "-u", "-c", FORKED, forking_python)
 
 
 def run_demo(
@@ -109,10 +95,10 @@ def wait_until_gone(path: Path) -> None:
         time.sleep(0.1)
 
 
-def test_the_training_records_every_rank(fsdp_on_cpu, forked, tmp_path):
+def test_the_training_records_every_rank(fsdp_on_cpu, forked_demo, tmp_path):
     out = tmp_path / "logs"
     options = ("--no-serve", *TRAIN, "--steps", "5", "--out", str(out))
-    done = run_demo(*options, start=forked)
+    done = run_demo(*options, start=forked_demo)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Trained 2 ranks for" in done.stdout
     assert f"tensorboard --logdir {out}" in done.stdout
@@ -145,10 +131,10 @@ def test_the_training_records_every_rank(fsdp_on_cpu, forked, tmp_path):
 
 
 def test_a_training_ends_when_its_time_is_over_and_all_ranks_with_one_step(
-    fsdp_on_cpu, forked, tmp_path
+    fsdp_on_cpu, forked_demo, tmp_path
 ):
     options = ("--no-serve", *TRAIN, "--steps", "100000", "--seconds", "1")
-    done = run_demo(*options, "--out", str(tmp_path), start=forked)
+    done = run_demo(*options, "--out", str(tmp_path), start=forked_demo)
     assert done.returncode == 0, done.stdout + done.stderr
     ends = [
         (r.close.how, r.steps["step"][-1]) for r in read_run(tmp_path / "demo").values()
@@ -158,12 +144,12 @@ def test_a_training_ends_when_its_time_is_over_and_all_ranks_with_one_step(
 
 
 def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(
-    fsdp_on_cpu, forked, tmp_path
+    fsdp_on_cpu, forked_demo, tmp_path
 ):
     out = tmp_path / "logs"
     # So many that it is not over before it is interrupted.
     options = ("--no-serve", *TRAIN, "--steps", "100000", "--seconds", "600")
-    with running_demo(*options, "--out", str(out), start=forked) as process:
+    with running_demo(*options, "--out", str(out), start=forked_demo) as process:
         # Not the first step: another rank may still be in it.
         read_until(process, r"step ([2-9]|\d\d+)/100000")
         assert processes_naming(out)
