@@ -28,6 +28,11 @@ from tests.tb_plugin.client import Page
 
 PER_EPOCH = {"wait": 1, "warmup": 1, "active": 2, "repeat": 2, "per_epoch": True}
 STACKS = {"with_stack": True, "record_shapes": True, "filename": "{batch}.json.gz"}
+ALL_FILES = {
+    **STACKS,
+    "memory_filename": "{batch}.csv",
+    "stacks_filename": "{batch}.txt",
+}
 
 
 def first_steps(num_epochs, length):
@@ -77,13 +82,13 @@ def test_threads_of_the_recorder_are_not_in_a_trace(tmp_path):
 
 
 @needs_python_calls
-@pytest.mark.parametrize("seconds", [0.0, 0.05])
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "seconds"),
     [
-        {"enabled": True},
-        STACKS,
-        {**STACKS, "memory_filename": "{batch}.csv", "stacks_filename": "{batch}.txt"},
+        ({"enabled": True}, 0.0),
+        (STACKS, 0.0),
+        (ALL_FILES, 0.0),
+        (ALL_FILES, 0.05),
     ],
 )
 def test_all_cycles_of_all_epochs_are_there_and_read(
