@@ -12,7 +12,7 @@ import pytest
 from tests.programs import python_that_forks
 
 E2E = "tests/e2e/"
-LONGEST = (E2E, "tests/virtual/")
+LONGEST = (E2E, "tests/virtual/", "tests/test_docs_blocks.py", "tests/test_examples.py")
 NUM_SLOWEST = 15
 DEMO = """
 import sys
