@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser import chromium
 from tests.browser import tensorboard as running
-from tests.e2e.looking import PATIENCE_MS
+from tests.e2e.looking import HOST, HOST_PAGE, PATIENCE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,12 +68,11 @@ def viewer(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory) -> Path:
+def demo(forked_demo, tmp_path_factory) -> Path:
     """A logdir of the real demo: two FSDP2 ranks, trained and recorded just now."""
     logdir = tmp_path_factory.mktemp("demo") / "runs"
     sizes = ("--train", "--simulate", "0", "--ranks", "2", "--steps", "40")
-    arguments = ("--no-serve", *sizes, "--out", logdir)
-    run(sys.executable, "-m", "memboard.tb_plugin.cli", "demo", *arguments, cwd=ROOT)
+    run(*forked_demo, "--no-serve", *sizes, "--out", logdir, cwd=ROOT)
     return logdir
 
 
@@ -153,6 +152,11 @@ def open_page(browser) -> Iterator[Callable[..., Page]]:
         )
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
+        if HOST in url:
+            context.route(
+                f"**/{HOST}",
+                lambda route: route.fulfill(content_type="text/html", body=HOST_PAGE),
+            )
         page = context.new_page()
         page.on("pageerror", lambda error: note_error(error, complaints))
         page.on("console", lambda message: note(message, complaints))

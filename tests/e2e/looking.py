@@ -59,12 +59,28 @@ def see(scope: FrameLocator | Locator | Page, text: str) -> None:
     scope.get_by_text(text).first.wait_for(state="visible", timeout=PATIENCE_MS)
 
 
+HOST = "host-of-memboard"
+HOST_PAGE = """<!doctype html><title>host</title>
+<body><iframe src="data/plugin_entry.html?name=memboard"
+  style="position: fixed; top: 64px; width: 100%; height: calc(100% - 64px); border: 0">
+</iframe><script>
+if (matchMedia("(prefers-color-scheme: dark)").matches)
+  document.body.classList.add("dark-mode");
+</script></body>
+"""
+"""What of TensorBoard's page MemBoard's sees: the frame, the address, the theme."""
+
+
 def opened(
     board: Server, open_page: Callable[..., Page], view: str, *words: str, **options
 ) -> Page:
-    """A view with words of ours in its address: `rank=19`."""
+    """A view with words of ours in its address: `rank=19`; TensorBoard serves the frame.
+
+    TensorBoard's own page, which takes longer to load than ours, stands around it in the
+    tests that open `#memboard`.
+    """
     state = "&".join(f"p.memboard.{word}" for word in (f"view={view}", *words))
-    return open_page(f"{board.url}#memboard&{state}", **options)
+    return open_page(f"{board.url}{HOST}#memboard&{state}", **options)
 
 
 def hash_holds(page: Page, words: str) -> None:
