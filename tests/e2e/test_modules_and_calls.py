@@ -239,7 +239,7 @@ def test_functions_show_both_sides_of_each_call(board_of, open_page, profiled):
     # Every number that was recorded can be chosen.
     tab(page).get_by_label("Find statistics").fill("rss_diff")
     tab(page).get_by_role("checkbox", name="hook.rss_diff").check()
-    see(tab(page), "rss_diff end")
+    see(tab(page), "RSS change in forward end")
 
 
 def test_a_call_leads_to_the_memory_of_its_modules(board_of, open_page, profiled):

@@ -37,6 +37,22 @@ def column_label(column: str) -> str:
     return label[:1].upper() + label[1:]
 
 
+_HOOKS: Final = {
+    "rss_pre_forward": "RSS before forward",
+    "rss_post_forward": "RSS after forward",
+    "rss_diff": "RSS change in forward",
+    "npp_pre_forward": "Saved before forward",
+    "npp_post_forward": "Saved after forward",
+    "npp_diff": "Saved in forward",
+}
+"""What the built-in hooks leave of each module (`format.memory.HOOK_ATTRS`)."""
+
+
+def hook_label(name: str) -> str:
+    """`RSS before forward`; values of the program's own hooks keep their names."""
+    return _HOOKS.get(name, name)
+
+
 _PARTS: Final = {
     "step": (
         "Step time",

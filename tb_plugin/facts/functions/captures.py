@@ -13,6 +13,7 @@ import numpy as np
 from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.series.functions import unit_of
+from memboard.tb_plugin.analysis.series.labels import hook_label
 from memboard.tb_plugin.api.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, titled
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.records import Capture, CaptureTable
     from memboard.tb_plugin.api.calls import HistoryReference
+    from memboard.tb_plugin.api.tables import ColumnUnit
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.formats.recording.functions import Entry
     from memboard.tb_plugin.index.run import Run
@@ -88,16 +90,16 @@ def hook_values(
 def _of_hook(name: str) -> Column:
     is_bytes = unit_of(f"hook.{name}") == "bytes"
     name = name[:_MAX_TEXT]
+    unit: ColumnUnit = "bytes" if is_bytes else "count"
     if name.endswith("diff"):
-        return Column(
-            name,
-            name,
-            unit="change_bytes" if is_bytes else "change",
-            help=name,
-            absent="no value",
-        )
+        unit = "change_bytes" if is_bytes else "change"
+    sums = " (MemProfiler's sum of saved tensors)" if name.startswith("npp_") else ""
     return Column(
-        name, name, unit="bytes" if is_bytes else "count", help=name, absent="no value"
+        name,
+        hook_label(name),
+        unit=unit,
+        help=f"The hooks' {name}{sums}",
+        absent="no value",
     )
 
 

@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.series.functions import (
     sides,
     unit_of,
 )
-from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.analysis.series.labels import column_label, hook_label
 from memboard.tb_plugin.api.base import Unit
 from memboard.tb_plugin.api.calls import (
     FunctionCalls,
@@ -75,7 +75,7 @@ def label_of(stat: str) -> str:
     """`Allocated`, `RSS`: of the few that everyone reads; torch's names else stay."""
     match = _USUAL.fullmatch(stat)
     if match is None:
-        return stat.removeprefix(HOOK_PREFIX)
+        return hook_label(stat.removeprefix(HOOK_PREFIX))
     return column_label(match[1])
 
 

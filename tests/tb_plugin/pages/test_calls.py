@@ -322,7 +322,8 @@ def test_statistics_keep_the_spelling_of_torch_where_it_is_not_common():
         "inactive_split_bytes.all.current": "Inactive split",
         "active_bytes.large_pool.peak": "active_bytes.large_pool.peak",
         "vms_bytes": "VMS",
-        "hook.rss_diff": "rss_diff",
+        "hook.rss_diff": "RSS change in forward",
+        "hook.own_measure": "own_measure",
     }
     assert {name: label_of(name) for name in labels} == labels
 
