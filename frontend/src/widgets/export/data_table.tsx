@@ -1,7 +1,8 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
 import { headingWidth } from "../row_table/headings";
-import { SortedTable } from "../row_table/sorted_table";
+import { RowTable } from "../row_table/row_table";
+import { useSort } from "../row_table/use_sort";
 import type { RowColumn } from "../row_table/columns";
 
 /** Rows that determine the width of a column. */
@@ -50,12 +51,13 @@ export function DataTable(props: {
     () => columns.map((column, i) => rowColumn(column, i, numRows)),
     [props.table],
   );
+  const [order, setOrder] = useState<string | null>(null);
+  const sorted = useSort(shown, numRows, AS_IT_IS, order, setOrder);
   return (
-    <SortedTable
+    <RowTable
+      {...sorted}
       label={`${props.label} as a table`}
       columns={shown}
-      numRows={numRows}
-      usual={AS_IT_IS}
       empty="No rows."
       heightPx={props.heightPx}
       steady

@@ -1,10 +1,5 @@
 import type { ComponentChildren } from "preact";
-import {
-  formatBytes,
-  formatBytesExact,
-  formatInteger,
-  type ByteUnit,
-} from "../../base/bytes";
+import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { Table, TableColumn } from "../../model/table";
 
@@ -81,68 +76,6 @@ function isTexts(values: TableColumn["values"]): values is readonly string[] {
   return typeof values[0] === "string";
 }
 
-/** `hint`: its meaning, and how it is computed. */
-export function numberColumn(
-  key: string,
-  title: string,
-  width: string,
-  values: ArrayLike<number>,
-  cell: (value: number, row: number) => RowCell,
-  hint?: string,
-): RowColumn {
-  return {
-    key,
-    title,
-    width,
-    numeric: true,
-    values,
-    cell: (row) => cell(values[row] ?? NaN, row),
-    ...(hint === undefined ? {} : { hint }),
-  };
-}
-
-export function textColumn(
-  key: string,
-  title: string,
-  width: string,
-  values: readonly string[],
-  hint?: string,
-  cell: (text: string, row: number) => RowCell = (text) => ({ text }),
-): RowColumn {
-  return {
-    key,
-    title,
-    width,
-    numeric: false,
-    values,
-    cell: (row) => cell(values[row] ?? "", row),
-    ...(hint === undefined ? {} : { hint }),
-  };
-}
-
-export function bytesColumn(
-  key: string,
-  title: string,
-  width: string,
-  values: ArrayLike<number>,
-  unit: ByteUnit,
-  of: {
-    readonly colourOf: (row: number) => string;
-    readonly hint?: string;
-    /** Bytes of a bar as wide as the cell; default: the largest value. */
-    readonly longest?: number;
-    readonly more?: (row: number) => string;
-  },
-): RowColumn {
-  const { colourOf, hint, longest = longestOf(Array.from(values)), more } = of;
-  const cell = (bytes: number, row: number): RowCell => ({
-    text: formatBytes(bytes, unit),
-    title: [formatBytesExact(bytes), more?.(row) ?? ""].filter(Boolean).join(", "),
-    bar: barOf(bytes, longest, colourOf(row)),
-  });
-  return numberColumn(key, title, width, values, cell, hint);
-}
-
 /** Nanoseconds, as in traces. */
 const EXACT = { maximumFractionDigits: 6 } as const;
 
@@ -151,10 +84,6 @@ export function durationCell(ms: number): RowCell {
     text: formatSeconds(ms / 1e3),
     title: `${ms.toLocaleString("en-US", EXACT)} ms`,
   };
-}
-
-export function countCell(count: number): RowCell {
-  return { text: formatInteger(count) };
 }
 
 export function bytesCell(bytes: number | null, unit: ByteUnit): RowCell {

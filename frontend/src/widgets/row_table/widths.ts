@@ -6,7 +6,8 @@ const NUMBER_WIDTHS = { number: 60, bar: 96 };
 /** Of a text's least width: below it, numbers become narrower first. */
 const READABLE_SHARE = 1.75;
 const LETTER_PX = 6.3;
-const LEAST_PX = 36;
+/** Of `220 ms`, whose letters are wide. */
+const LEAST_PX = 44;
 /** Of texts, where there is hardly any room. */
 const LEAST_TEXT_PX = 72;
 /** Rows that determine how narrow a number can be. */
@@ -16,10 +17,11 @@ const SAMPLE_ROWS = 50;
 export function columnWidth(
   kind: keyof typeof TEXT_WIDTHS | keyof typeof NUMBER_WIDTHS,
   title = "",
+  hasSwatch = false,
   isFree = false,
 ): string {
   if (kind === "name" || kind === "text") return TEXT_WIDTHS[kind];
-  const px = Math.max(headingWidth(title, false), NUMBER_WIDTHS[kind]);
+  const px = Math.max(headingWidth(title, hasSwatch), NUMBER_WIDTHS[kind]);
   return isFree ? `minmax(${px}px, 1fr)` : `${px}px`;
 }
 

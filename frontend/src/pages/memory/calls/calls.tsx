@@ -3,9 +3,11 @@ import type {
   FunctionsResponse,
   ModuleValues,
   StatOfCalls,
+  TableRows,
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
+import { formatInstant } from "../../../base/durations";
 import { categoryColour } from "../../../model/category";
 import {
   formatExact,
@@ -14,8 +16,6 @@ import {
 } from "../../../model/words/quantity";
 import { CopyIcon } from "../../../widgets/icon/copy_icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { textColumn } from "../../../widgets/row_table/columns";
-import { RowTable } from "../../../widgets/row_table/row_table";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Status } from "../../../widgets/status/status";
 import { TextButton } from "../../shared/controls/choices";
@@ -24,8 +24,8 @@ import { AbsentList } from "../../shared/panels/absent_list";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
+import { declared, declaredTable } from "../../shared/table/columns";
 import { Pinned, useMomentStep } from "../history/pinned";
-import { historyNote } from "../history/text";
 import { ColumnPicker, Controls } from "./controls";
 import { CALLS, SIDES } from "./params";
 import "./calls.css";
@@ -33,6 +33,7 @@ import "./calls.css";
 const TABLE_PX = 400;
 const VALUES_PX = 320;
 const CHART_PX = 180;
+const HISTORIES_PX = 260;
 
 export function CallsView(view: ViewProps) {
   const page = usePageState(view, CALLS);
@@ -274,47 +275,28 @@ export function Histories(props: {
   readonly data: FunctionsResponse;
 }) {
   const { view, data } = props;
-  const { histories: found, exportCommand: command } = data;
-  if (found.length === 0) return null;
+  const { histories, exportCommand: command } = data;
+  const table = useMemo(() => historyTable(data), [data]);
+  if (histories.length === 0) return null;
   return (
-    <section aria-label="Allocator histories">
-      <div class="panel-head">
-        <h2 id="histories">Allocator histories</h2>
-        <span class="quiet">
-          {formatInteger(found.length)} captured on rank {data.rank}
-        </span>
-      </div>
-      <RowTable
-        label="Allocator histories"
-        columns={[
-          textColumn(
-            "taken",
-            "Taken at; click to open it in Blocks",
-            "minmax(260px, 2fr)",
-            found.map(({ title }) => title),
-            undefined,
-            (text, row) => {
-              const one = found[row];
-              if (one === undefined) return { text };
-              const own = row < data.numOwnHistories ? "· this call " : "";
-              return { text, note: `${own}· ${historyNote(one, view.byteUnit)}` };
-            },
-          ),
-          textColumn(
-            "path",
-            "Where it is",
-            "minmax(200px, 1fr)",
-            found.map(({ path }) => path || "in the rank’s recording"),
-          ),
-        ]}
-        rows={[...found.keys()]}
+    <>
+      <AnswerTable
+        view={view}
+        table={table}
+        word="history_order"
+        head={
+          <>
+            <h2 id="histories">{table.title}</h2>
+            <span class="quiet">{table.summary}</span>
+          </>
+        }
         onSelect={(row) => {
-          const history = found[row]?.id ?? null;
+          const history = histories[row]?.id ?? null;
           view.showPage("blocks", { history, moment: null });
         }}
-        sort={null}
-        empty=""
-        heightPx={260}
+        shell={view}
+        about={{ rank: data.rank }}
+        heightPx={HISTORIES_PX}
       />
       {command !== "" && (
         <p>
@@ -325,6 +307,60 @@ export function Histories(props: {
           <code>{command}</code> <CopyIcon label="Copy the command" text={command} />
         </p>
       )}
-    </section>
+    </>
   );
+}
+
+/** Times are this browser's, so its columns are declared here. */
+export function historyTable({
+  histories,
+  numOwnHistories,
+  rank,
+}: Pick<FunctionsResponse, "histories" | "numOwnHistories" | "rank">): TableRows {
+  return declaredTable({
+    title: "Allocator histories",
+    summary: `${formatInteger(histories.length)} captured on rank ${rank ?? 0}`,
+    empty: "",
+    usual: "",
+    numRows: histories.length,
+    columns: [
+      declared({
+        key: "history",
+        title: "History",
+        help: "A click opens it in Blocks",
+        unit: "text",
+        texts: histories.map(({ title }) => title),
+        notes: histories.map((_, row) => (row < numOwnHistories ? "· this call" : "")),
+      }),
+      declared({
+        key: "step",
+        title: "Step",
+        help: "The training step in which it was taken",
+        unit: "count",
+        numbers: Float64Array.from(histories, ({ step }) => step ?? NaN),
+        absent: "Not recorded",
+      }),
+      declared({
+        key: "taken",
+        title: "Taken",
+        help: "When it was taken; a file: when it was last written",
+        unit: "text",
+        texts: histories.map(({ timeMs }) => formatInstant(timeMs)),
+      }),
+      declared({
+        key: "size_bytes",
+        title: "Size",
+        help: "Of the recording or of the file",
+        unit: "bytes",
+        numbers: Float64Array.from(histories, ({ numBytes }) => numBytes),
+      }),
+      declared({
+        key: "path",
+        title: "Where it is",
+        help: "Below the log directory",
+        unit: "text",
+        texts: histories.map(({ path }) => path || "in the rank’s recording"),
+      }),
+    ],
+  });
 }

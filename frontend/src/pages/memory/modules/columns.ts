@@ -1,31 +1,20 @@
-import type { ModulesResponse, ModuleTree } from "../../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../../base/bytes";
+import type {
+  ModulesResponse,
+  ModuleTree,
+  TableColumn,
+  TableRows,
+} from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
 import type { Theme } from "../../../base/tokens";
 import {
   categoryColour,
   categoryColours,
   categoryLabel,
-  divergingColours,
 } from "../../../model/category";
-import { searchOf } from "../../../model/shown_rows";
-import type { Table } from "../../../model/table";
 import { Tree } from "../../../model/tree";
-import {
-  formatExact,
-  formatQuantity,
-  formatSigned,
-  formatSignedExact,
-} from "../../../model/words/quantity";
-import {
-  barOf,
-  changeBar,
-  longestOf,
-  numberColumn,
-  tableOf,
-  type RowCell,
-  type RowColumn,
-} from "../../../widgets/row_table/columns";
-import { headingWidth, inTwoLines } from "../../../widgets/row_table/headings";
+import { formatExact, formatSignedExact } from "../../../model/words/quantity";
+import { longestOf, type RowColumn } from "../../../widgets/row_table/columns";
+import { declared, declaredTable } from "../../shared/table/columns";
 import { FIRST_DEPTH, stateWords } from "./params";
 
 export class Modules {
@@ -77,14 +66,6 @@ export class Modules {
   }
 }
 
-interface ColumnsInput {
-  readonly data: ModulesResponse;
-  readonly modules: Modules;
-  readonly flat: boolean;
-  readonly theme: Theme;
-  readonly byteUnit: ByteUnit;
-}
-
 interface Bytes {
   readonly key: string;
   readonly title: string;
@@ -94,19 +75,19 @@ interface Bytes {
 }
 
 const SUMS = {
-  total: [
+  total_bytes: [
     "Rank total",
     "All that the rank held at the module’s moment, whoever holds it: what torch’s trackers print",
     "totalBytes",
     "baselineTotalBytes",
   ],
-  held: [
+  held_bytes: [
     "Memory",
     "What the module holds, with all modules below it",
     "heldBytes",
     "baselineHeldBytes",
   ],
-  own: [
+  own_bytes: [
     "Own",
     "Own bytes, without those of its children: its parameters, gradients and optimizer states, and what its code allocated",
     "ownBytes",
@@ -120,7 +101,9 @@ const SUMS = {
  */
 function sumsOf(data: ModulesResponse): readonly Bytes[] {
   const keys =
-    data.measure === "total" ? (["total"] as const) : (["held", "own"] as const);
+    data.measure === "total"
+      ? (["total_bytes"] as const)
+      : (["held_bytes", "own_bytes"] as const);
   return keys.map((key) => {
     const [title, hint, bytes, baseline] = SUMS[key];
     return { key, title, hint, bytes: data[bytes], baseline: data[baseline] };
@@ -135,7 +118,7 @@ function categoriesOf(data: ModulesResponse): readonly Bytes[] {
       : "The rank’s total of this category at the module’s moment";
   return data.categories
     .map(({ name, bytes, baselineBytes }) => ({
-      key: name,
+      key: `${name}_bytes`,
       title: categoryLabel(name),
       hint,
       bytes,
@@ -151,51 +134,149 @@ function shownValues({ bytes, baseline }: Bytes): Float64Array {
   return bytes.map((value, id) => value - (baseline[id] ?? NaN));
 }
 
-const LEAST_PX = 76;
-
-export function moduleColumns(input: ColumnsInput): readonly RowColumn[] {
-  const { data, theme, byteUnit } = input;
-  const all = [...sumsOf(data), ...categoriesOf(data)].map((of) => ({
-    of,
-    values: shownValues(of),
-  }));
+/** All bars are of one scale. In files are what the page compares, and more of modules. */
+export function moduleTable({ data, find }: ModuleTableInput): TableRows {
+  const all = allBytes(data);
   const signed = data.baseline !== null;
-  const longest = Math.max(0, ...all.map(({ values }) => longestOf(values)));
-  // Of all categories in fixed order, as in the timeline below.
-  const colours = categoryColours(theme, data.categories);
-  const swatches = new Map(data.categories.map(({ name }, i) => [name, colours[i]]));
-  const diverging = divergingColours(theme);
-  const columns = all.map(({ of, values }): RowColumn => {
-    const { key, hint } = of;
-    const swatch = swatches.get(key);
-    const title = inTwoLines(signed ? `Δ\u00a0${of.title}` : of.title);
-    const colour = swatch ?? categoryColour(theme, "unknown");
-    const px = Math.max(LEAST_PX, headingWidth(title, swatch !== undefined));
-    return {
-      key,
-      title,
-      hint,
-      values,
-      numeric: true,
-      width: `minmax(${px}px, 1fr)`,
-      ...(swatch === undefined ? {} : { swatch }),
-      exported: { name: `${key}_bytes`, values: of.bytes },
-      cell: (id) => {
-        const value = values[id] ?? NaN;
-        const text = (signed ? formatSigned : formatQuantity)(value, "bytes", byteUnit);
-        const cell: RowCell = { text, title: whyOf(input, of, id) };
-        if (value === 0 || Number.isNaN(value)) return { ...cell, tone: "quiet" };
-        const bar = signed
-          ? changeBar(value, longest, diverging)
-          : barOf(value, longest, colour);
-        return { ...cell, bar };
-      },
-    };
+  const shown = all.map((of) => shownValues(of));
+  const longest = Math.max(0, ...shown.map((values) => longestOf(values)));
+  const measure = data.measure === "total" ? "total_bytes" : "held_bytes";
+  return declaredTable({
+    title: "Modules",
+    empty: find === "" ? "This step has no modules." : "No module matches.",
+    usual: signed ? changeKey(measure) : measure,
+    numRows: data.tree.fqn.length,
+    columns: [
+      ...all.map(({ key, title, hint }, i) =>
+        declared({
+          key: signed ? changeKey(key) : key,
+          title: signed ? `Δ\u00a0${title}` : title,
+          help: hint,
+          unit: signed ? "change_bytes" : "bytes",
+          numbers: shown[i] ?? new Float64Array(),
+          bar: signed ? "change" : key,
+          longest,
+        }),
+      ),
+      ...callColumns(data),
+      ...fileColumns(data, all, signed),
+    ],
   });
-  return [moduleColumn(input), ...columns, ...callColumns(data)];
 }
 
-function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
+interface ModuleTableInput {
+  readonly data: ModulesResponse;
+  readonly find: string;
+}
+
+/** Of the column that is less what it is compared with. */
+function changeKey(key: string): string {
+  return key.replace(/_bytes$/, "_change_bytes");
+}
+
+function allBytes(data: ModulesResponse): readonly Bytes[] {
+  return [...sumsOf(data), ...categoriesOf(data)];
+}
+
+/** Of bars, by column: of a category its own, of other bytes that of what is unknown. */
+export function moduleColours(
+  data: Pick<ModulesResponse, "categories">,
+  theme: Theme,
+): Readonly<Record<string, string>> {
+  const unknown = categoryColour(theme, "unknown");
+  const sums = Object.keys(SUMS).map((key) => [key, unknown] as const);
+  return { ...Object.fromEntries(sums), ...categorySwatches(data, theme) };
+}
+
+/** Of headings, by column. */
+export function categorySwatches(
+  { categories }: Pick<ModulesResponse, "categories">,
+  theme: Theme,
+): Readonly<Record<string, string>> {
+  // Of all categories in fixed order, as in the timeline below.
+  const colours = categoryColours(theme, categories);
+  const own = categories.map(
+    ({ name }, i) => [`${name}_bytes`, colours[i] ?? "transparent"] as const,
+  );
+  const changes = own.map(([key, colour]) => [changeKey(key), colour] as const);
+  return Object.fromEntries([...own, ...changes]);
+}
+
+/** Only where a module was called more than once. */
+function callColumns(data: ModulesResponse): readonly TableColumn[] {
+  const { maxCalls, numCalls, callShown } = data;
+  if (maxCalls <= 1) return [];
+  const words = Array.from(numCalls, (num, id) => {
+    const call = callShown[id] ?? -1;
+    if (call < 0 || num === 0) return "";
+    return `${formatInteger(call + 1)} of ${formatInteger(num)}`;
+  });
+  return [
+    declared({
+      key: "which_call",
+      title: "Call",
+      help: "Which call of the module is shown, and how many there were",
+      unit: "text",
+      texts: words,
+      absent: "The module was not called",
+      sorts: false,
+    }),
+  ];
+}
+
+function fileColumns(
+  data: ModulesResponse,
+  all: readonly Bytes[],
+  signed: boolean,
+): readonly TableColumn[] {
+  const numbers: Readonly<Record<string, ArrayLike<number> | null>> = {
+    fsdp: data.tree.isFsdp,
+    param_bytes: data.tree.paramBytes,
+    buffer_bytes: data.tree.bufferBytes,
+    num_calls: data.numCalls,
+    call: data.callShown,
+    time_us: data.timeUs,
+    rank_total_bytes: data.measure === "total" ? null : data.totalBytes,
+    ...(signed && Object.fromEntries(all.map(({ key, bytes }) => [key, bytes]))),
+    baseline_rank_total_bytes: data.baselineTotalBytes,
+    baseline_held_bytes: data.baselineHeldBytes,
+    baseline_own_bytes: data.baselineOwnBytes,
+    ...Object.fromEntries(
+      data.categories.map((one) => [`baseline_${one.name}_bytes`, one.baselineBytes]),
+    ),
+  };
+  const inFiles = { title: "", help: "" };
+  return [
+    declared({ ...inFiles, key: "type", unit: "text", texts: data.tree.type }),
+    ...Object.entries(numbers).flatMap(([key, values]) =>
+      values === null
+        ? []
+        : declared({
+            ...inFiles,
+            key,
+            unit: "count",
+            numbers: Float64Array.from(values),
+          }),
+    ),
+  ];
+}
+
+/** Why a number of a module is what it is, or is not there; "": of other columns. */
+export function moduleTitles(
+  data: ModulesResponse,
+  modules: Modules,
+): (key: string, id: number) => string {
+  const signed = data.baseline !== null;
+  const byKey = new Map(
+    allBytes(data).map((of) => [signed ? changeKey(of.key) : of.key, of]),
+  );
+  return (key, id) => {
+    const of = byKey.get(key);
+    return of === undefined ? "" : whyOf(data, modules, of, id);
+  };
+}
+
+function whyOf(data: ModulesResponse, modules: Modules, of: Bytes, id: number): string {
   const value = of.bytes[id] ?? NaN;
   if (Number.isNaN(value) && modules.isFold(id)) {
     return "Each of these layers has a moment of its own: their bytes have no sum.";
@@ -214,7 +295,7 @@ function whyOf({ data, modules }: ColumnsInput, of: Bytes, id: number): string {
 }
 
 /** Sorted by it, modules are in the model's order. */
-function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
+export function moduleColumn(modules: Modules, flat: boolean): RowColumn {
   return {
     key: "module",
     title: "Module",
@@ -234,50 +315,4 @@ function moduleColumn({ modules, flat }: ColumnsInput): RowColumn {
       };
     },
   };
-}
-
-/** Only where a module was called more than once. */
-function callColumns({ maxCalls, numCalls, callShown }: ModulesResponse): RowColumn[] {
-  if (maxCalls <= 1) return [];
-  const hint = "Which call of the module is shown, and how many there were";
-  const cell = (num: number, id: number): RowCell => {
-    const shown = callShown[id] ?? -1;
-    if (shown < 0 || num === 0) return { text: "–", tone: "quiet" };
-    return { text: `${formatInteger(shown + 1)} of ${formatInteger(num)}` };
-  };
-  const width = `minmax(${LEAST_PX}px, 1fr)`;
-  const column = numberColumn("call", "Call", width, numCalls, cell, hint);
-  return [{ ...column, sortable: false, exported: null }];
-}
-
-export function modulesTable(
-  data: ModulesResponse,
-  modules: Modules,
-  columns: readonly RowColumn[],
-  find: string,
-): Table {
-  const search = searchOf(find);
-  const rows = [...modules.texts.keys()].filter(
-    (id) => !modules.isFold(id) && search?.(modules.texts[id] ?? "") !== false,
-  );
-  const more: Readonly<Record<string, ArrayLike<number> | readonly string[] | null>> = {
-    type: data.tree.type,
-    fsdp: data.tree.isFsdp,
-    param_bytes: data.tree.paramBytes,
-    buffer_bytes: data.tree.bufferBytes,
-    num_calls: data.numCalls,
-    call: data.callShown,
-    time_us: data.timeUs,
-    rank_total_bytes: data.measure === "total" ? null : data.totalBytes,
-    baseline_rank_total_bytes: data.baselineTotalBytes,
-    baseline_held_bytes: data.baselineHeldBytes,
-    baseline_own_bytes: data.baselineOwnBytes,
-    ...Object.fromEntries(
-      data.categories.map((one) => [`baseline_${one.name}_bytes`, one.baselineBytes]),
-    ),
-  };
-  const extra = Object.entries(more).flatMap(([key, values]) =>
-    values === null ? [] : { key, values },
-  );
-  return tableOf([...columns, ...extra], rows);
 }

@@ -1,8 +1,6 @@
 import { Popover } from "../../../widgets/menu/menu";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { counted, formatInteger } from "../../../base/bytes";
-import { ExportMenu } from "../../../widgets/export/export_menu";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Choice, Segmented, type Option } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { Modules } from "./columns";
@@ -12,7 +10,6 @@ interface ControlsProps extends ModulesPage {
   readonly data: ModulesResponse;
   readonly modules: Modules;
   readonly numRows: number;
-  readonly source: ExportSource;
 }
 
 export function Controls(props: ControlsProps) {
@@ -54,11 +51,6 @@ export function Controls(props: ControlsProps) {
           commands={props.view.commands}
         />
         <ViewOptions {...props} />
-        <ExportMenu
-          subject="the module table"
-          source={props.source}
-          shell={props.view}
-        />
       </span>
     </div>
   );

@@ -1,13 +1,16 @@
 import { useMemo } from "preact/hooks";
-import type { ModuleResponse, ModulesResponse } from "../../../api/types.gen";
+import type {
+  ModuleResponse,
+  ModulesResponse,
+  TableRows,
+} from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { counted, formatInteger } from "../../../base/bytes";
-import { formatSeconds } from "../../../base/durations";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
-import { numberColumn, textColumn } from "../../../widgets/row_table/columns";
-import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
+import { AnswerTable } from "../../shared/table/answer_table";
+import { declared, declaredTable } from "../../shared/table/columns";
 import { CloseDetails } from "../../shared/panels/drawer";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { stateWords, subjectOf, type ModulesPage } from "./params";
@@ -130,30 +133,15 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
       </p>
     );
   }
-  const bytes = (value: number) => ({
-    text: formatQuantity(value, "bytes", view.byteUnit),
-    title: formatExact(value, "bytes"),
-  });
-  const rows = [...states.keys()];
+  const selected = states.findIndex(
+    (state, i) => state === answer.state && moments.call[i] === callShown,
+  );
   return (
-    <section>
-      <h2>Through this step</h2>
-      <RowTable
-        label="Moments of the module"
-        columns={[
-          textColumn("state", "State", "minmax(60px, 1fr)", words),
-          numberColumn("at", "At", "46px", moments.timeUs, (us) => ({
-            text: Number.isFinite(us) ? formatSeconds(us / 1e6) : "–",
-          })),
-          numberColumn("total", "Rank\ntotal", "58px", moments.totalBytes, bytes),
-          numberColumn("held", "Module", "58px", moments.heldBytes, bytes),
-        ]}
-        rows={rows}
-        selected={
-          rows.find(
-            (i) => states[i] === answer.state && moments.call[i] === callShown,
-          ) ?? null
-        }
+    <div>
+      <AnswerTable
+        view={view}
+        table={momentTable(moments, words)}
+        selected={selected < 0 ? null : selected}
         onSelect={(i) => {
           const call = moments.call[i] ?? 0;
           setState(
@@ -161,8 +149,7 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
             "push",
           );
         }}
-        sort={null}
-        empty=""
+        about={{ module: answer.module, window: answer.window, rank: answer.rank }}
         heightPx={PART_PX}
         steady
       />
@@ -171,6 +158,52 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
           Not listed: {counted(moments.numLeftOut, "moment")} of further calls.
         </p>
       )}
-    </section>
+    </div>
   );
+}
+
+/** In the order of time; its states are worded as the page's own choice of them. */
+function momentTable(
+  moments: ModuleResponse["moments"],
+  words: readonly string[],
+): TableRows {
+  return declaredTable({
+    title: "Through this step",
+    empty: "",
+    usual: "",
+    numRows: words.length,
+    columns: [
+      declared({
+        key: "state",
+        title: "State",
+        help: "A click shows all modules at it",
+        unit: "text",
+        texts: words,
+      }),
+      declared({
+        key: "at_us",
+        title: "At",
+        help: "Since tracking began",
+        unit: "us",
+        numbers: moments.timeUs,
+        absent: "Not recorded",
+      }),
+      declared({
+        key: "rank_total_bytes",
+        title: "Rank total",
+        help: "All that the rank held then",
+        unit: "bytes",
+        numbers: moments.totalBytes,
+        absent: "Not recorded",
+      }),
+      declared({
+        key: "held_bytes",
+        title: "Module",
+        help: "What the module and those below it held of it",
+        unit: "bytes",
+        numbers: moments.heldBytes,
+        absent: "Not recorded",
+      }),
+    ],
+  });
 }

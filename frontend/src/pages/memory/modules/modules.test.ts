@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { ModulesResponse, RunSummary } from "../../../api/types.gen";
 import { readState, writeState } from "../../shared/page_state";
-import { moduleColumns, Modules, modulesTable } from "./columns";
+import { tableOf } from "../../../widgets/row_table/columns";
+import { columnsOf } from "../../shared/table/columns";
+import {
+  moduleColours,
+  moduleColumn,
+  Modules,
+  moduleTable,
+  moduleTitles,
+} from "./columns";
 import { measureState, MODULES, stateWords } from "./params";
 import { boundaryWords } from "./window_timeline";
 
@@ -112,16 +120,25 @@ function category(
   return { name, group, bytes: Float64Array.from(bytes), baselineBytes: null };
 }
 
-function columnsOf(changes: Partial<ModulesResponse> = {}) {
+function drawn(changes: Partial<ModulesResponse> = {}) {
   const data = modulesOf(changes);
   const modules = new Modules(data.tree);
-  const look = { flat: false, theme: "light", byteUnit: "B" } as const;
-  const columns = moduleColumns({ data, modules, ...look });
-  return { data, modules, columns };
+  const table = moduleTable({ data, find: "" });
+  const columns = columnsOf(
+    table,
+    { theme: "light", byteUnit: "B" },
+    { titles: moduleTitles(data, modules), colours: moduleColours(data, "light") },
+  );
+  return { modules, columns };
+}
+
+function visible(changes: Partial<ModulesResponse> = {}) {
+  const { columns } = drawn(changes);
+  return columns.filter(({ title }) => title !== "").map(({ key }) => key);
 }
 
 function cellsOf(changes: Partial<ModulesResponse> = {}) {
-  return new Map(columnsOf(changes).columns.map((column) => [column.key, column]));
+  return new Map(drawn(changes).columns.map((column) => [column.key, column]));
 }
 
 /** Net.layers holds Mamba, Mamba, Attention, Attention: two rows stand for two each. */
@@ -149,7 +166,7 @@ const HYBRID: ModulesResponse["tree"] = {
 
 describe("the modules", () => {
   it("are found by name, and equal layers have the type of one", () => {
-    const { modules } = columnsOf();
+    const { modules } = drawn();
     expect(modules.note(1, false)).toBe("Block");
     expect(modules.idOf("Net.head")).toBe(4);
     expect(modules.idOf("Net.{")).toBeNull();
@@ -168,30 +185,30 @@ describe("the modules", () => {
 
 describe("the columns", () => {
   it("leave out categories that are zero everywhere, not those that differ", () => {
-    expect([...cellsOf().keys()]).toEqual([
-      "module",
-      "held",
-      "own",
-      "activation",
-      "sharded_param",
+    expect(visible()).toEqual([
+      "held_bytes",
+      "own_bytes",
+      "activation_bytes",
+      "sharded_param_bytes",
     ]);
     const [, , temp] = modulesOf().categories;
     if (temp === undefined) throw new Error("three categories");
     const baselineBytes = Float64Array.of(0, 0, 8, 0, 0);
-    const column = cellsOf({ categories: [{ ...temp, baselineBytes }] }).get("temp");
+    const column = cellsOf({ categories: [{ ...temp, baselineBytes }] }).get(
+      "temp_bytes",
+    );
     expect(column?.values?.[2]).toBe(-8);
   });
 
   it("never stand a rank's total beside what modules hold", () =>
-    expect([...cellsOf({ measure: "total" }).keys()]).toEqual([
-      "module",
-      "total",
-      "activation",
-      "sharded_param",
+    expect(visible({ measure: "total" })).toEqual([
+      "total_bytes",
+      "activation_bytes",
+      "sharded_param_bytes",
     ]));
 
   it("show bars as shares of the largest number, and why a number is not there", () => {
-    const total = cellsOf({ measure: "total" }).get("total");
+    const total = cellsOf({ measure: "total" }).get("total_bytes");
     expect(total?.cell(0)).toMatchObject({ text: "100 B", bar: { share: 1 } });
     expect(total?.cell(1).text).toBe("–");
     expect(total?.cell(1).title).toContain("never at “after post-forward”");
@@ -211,8 +228,8 @@ describe("the columns", () => {
         ofRanks: 1,
         words: "rank 0",
       },
-    }).get("total");
-    expect(total?.title).toBe("Δ\u00a0Rank\ntotal");
+    }).get("total_change_bytes");
+    expect(total?.title).toBe("Δ\u00a0Rank total");
     expect(total?.cell(0)).toMatchObject({ text: "+50 B", bar: { from: 0.5 } });
     const { text, bar } = total?.cell(2) ?? {};
     expect(text).toBe("−50 B");
@@ -224,34 +241,27 @@ describe("the columns", () => {
   });
 
   it("say which call is shown only where modules are called again", () => {
-    expect(cellsOf().has("call")).toBe(false);
+    expect(cellsOf().has("which_call")).toBe(false);
     const again = cellsOf({
       maxCalls: 3,
       numCalls: Int32Array.of(3, 0, 1, 1, 1),
       callShown: Int32Array.of(2, -1, 0, 0, 0),
     });
-    expect(again.get("call")?.cell(0).text).toBe("3 of 3");
-    expect(again.get("call")?.cell(1).text).toBe("–");
+    expect(again.get("which_call")?.cell(0).text).toBe("3 of 3");
+    expect(again.get("which_call")?.cell(1).text).toBe("–");
   });
 });
 
 describe("the exported table", () =>
-  it("holds every module that was searched for, open or not, with every digit", () => {
-    const { data, modules, columns } = columnsOf();
-    const table = modulesTable(data, modules, columns, "layers");
-    expect(table.numRows).toBe(3);
-    expect(table.columns[0]?.values).toEqual([
-      "Net.layers",
-      "Net.layers.0",
-      "Net.layers.1",
-    ]);
-    for (const column of table.columns) expect(column.values).toHaveLength(3);
+  it("has what the page compares, more of modules, and every digit", () => {
+    const { modules, columns } = drawn();
+    const table = tableOf([moduleColumn(modules, false), ...columns], [1, 4]);
+    expect(table.columns[0]?.values).toEqual(["Net.layers", "Net.head"]);
+    for (const column of table.columns) expect(column.values).toHaveLength(2);
     const names = table.columns.map(({ name }) => name);
     expect(names).toContain("rank_total_bytes");
     expect(names).toContain("activation_bytes");
     expect(names).not.toContain("baseline_own_bytes");
-    const hybrid = new Modules(HYBRID);
-    expect(modulesTable(data, hybrid, [], "").numRows).toBe(6);
   }));
 
 describe("words", () => {
@@ -267,7 +277,7 @@ describe("words", () => {
 
 describe("the words of the URL", () => {
   it("are read as they were written", () => {
-    const state = { depth: 2, sort: "own", against: "rank:3", flat: true } as const;
+    const state = { depth: 2, against: "rank:3", flat: true } as const;
     const said = Object.entries(writeState(MODULES, state));
     const params = new Map(said.map(([key, value]) => [key, value ?? ""]));
     expect(readState(MODULES, params)).toMatchObject(state);

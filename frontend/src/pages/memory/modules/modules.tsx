@@ -8,21 +8,25 @@ import { useMemo } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { commandsOf, useCommands } from "../../../base/commands";
-import { originOf } from "../../../model/words/origin";
-import type { ExportSource } from "../../../widgets/export/source";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { RowTable } from "../../../widgets/row_table/row_table";
-import { useTree } from "../../../widgets/row_table/use_sort";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
 import { Segmented, TextButton } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
+import { TreeTable } from "../../shared/table/answer_table";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import "../../shared/panels/inspector.css";
 import { Pinned, useMomentStep } from "../history/pinned";
-import { moduleColumns, Modules, modulesTable } from "./columns";
+import {
+  categorySwatches,
+  moduleColours,
+  moduleColumn,
+  Modules,
+  moduleTable,
+  moduleTitles,
+} from "./columns";
 import { Controls } from "./controls";
 import { Details } from "./details";
 import "./modules.css";
@@ -38,7 +42,6 @@ import { ModuleTimes } from "./time/times";
 import { WindowTimeline } from "./window_timeline";
 
 const TABLE_PX = 420;
-const LARGEST_FIRST = { key: "held", descending: true };
 
 const PART_WORDS = {
   memory: ["Memory", "What each module holds, as the recorder tracked it"],
@@ -132,40 +135,25 @@ function Body(
   },
 ) {
   const { view, state, setState, data } = page;
-  const { theme, byteUnit } = view;
+  const { theme } = view;
   const { flat, find } = state;
   // Stable while polls return the same tree.
   const modules = useMemo(() => new Modules(data.tree), [data.tree]);
-  const columns = useMemo(
-    () => moduleColumns({ data, modules, flat, theme, byteUnit }),
-    [data, modules, flat, theme, byteUnit],
-  );
   const selected = modules.idOf(state.module);
-  const table = useTree({
-    columns,
-    find,
-    flat,
-    selected,
-    tree: modules.tree,
-    names: modules.fqns,
-    texts: modules.texts,
-    isFold: (row) => modules.isFold(row),
-    depth: state.depth ?? (flat ? ALL_LEVELS : FIRST_DEPTH),
-    opened: state.depth === null ? modules.opened(data.lead?.module ?? null) : [],
-    usual: LARGEST_FIRST,
-    word: state.sort,
-    setWord: (sort) => setState({ sort }),
-  });
-  const source: ExportSource = {
-    origin: originOf(data.run),
-    name: `modules rank ${data.rank ?? 0} ${stateWords(data, data.state)}`,
-    table: () => modulesTable(data, modules, columns, find),
-    about: () => {
-      const { rank, call, device, measure, baseline, factWords } = data;
-      const window = data.windows.find((one) => one.id === data.window) ?? data.window;
-      const of = { window, rank, state: data.state, call, device };
-      return { ...of, measure, baseline, factWords };
-    },
+  const table = useMemo(() => moduleTable({ data, find }), [data, find]);
+  const colours = useMemo(() => moduleColours(data, theme), [data, theme]);
+  const swatches = useMemo(() => categorySwatches(data, theme), [data, theme]);
+  const before = useMemo(() => [moduleColumn(modules, flat)], [modules, flat]);
+  const titles = useMemo(() => moduleTitles(data, modules), [data, modules]);
+  const about = {
+    window: data.windows.find((one) => one.id === data.window) ?? data.window,
+    rank: data.rank,
+    state: data.state,
+    call: data.call,
+    device: data.device,
+    measure: data.measure,
+    baseline: data.baseline,
+    factWords: data.factWords,
   };
   useModuleCommands(page);
   const select = (module: string | null): void => setState({ module });
@@ -188,19 +176,34 @@ function Body(
       {data.caveats.map((one) => (
         <Caveat key={one.head} {...one} />
       ))}
-      <Controls
-        {...page}
-        modules={modules}
-        numRows={table.rows.length}
-        source={source}
-      />
       <div class={shown === null ? "" : "inspected"}>
         <div class="column">
-          <RowTable
-            {...table}
-            label="Modules"
+          <TreeTable
+            view={view}
+            table={table}
+            word="sort"
+            before={before}
+            colours={colours}
+            swatches={swatches}
+            titles={titles}
+            find={find}
+            flat={flat}
+            tree={modules.tree}
+            names={modules.fqns}
+            texts={modules.texts}
+            isFold={(row) => modules.isFold(row)}
+            depth={state.depth ?? (flat ? ALL_LEVELS : FIRST_DEPTH)}
+            opened={
+              state.depth === null ? modules.opened(data.lead?.module ?? null) : []
+            }
+            selected={selected}
             onSelect={(id) => select(modules.fqns[id] ?? null)}
-            empty={find === "" ? "This step has no modules." : "No module matches."}
+            head={(numRows) => (
+              <Controls {...page} modules={modules} numRows={numRows} />
+            )}
+            shell={view}
+            fileName={`modules rank ${data.rank ?? 0} ${stateWords(data, data.state)}`}
+            about={about}
             heightPx={TABLE_PX}
           />
           {hasTimeline && (

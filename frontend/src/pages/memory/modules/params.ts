@@ -41,8 +41,6 @@ export const MODULES = {
   /** Open levels of the tree, or levels in the list. */
   depth: whole("depth"),
   find: text("find"),
-  sort: optional("sort"),
-  timeSort: optional("time_sort"),
   source: optional("source"),
 };
 

@@ -1,23 +1,23 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { Query } from "../../../api/client";
-import type { AllocatorAction, AllocatorEventsResponse } from "../../../api/types.gen";
+import type {
+  AllocatorAction,
+  AllocatorEventsResponse,
+  HistoryDevice,
+  HistoryFacts,
+  TableRows,
+} from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import {
   counted,
   formatBytes,
   formatBytesExact,
-  formatInteger,
+  type ByteUnit,
 } from "../../../base/bytes";
-import { formatSeconds } from "../../../base/durations";
-import { formatSigned } from "../../../model/words/quantity";
-import {
-  bytesCell,
-  type RowCell,
-  type RowColumn,
-} from "../../../widgets/row_table/columns";
-import { RowTable } from "../../../widgets/row_table/row_table";
 import { Waiting } from "../../../widgets/state/state";
 import { Switch } from "../../shared/controls/choices";
+import { PagedTable } from "../../shared/table/answer_table";
+import { declared, declaredTable } from "../../shared/table/columns";
 import { useAnswers } from "./answers";
 import { actionWords } from "./moment";
 import { SEGMENTS, type SegmentsState, type OpenSegments } from "./params";
@@ -54,10 +54,6 @@ export function EventList(props: OpenSegments) {
     count: 1,
   });
   const numRows = head.data?.numRows ?? 0;
-  const rows = useMemo(
-    () => Int32Array.from({ length: numRows }, (_, i) => i),
-    [numRows],
-  );
   const { error, get, want } = useAnswers<AllocatorEventsResponse>(
     subject,
     (chunk, signal) => {
@@ -85,18 +81,49 @@ export function EventList(props: OpenSegments) {
     props.go(event[at] ?? 0);
     setParams({ life: own < 0 ? null : own });
   };
+  const tables = useRef(new WeakMap<AllocatorEventsResponse, TableRows>());
+  const subjectOfTable = {
+    facts: open.facts,
+    device: open.device,
+    byteUnit: view.byteUnit,
+  };
+  const tableOfChunk = (chunk: AllocatorEventsResponse): TableRows => {
+    const table = tables.current.get(chunk) ?? eventTable(chunk, subjectOfTable);
+    tables.current.set(chunk, table);
+    return table;
+  };
+  const header = useMemo(
+    () => ({
+      ...eventTable(null, subjectOfTable),
+      numRows,
+      empty:
+        head.data === null
+          ? ""
+          : choice === "all"
+            ? "This history holds no events: only what was live when it was taken is known."
+            : "None of these is in this history.",
+    }),
+    [open.facts, open.device, numRows, head.data === null, choice],
+  );
   return (
-    <section aria-label="Allocator events">
-      <div class="panel-head">
-        <h2>Allocator events</h2>
-        <Switch view={view} of={SEGMENTS.events} label="Events shown" />
-        <span class="quiet">{head.data !== null && counted(numRows, "event")}</span>
-      </div>
+    <>
       <Waiting error={error} hasContent={false} />
-      <RowTable
-        label="Allocator events"
-        columns={eventColumns(props, chunkOf)}
-        rows={rows}
+      <PagedTable
+        view={view}
+        table={header}
+        partOf={(row) => {
+          const chunk = chunkOf(row);
+          return chunk && { table: tableOfChunk(chunk), row: row % CHUNK_ROWS };
+        }}
+        stacks={props.stacks}
+        culprits={OOMS}
+        head={
+          <>
+            <h2>Allocator events</h2>
+            <Switch view={view} of={SEGMENTS.events} label="Events shown" />
+            <span class="quiet">{head.data !== null && counted(numRows, "event")}</span>
+          </>
+        }
         selected={actions === null ? moment : (head.data?.rowOfMoment ?? -1)}
         onSelect={(row) => {
           const chunk = chunkOf(row);
@@ -108,106 +135,128 @@ export function EventList(props: OpenSegments) {
               () => undefined,
             );
         }}
-        sort={null}
-        empty={
-          head.data === null
-            ? ""
-            : choice === "all"
-              ? "This history holds no events: only what was live when it was taken is known."
-              : "None of these is in this history."
-        }
         heightPx={HEIGHT_PX}
         steady
       />
-    </section>
+    </>
   );
 }
 
-type EventCell = (
-  chunk: AllocatorEventsResponse,
-  at: number,
-  action: AllocatorAction,
-) => RowCell;
+const OOMS: ReadonlySet<string> = new Set([actionWords("oom")]);
 
-function eventColumns(
-  { open: { facts, device }, stacks, view: { byteUnit } }: OpenSegments,
-  chunkOf: (row: number) => AllocatorEventsResponse | null,
-): readonly RowColumn[] {
-  const column = (
-    title: string,
-    width: string,
-    hint: string,
-    cell: EventCell,
-    numeric = false,
-  ): RowColumn => ({
-    key: title,
-    title,
-    width,
-    hint,
-    numeric,
-    cell: (row) => {
-      const chunk = chunkOf(row);
-      if (chunk === null) return { text: "…", tone: "quiet" };
-      const at = row % CHUNK_ROWS;
-      const action = chunk.actions[chunk.action[at] ?? -1] ?? "unknown";
-      const found = cell(chunk, at, action);
-      return action === "oom" ? { ...found, tone: "bad" } : found;
-    },
+interface EventSubject {
+  readonly facts: HistoryFacts;
+  readonly device: HistoryDevice;
+  readonly byteUnit: ByteUnit;
+}
+
+/** null: no event has arrived. */
+function eventTable(
+  chunk: AllocatorEventsResponse | null,
+  { facts: { streams }, device: { firstMs }, byteUnit }: EventSubject,
+): TableRows {
+  const numRows = chunk?.event.length ?? 0;
+  const rows = Array.from({ length: numRows }, (_, row) => row);
+  const numbers = (of: (events: AllocatorEventsResponse, row: number) => number) =>
+    Float64Array.from(rows, (row) => (chunk === null ? NaN : of(chunk, row)));
+  const actions = rows.map(
+    (row) => chunk?.actions[chunk.action[row] ?? -1] ?? "unknown",
+  );
+  const free = numbers(({ deviceFree }, row) => deviceFree[row] ?? NaN);
+  const bytes = numbers((events, row) => {
+    const sign = SIGNS[actions[row] ?? "unknown"] ?? 1;
+    return sign * (events.bytes[row] ?? NaN);
   });
-  const { streams } = facts;
-  const event: EventCell = (chunk, at) => ({
-    text: formatInteger(chunk.event[at] ?? NaN),
-    tone: "quiet",
+  return declaredTable({
+    title: "Allocator events",
+    empty: "",
+    usual: "",
+    numRows,
+    columns: [
+      declared({
+        key: "event",
+        title: "Event",
+        help: "A click shows the state just after it",
+        unit: "count",
+        numbers: numbers(({ event }, row) => event[row] ?? NaN),
+      }),
+      declared({
+        key: "action",
+        title: "What",
+        help: "What the allocator did",
+        unit: "text",
+        texts: actions.map(actionWords),
+        notes: rows.map((row) =>
+          Number.isFinite(free[row])
+            ? `device had ${formatBytes(free[row] ?? NaN, byteUnit)}`
+            : "",
+        ),
+        hints: actions.map((action, row) =>
+          Number.isFinite(free[row])
+            ? `${action}, device had ${formatBytesExact(free[row] ?? NaN)}`
+            : action,
+        ),
+      }),
+      declared({
+        key: "unit",
+        title: "",
+        help: "",
+        unit: "text",
+        texts: actions.map((action) =>
+          SIGNS[action] === undefined ? "bytes" : "change_bytes",
+        ),
+      }),
+      declared({
+        key: "bytes",
+        title: "Bytes",
+        help: "As requested; of segments theirs",
+        unit: "of_row",
+        numbers: bytes,
+      }),
+      declared({
+        key: "block",
+        title: "Block",
+        help: "Address and how often it was used before, as memory_viz names it",
+        unit: "text",
+        texts: rows.map((row) =>
+          blockName(chunk?.address[row] ?? NaN, chunk?.version[row] ?? -1),
+        ),
+        notes:
+          streams.length > 1
+            ? rows.map((row) => `stream ${streams[chunk?.stream[row] ?? 0] ?? "?"}`)
+            : [],
+      }),
+      declared({
+        key: "active",
+        title: "Active",
+        help: "Live bytes after the event",
+        unit: "bytes",
+        numbers: numbers(({ active }, row) => active[row] ?? NaN),
+      }),
+      declared({
+        key: "reserved",
+        title: "Reserved",
+        help: "Reserved bytes after the event",
+        unit: "bytes",
+        numbers: numbers(({ reserved }, row) => reserved[row] ?? NaN),
+      }),
+      declared({
+        key: "time_ms",
+        title: firstMs === null ? "" : "Time",
+        help: "Since the first event",
+        unit: "ms",
+        numbers: numbers(({ timeMs }, row) => (timeMs[row] ?? NaN) - (firstMs ?? NaN)),
+        absent: "Not recorded",
+      }),
+      declared({
+        key: "allocated_at",
+        title: "Where",
+        help: "The line that requested it",
+        unit: "stack",
+        numbers: numbers(({ stack }, row) => stack[row] ?? -1),
+      }),
+    ],
   });
-  const what: EventCell = (chunk, at, action) => {
-    const [text, free] = [actionWords(action), chunk.deviceFree[at] ?? NaN];
-    if (!Number.isFinite(free)) return { text, title: action };
-    const title = `${action}, device had ${formatBytesExact(free)}`;
-    return { text, title, note: `device had ${formatBytes(free, byteUnit)}` };
-  };
-  const bytes: EventCell = (chunk, at, action) => {
-    const [own, sign] = [chunk.bytes[at] ?? NaN, SIGNS[action]];
-    const cell = bytesCell(own, byteUnit);
-    if (sign === undefined) return cell;
-    return { ...cell, text: formatSigned(sign * own, "bytes", byteUnit) };
-  };
-  const block: EventCell = (chunk, at) => ({
-    text: blockName(chunk.address[at] ?? NaN, chunk.version[at] ?? -1),
-    tone: "quiet",
-    note: streams.length > 1 ? `stream ${streams[chunk.stream[at] ?? 0] ?? "?"}` : "",
-  });
-  const level =
-    (name: "active" | "reserved"): EventCell =>
-    (chunk, at) =>
-      bytesCell(chunk[name][at] ?? NaN, byteUnit);
-  const time: EventCell = (chunk, at) => {
-    const since = (chunk.timeMs[at] ?? NaN) - (device.firstMs ?? NaN);
-    const text = Number.isFinite(since) ? formatSeconds(since / 1000) : "";
-    return { text, tone: "quiet" };
-  };
-  const where: EventCell = (chunk, at) => {
-    const stack = chunk.stack[at] ?? -1;
-    if (stack < 0 || stacks === null) return { text: "" };
-    return { text: stacks.stackLabel(stack), title: stacks.text(stack) };
-  };
-  const named = "Address and how often it was used before, as memory_viz names it";
-  const wide = streams.length > 1 ? "minmax(200px, 1.4fr)" : "minmax(140px, 1fr)";
-  return [
-    column("Event", "64px", "A click shows the state just after it", event, true),
-    column("What", "minmax(140px, 1.2fr)", "What the allocator did", what),
-    column("Bytes", "80px", "As requested; of segments theirs", bytes, true),
-    column("Block", wide, named, block),
-    column("Active", "72px", "Live bytes after the event", level("active"), true),
-    column(
-      "Reserved",
-      "72px",
-      "Reserved bytes after the event",
-      level("reserved"),
-      true,
-    ),
-    column("Time", "72px", "Since the first event", time, true),
-    column("Where", "minmax(140px, 2fr)", "The line that requested it", where),
-  ];
 }
 
 /** `b7f3a40000000_2` of a block, `s7f…` of a segment, as in memory_viz. */

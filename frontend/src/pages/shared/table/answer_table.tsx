@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { TableRows } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
-import type { Sort } from "../../../model/shown_rows";
+import { searchOf, type Sort } from "../../../model/shown_rows";
 import { originOf } from "../../../model/words/origin";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
 import { Icon } from "../../../widgets/icon/icon";
@@ -18,7 +18,14 @@ import {
 import { fittingIn, gapsOf } from "../../../widgets/row_table/widths";
 import { SearchBox, type SearchBoxProps } from "../controls/search_box";
 import type { ViewProps } from "../view_props";
-import { columnsOf, rowsHolding, withStackTexts, type ColumnLook } from "./columns";
+import {
+  columnsOf,
+  pagedColumns,
+  rowsHolding,
+  withStackTexts,
+  type ColumnLook,
+  type PartOf,
+} from "./columns";
 
 const USUAL_PX = 360;
 /** Shorter tables need no search. */
@@ -40,9 +47,12 @@ interface TableProps
   readonly word?: string;
   /** Columns of the page, before those of the answer. */
   readonly before?: readonly RowColumn[];
-  readonly head?: ComponentChildren;
+  /** Replaces title and summary; a function of the number of rows that are shown. */
+  readonly head?: ComponentChildren | ((numRows: number) => ComponentChildren);
   readonly about?: Readonly<Record<string, unknown>>;
   readonly shell?: ExportShell;
+  /** Of CSV and JSON; default: the title. */
+  readonly fileName?: string;
   /** Its own kinds of files; default: CSV and JSON. */
   readonly files?: readonly MenuItem[];
   readonly children?: ComponentChildren;
@@ -115,22 +125,63 @@ export interface TreeTableProps
   readonly selected: number | null;
 }
 
-/** Rows below rows: the first column has the names, all rows are exported. */
+/** Rows below rows, by names in the first column; open or not, they are exported. */
 export function TreeTable(props: TreeTableProps) {
-  const { table, selected } = props;
+  const { table, selected, names, texts = names, isFold } = props;
   const { columns, usual, word, setWord } = useColumns(props, table);
   const shown = useTree({ ...props, columns, selected, usual, word, setWord });
-  return <TableSection {...props} {...shown} exported={[...props.names.keys()]} />;
+  const exported = useMemo(() => {
+    const matches = searchOf(props.find);
+    const isExported = (row: number): boolean =>
+      isFold?.(row) !== true && matches?.(texts[row] ?? "") !== false;
+    return [...names.keys()].filter(isExported);
+  }, [names, texts, props.find]);
+  return <TableSection {...props} {...shown} exported={exported} />;
+}
+
+/** Rows that arrive in parts, in the order of the server. */
+export function PagedTable(props: TableProps & { readonly partOf: PartOf }) {
+  const { view, table, partOf, colours, culprits, stacks } = props;
+  const { theme, byteUnit } = view;
+  const { numRows } = table;
+  const columns = pagedColumns(
+    table,
+    partOf,
+    { theme, byteUnit },
+    { colours, culprits, stacks },
+  );
+  const rows = useMemo(
+    () => Int32Array.from({ length: numRows }, (_, row) => row),
+    [numRows],
+  );
+  return (
+    <TableSection
+      {...props}
+      columns={columns}
+      rows={rows}
+      sort={null}
+      exported={null}
+    />
+  );
 }
 
 function useColumns(props: TableProps, table: TableRows) {
-  const { view, word, before = [], colours, culprits, stacks, titles } = props;
+  const {
+    view,
+    word,
+    before = [],
+    colours,
+    culprits,
+    stacks,
+    swatches,
+    titles,
+  } = props;
   const { theme, byteUnit, params, setParams } = view;
   const own = useState<string | null>(null);
   const columns = useMemo(() => {
-    const look = { colours, culprits, stacks, titles };
+    const look = { colours, culprits, stacks, swatches, titles };
     return [...before, ...columnsOf(table, { theme, byteUnit }, look)];
-  }, [table, theme, byteUnit, colours, culprits, stacks, titles, ...before]);
+  }, [table, theme, byteUnit, colours, culprits, stacks, swatches, titles, ...before]);
   const descending = !table.usual.startsWith("-");
   const usual: Sort = { key: table.usual.replace("-", ""), descending };
   if (word === undefined) return { columns, usual, word: own[0], setWord: own[1] };
@@ -141,7 +192,8 @@ function useColumns(props: TableProps, table: TableRows) {
 function TableSection(
   props: TableProps &
     Pick<RowTableProps, "columns" | "onSort" | "rows" | "sort" | "tree"> & {
-      readonly exported: readonly number[];
+      /** null: only some rows have arrived. */
+      readonly exported: readonly number[] | null;
       readonly empty?: string;
       readonly search?: ComponentChildren;
     },
@@ -159,25 +211,26 @@ function TableSection(
   return (
     <section aria-label={title} ref={box}>
       <div class="panel-head">
-        {head ?? (
+        {(typeof head === "function" ? head(rows.length) : head) ?? (
           <>
             <h3>{title}</h3>
             <span class="quiet">{summary}</span>
           </>
         )}
         {props.search}
-        {files === undefined ? (
+        {files === undefined && exported !== null && (
           <ExportMenu
             shell={props.shell}
             subject={`the table: ${title}`}
             source={{
               origin: originOf(view.run),
-              name: title.toLowerCase(),
+              name: props.fileName ?? title.toLowerCase(),
               table: () => tableOf(columns, exported),
               about: () => about,
             }}
           />
-        ) : (
+        )}
+        {files !== undefined && (
           <Menu label={`Export: ${title}`} empty="Nothing to export." items={files}>
             <Icon name="download" />
           </Menu>

@@ -26,6 +26,8 @@ export interface ColumnLook {
   readonly culprits?: ReadonlySet<string> | undefined;
   /** Of columns of stacks; null: still loading. */
   readonly stacks?: CallStacks | null | undefined;
+  /** "#rrggbb" beside headings, by column. */
+  readonly swatches?: Colours | undefined;
   /** Tooltips that the page words itself; "": the usual one. */
   readonly titles?: ((key: string, row: number) => string) | undefined;
 }
@@ -64,7 +66,7 @@ export function declaredTable(
 export function columnsOf(
   table: TableRows,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
-  { colours = {}, culprits, stacks, titles }: ColumnLook = {},
+  { colours = {}, culprits, stacks, swatches = {}, titles }: ColumnLook = {},
 ): readonly RowColumn[] {
   const colourOf = (name: string): string => colours[name] ?? partColour(theme, name);
   const hasTexts = table.columns.some(
@@ -130,6 +132,7 @@ export function columnsOf(
       return {
         ...cell,
         ...more(row),
+        ...(value === 0 ? { tone: "quiet" } : {}),
         bar: barOf(value, column.longest, barColour(row)),
       };
     };
@@ -138,10 +141,17 @@ export function columnsOf(
       return { ...words, width, numeric: false, values: texts, cell: textCell };
     }
     const isLong = unit === "size_class" || column.bar + notes.join("") !== "";
+    const swatch = swatches[key];
     return {
       ...words,
+      ...(swatch === undefined ? {} : { swatch }),
       // Texts take the free width; without texts, numbers share it.
-      width: columnWidth(isLong ? "bar" : "number", title, !hasTexts),
+      width: columnWidth(
+        isLong ? "bar" : "number",
+        title,
+        swatch !== undefined,
+        !hasTexts,
+      ),
       numeric: true,
       ascends: unit === "rank",
       values: column.bar === "difference" ? numbers.map(Math.abs) : numbers,
@@ -149,6 +159,40 @@ export function columnsOf(
       cell: numberCell,
     };
   });
+}
+
+/** A row of a part of a table; null: it has not arrived. */
+export type PartOf = (
+  row: number,
+) => { readonly table: TableRows; readonly row: number } | null;
+
+/** Columns of a table whose rows arrive in parts: the server alone could sort them. */
+export function pagedColumns(
+  header: TableRows,
+  partOf: PartOf,
+  view: Pick<ViewProps, "theme" | "byteUnit">,
+  look: ColumnLook,
+): readonly RowColumn[] {
+  const drawn = new Map<TableRows, readonly RowColumn[]>();
+  const columnsOfPart = (table: TableRows): readonly RowColumn[] => {
+    const columns = drawn.get(table) ?? columnsOf(table, view, look);
+    drawn.set(table, columns);
+    return columns;
+  };
+  return columnsOf(header, view, look).map(
+    ({ key, title, hint = title, numeric, width }, place): RowColumn => ({
+      key,
+      title,
+      hint,
+      numeric,
+      width,
+      cell: (row) => {
+        const part = partOf(row);
+        if (part === null) return { text: "…", tone: "quiet" };
+        return columnsOfPart(part.table)[place]?.cell(part.row) ?? { text: "" };
+      },
+    }),
+  );
 }
 
 /** Stacks are sent by number: the text is their line of code. */

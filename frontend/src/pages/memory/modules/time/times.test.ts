@@ -3,7 +3,8 @@ import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen
 import { cellText } from "../../../../model/table";
 import { tableOf } from "../../../../widgets/row_table/columns";
 import { placed } from "../../../../widgets/flame/layout";
-import { flameOf, flameTimes, timeColumns } from "./times";
+import { columnsOf } from "../../../shared/table/columns";
+import { flameOf, flameTimes, moduleColumn } from "./times";
 
 function column(key: string, title: string, ...numbers: readonly number[]) {
   const isTime = key.endsWith("_ms");
@@ -38,7 +39,7 @@ const VIEW = { theme: "light", byteUnit: "auto" } as const;
 
 describe("time by module", () => {
   it("shows shares of the roots, and of self times of their sum", () => {
-    const columns = timeColumns(DATA, VIEW);
+    const columns = columnsOf(DATA.table, VIEW);
     const cell = (key: string, id: number) =>
       columns.find((one) => one.key === key)?.cell(id);
     expect(cell("host_ms", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
@@ -49,7 +50,10 @@ describe("time by module", () => {
   });
 
   it("exports every module with every digit", () => {
-    const table = tableOf(timeColumns(DATA, VIEW), [0, 1, 2, 3]);
+    const table = tableOf(
+      [moduleColumn(DATA), ...columnsOf(DATA.table, VIEW)],
+      [0, 1, 2, 3],
+    );
     expect(table.numRows).toBe(4);
     expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
     expect(table.columns.map((one) => cellText(one, 2))).toEqual([

@@ -5,20 +5,15 @@ import { useLive } from "../../../../api/use_live";
 import { counted, formatInteger } from "../../../../base/bytes";
 import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { Tree } from "../../../../model/tree";
-import { originOf } from "../../../../model/words/origin";
 import { partColour } from "../../../../render/palette";
-import { ExportMenu } from "../../../../widgets/export/export_menu";
-import type { ExportSource } from "../../../../widgets/export/source";
 import { Flame } from "../../../../widgets/flame/flame";
 import type { FlameData, FrameNames } from "../../../../widgets/flame/layout";
-import { tableOf, type RowColumn } from "../../../../widgets/row_table/columns";
-import { RowTable } from "../../../../widgets/row_table/row_table";
-import { useTree } from "../../../../widgets/row_table/use_sort";
+import type { RowColumn } from "../../../../widgets/row_table/columns";
 import { Nothing } from "../../../../widgets/state/state";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { SearchBox } from "../../../shared/controls/search_box";
 import type { ViewProps } from "../../../shared/view_props";
-import { columnsOf } from "../../../shared/table/columns";
+import { TreeTable } from "../../../shared/table/answer_table";
 import { TraceFrame } from "../../../time/profiled/trace_choice";
 import { DepthSelect } from "../controls";
 import { FIRST_DEPTH, type ModulesPage } from "../params";
@@ -42,11 +37,9 @@ export function ModuleTimes(page: ModulesPage) {
 /** All columns of a trace with devices fit a screen of 1280 px. */
 const MODULE_PX = 208;
 
-export function timeColumns(
-  { name, path, table }: ModuleTimesResponse,
-  view: Pick<ViewProps, "theme" | "byteUnit">,
-): readonly RowColumn[] {
-  const module: RowColumn = {
+/** The model's tree; all other columns are of the answer. */
+export function moduleColumn({ name, path }: ModuleTimesResponse): RowColumn {
+  return {
     key: "module",
     title: "Module",
     numeric: false,
@@ -56,7 +49,6 @@ export function timeColumns(
     exported: { name: "module", values: path },
     cell: (id) => ({ text: name[id] ?? "", title: path[id] ?? "" }),
   };
-  return [module, ...columnsOf(table, view)];
 }
 
 function NoModules() {
@@ -77,27 +69,14 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const depth = state.depth ?? FIRST_DEPTH;
   const [selected, setSelected] = useState<number | null>(null);
   const tree = useMemo(() => new Tree(data.parent), [data.parent]);
-  const columns = useMemo(() => timeColumns(data, view), [data, view.theme]);
-  const table = useTree({
-    columns,
-    tree,
-    names: data.path,
-    find,
-    depth,
-    selected,
-    usual: { key: data.table.usual, descending: true },
-    word: state.timeSort,
-    setWord: (timeSort) => setState({ timeSort }),
-  });
-  const source: ExportSource = {
-    origin: originOf(data.run),
-    name: "time of modules",
-    table: () => tableOf(columns, [...data.path.keys()]),
-    about: () => ({ source: data.choice.source }),
-  };
+  const before = useMemo(() => [moduleColumn(data)], [data]);
+  const table = useMemo(
+    () => ({ ...data.table, title: "Time by module", empty: "No module matches." }),
+    [data.table],
+  );
   const { numRows: num, numAll } = data.table;
   return (
-    <section class="column" aria-label="Time by module">
+    <div class="column">
       <div class="row">
         <SearchBox
           label="Search modules"
@@ -115,15 +94,20 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
           {counted(numAll, "module")}
           {data.backward !== "" && `. ${data.backward}`}
         </span>
-        <span class="end">
-          <ExportMenu subject="the times of modules" source={source} shell={view} />
-        </span>
       </div>
-      <RowTable
-        {...table}
-        label="Time by module"
+      <TreeTable
+        view={view}
+        table={table}
+        before={before}
+        word="time_sort"
+        tree={tree}
+        names={data.path}
+        find={find}
+        depth={depth}
+        selected={selected}
         onSelect={setSelected}
-        empty="No module matches."
+        shell={view}
+        about={{ source: data.choice.source }}
         heightPx={TABLE_PX}
       />
       <TimeFlame
@@ -133,7 +117,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         selected={selected}
         onSelect={setSelected}
       />
-    </section>
+    </div>
   );
 }
 
