@@ -8,7 +8,7 @@ its allocations are told apart by how often it had been used before (`versions`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -55,6 +55,16 @@ class StackSums:
     num_bytes: Ints
     num: Ints
 
+    def cut(self, most: int, others: int) -> StackSums:
+        """The first ones, and one more of that number for all others, if there are any."""
+        if len(self.stack) <= most:
+            return self
+        return StackSums(
+            np.append(self.stack[:most], others),
+            np.append(self.num_bytes[:most], self.num_bytes[most:].sum()),
+            np.append(self.num[:most], self.num[most:].sum()),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RangeSums:
@@ -65,6 +75,14 @@ class RangeSums:
     """Gone again by the end of the range."""
     live: Sums
     """Still there at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeStacks:
+    """Sums of a range by stack; most live bytes first, of equal ones most allocated."""
+
+    stack: Ints  # NOTHING: without a stack
+    sums: RangeSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +127,17 @@ def by_stack(lives: Lifetimes, rows: Ints) -> StackSums:
 
 
 def heaviest_groups(
-    lives: Lifetimes, rows: Ints, stacks: Ints, group: Ints, num_groups: int
+    lives: Lifetimes,
+    rows: Ints | None,
+    stacks: Ints,
+    group: Ints,
+    num_groups: int,
 ) -> Ints:
     """By stack of `stacks`: the group that most of its bytes are of, among some rows.
 
-    `group`: a column over all lives.
+    `rows`: of lives; None: all. `group`: a column over all lives.
     """
+    rows = np.arange(len(lives)) if rows is None else rows
     order = np.argsort(stacks, kind="stable")
     place = picked(order, places_in(stacks[order], lives.stack[rows]))
     rows, place = rows[place >= 0], place[place >= 0]
@@ -143,11 +166,42 @@ def range_sums(
     )
 
 
+def range_by_stack(lives: Lifetimes, rows: Ints, first: int, last: int) -> RangeStacks:
+    """What became of some `rows` of those that the events `first` to `last` allocated."""
+    # Numbers of stacks among those that occur, so that few are summed however many exist.
+    stack, place = np.unique(lives.stack[rows], return_inverse=True)
+    group = np.full(len(lives), len(stack), np.int64)
+    group[rows] = place.reshape(-1)
+    found = range_sums(lives, first, last, group, len(stack) + 1)
+    allocated, live = found.allocated.num_bytes[:-1], found.live.num_bytes[:-1]
+    order = np.lexsort((-allocated, -live))
+
+    def ordered(sums: Sums) -> Sums:
+        return Sums(sums.num_bytes[:-1][order], sums.num[:-1][order])
+
+    return RangeStacks(
+        stack[order],
+        RangeSums(ordered(found.allocated), ordered(found.freed), ordered(found.live)),
+    )
+
+
+def gone_in(lives: Lifetimes, first: int, last: int) -> Ints:
+    """Rows of what went from the event `first` to `last`, and was born before them."""
+    born = int(np.searchsorted(lives.born, first, "left"))
+    gone = lives.gone[:born]
+    return np.flatnonzero((gone >= first) & (gone <= last))
+
+
 def siblings(lives: Lifetimes, life: int, moment: int) -> Siblings:
     """Allocations of the stack of one, itself included."""
     rows = np.flatnonzero(lives.stack == lives.stack[life])
     alive = rows[(lives.born[rows] <= moment) & (lives.gone[rows] > moment)]
     return Siblings(len(alive), int(lives.size[alive].sum()), len(rows))
+
+
+def version_of(lives: Lifetimes, life: int) -> int:
+    """The number of earlier allocations at the address of one."""
+    return int(versions(lives, np.array([life]))[0])
 
 
 def versions(lives: Lifetimes, rows: Ints) -> Ints:
@@ -215,6 +269,13 @@ def holders(
     came = np.concatenate([came[kept], came[others].sum(axis=0)[None]])
     column, slot = np.nonzero(came.T)
     return Holders(chosen[kept], column, slot, came[slot, column], total)
+
+
+def stack_holders(lives: Lifetimes, num_stacks: int, at: Ints, most: int) -> Holders:
+    """`holders` by stack; what has none is of the group NOTHING."""
+    # Group 0 is for what has no stack, so that it has a slot like any other.
+    found = holders(lives, lives.stack + 1, num_stacks + 1, at, most)
+    return replace(found, group=found.group - 1)
 
 
 def _candidates(group: Ints, num_groups: int, weight: Ints, width: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels
     from memboard.tb_plugin.analysis.allocator.replay import Replay
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+
+HIDDEN: Final = -1
+"""The band of what is not in a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,23 @@ class Selection:
     def rows(self, rows: Ints) -> Ints:
         """Those of some rows of lives that are selected."""
         return rows if self.is_selected is None else rows[self.is_selected[rows]]
+
+    def bands(self, group: Ints) -> Ints:
+        """Bands of a picture by a column over all lives: `HIDDEN` what is not selected."""
+        if self.is_selected is None:
+            return group
+        return np.where(self.is_selected, group.astype(np.int32), HIDDEN)
+
+    def reserved_at(self, moment: int) -> float:
+        """Bytes reserved for them at one moment; NaN: not to be told."""
+        return float(self.reserved(np.array([moment]))[0])
+
+    def highest_in(self, start: int, stop: int) -> tuple[int, int]:
+        """The highest active bytes in a range, and where; before it, if it is empty."""
+        moment = min(start, len(self.level.after)) - 1
+        if stop > start:
+            moment = start + int(np.argmax(self.level.after[start:stop]))
+        return int(self.level.at(np.array([moment]))[0]), moment
 
 
 def everything(replay: Replay) -> Selection:

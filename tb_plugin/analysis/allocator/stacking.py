@@ -66,6 +66,18 @@ class Stacking:
     """What is smaller is in `rest`."""
 
     @property
+    def begins(self) -> Ints:
+        """The first run of each life."""
+        return np.flatnonzero(np.diff(self.life, prepend=-1))
+
+    @property
+    def slots(self) -> Ints:
+        """By run, which of the lives in `begins` it is of."""
+        begins = self.begins
+        counts = np.diff(begins, append=len(self.life))
+        return np.repeat(np.arange(len(begins)), counts)
+
+    @property
     def total(self) -> Ints:
         # (columns,): bytes of all
         return np.asarray(self.band_bytes.sum(axis=0))
@@ -122,6 +134,11 @@ def time_columns(
             after[: int(end[columns_with_events[-1]])], start[columns_with_events]
         )
     return Columns(peaks, start, edge)
+
+
+def num_events_until(time_us: Ints, end_us: float) -> int:
+    """Events up to a time, it included; `time_us` ascends."""
+    return int(np.searchsorted(time_us, end_us, "right"))
 
 
 def seen(lives: Lifetimes, events: Ints) -> VisibleLives:

@@ -85,6 +85,10 @@ class Stacks:
             return self.frame[:0]
         return self.frame[int(self.start[stack]) : int(self.start[stack + 1])]
 
+    def num_within(self, num_frames: int) -> int:
+        """The first stacks that have no more frames together than that."""
+        return max(0, int(np.searchsorted(self.start, num_frames, "right")) - 1)
+
     @property
     def owner(self) -> Ints:
         """By place in `frame`: whose frame it is."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import numpy as np
-
 from memboard.tb_plugin.analysis.allocator.groups import FOLDED
-from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from memboard.tb_plugin.analysis.allocator.listing.segment_lives import segment_lives
 from memboard.tb_plugin.analysis.allocator.live import live_rows, summed
 from memboard.tb_plugin.analysis.allocator.stacking import (
     Columns,
     band_bytes,
     columns,
+    num_events_until,
     stacked,
     time_columns,
 )
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.analysis.allocator.groups import Group, Groups
-    from memboard.tb_plugin.analysis.allocator.segment_spans import Spans
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.allocator.listing.segment_lives import SegmentLives
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.allocator.stacking import Stacking
-    from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.modules import CategoryGroup
     from memboard.tb_plugin.jobs.open_history import OpenDevice
-    from memboard.tb_plugin.pages.memory.segments import SegmentsQuery
 
 Axis: TypeAlias = Literal["event", "time"]
 
@@ -51,8 +50,6 @@ MIN_PX: Final = 0.75
 """A block that is less tall is summed up."""
 
 US_PER_MS: Final = 1e3
-HIDDEN: Final = -1
-"""The band of what is not in the picture."""
 _MAX_TEXT: Final = 500
 
 _MAX_KIND: Final = 200
@@ -91,11 +88,10 @@ def allocations(
     groups, bands = device.groups(query.colour), _bands(device, query)
     active = shown.level.at(drawn.at)
     top = float(active.max()) if query.y1 is None else query.y1
-    band = of_shown(bands.of_life, shown)
+    band = shown.bands(bands.of_life)
     picture = picture_of(device.lives, band, len(bands.groups), drawn.at, top, query)
     peak_bytes, peak_moment = shown.level.peak
-    begins = _begins_of(picture)
-    moment = int(drawn.at[np.argmax(active)])
+    moment = int(drawn.at[active.argmax()])
     return _tile(
         device,
         shown,
@@ -103,7 +99,7 @@ def allocations(
         drawn,
         picture,
         lives=lives_of(
-            device.lives, picture.life[begins], groups.of_life, bands.of_life
+            device.lives, picture.life[picture.begins], groups.of_life, bands.of_life
         ),
         groups=_groups(device, groups, moment, shown),
         bands=_groups(device, bands, moment, shown),
@@ -112,7 +108,7 @@ def allocations(
         else f64(
             band_bytes(
                 device.lives,
-                of_shown(groups.of_life, shown),
+                shown.bands(groups.of_life),
                 len(groups.groups),
                 drawn.at,
             )
@@ -199,14 +195,7 @@ def window_of(
         clock = device.clock_us
     if clock is None:
         return int(columns.start[0]), int(end)
-    return int(columns.start[0]), int(np.searchsorted(clock, end * US_PER_MS, "right"))
-
-
-def of_shown(group: Ints, shown: Selection) -> Ints:
-    """Groups by life, below 0 of those that are not shown."""
-    if shown.is_selected is None:
-        return group
-    return np.where(shown.is_selected, group.astype(np.int32), HIDDEN)
+    return int(columns.start[0]), num_events_until(clock, end * US_PER_MS)
 
 
 def lives_of(
@@ -231,16 +220,9 @@ def _bands(device: OpenDevice, query: AllocationsQuery) -> Groups:
     return device.groups("category" if query.order == "category" else query.colour)
 
 
-def _begins_of(picture: Stacking) -> Ints:
-    """The first run of each life."""
-    return np.flatnonzero(np.diff(picture.life, prepend=-1))
-
-
 def runs_of(picture: Stacking) -> AllocationRuns:
-    begins = _begins_of(picture)
-    counts = np.diff(begins, append=len(picture.life))
     return AllocationRuns(
-        slot=i32(np.repeat(np.arange(len(begins)), counts)),
+        slot=i32(picture.slots),
         first=u16(picture.first),
         last=u16(picture.last),
         offset=f64(picture.offset),
@@ -295,35 +277,32 @@ def segment_timeline(
     A life here is a segment, or a part of an expandable one, from the event that brought
     it to the one that took it back.
     """
-    order = np.argsort(device.replay.spans.opened, kind="stable")
-    lives = _as_lives(device.replay.spans, order)
-    names, kind = _kinds(device, order)
-    spans = device.replay.spans
-    pool = np.maximum(spans.pool[order], 0)
-    passes = passing(query, spans.stream[order], pool, spans.is_large[order])
+    segments = segment_lives(
+        device.replay.spans, query.stream, query.pool, is_large(query.size_class)
+    )
+    lives, kind, names = segments.lives, segments.kind, _kind_names(device, segments)
     is_one = query.order == "allocation"
-    band = np.where(passes, 0 if is_one else kind, HIDDEN)
+    band = segments.bands(are_one=is_one)
     drawn = columns_of(device, replace(shown, level=device.reserved), query)
     top = float(device.reserved.at(drawn.at).max()) if query.y1 is None else query.y1
     num_bands = 1 if is_one else len(names)
     picture = picture_of(lives, band, num_bands, drawn.at, top, query)
-    begins = _begins_of(picture)
     peak_bytes, peak_moment = device.reserved.peak
-    highest = int(drawn.at[np.argmax(picture.total)])
-    groups = _kind_groups(names, _bytes_of(lives, kind, len(names), highest, passes))
+    highest = int(drawn.at[picture.total.argmax()])
+    groups = _kind_groups(names, segments.bytes_at(highest))
     tile = _tile(
         device,
         shown,
         query,
         drawn,
         picture,
-        lives=lives_of(lives, picture.life[begins], kind, band, order),
+        lives=lives_of(lives, picture.life[picture.begins], kind, band, segments.row),
         groups=groups,
         bands=_kind_groups(("all",), [sum(of.bytes for of in groups)])
         if is_one
         else groups,
         group_bytes=f64(
-            band_bytes(lives, np.where(passes, kind, HIDDEN), len(names), drawn.at)
+            band_bytes(lives, segments.bands(are_one=False), len(names), drawn.at)
         )
         if is_one
         else NO_F64,
@@ -334,56 +313,20 @@ def segment_timeline(
     return SegmentTimelineResponse(tile)
 
 
-def _as_lives(spans: Spans, order: Ints) -> Lifetimes:
-    closed = spans.closed[order]
-    return Lifetimes(
-        addr=spans.address[order],
-        size=spans.size[order],
-        stack=spans.stack[order],
-        born=spans.opened[order],
-        freed=closed,
-        gone=closed,
-        num_lost=spans.num_lost,
-    )
+def is_large(size_class: SizeClass | None) -> bool | None:
+    """Whether segments of a size class are large; None: of any."""
+    return None if size_class is None else size_class == "large"
 
 
-def _kinds(device: OpenDevice, order: Ints) -> tuple[tuple[str, ...], Ints]:
-    """Names of kinds, and by span which it is: size class, and the pool if private."""
-    spans = device.replay.spans
-    pool = np.maximum(spans.pool[order], 0)
-    keys = np.stack([pool, spans.is_large[order]], axis=1).astype(np.int64)
-    distinct, place = np.unique(keys, axis=0, return_inverse=True)
+def _kind_names(device: OpenDevice, segments: SegmentLives) -> tuple[str, ...]:
+    """`large`, `small, pool 0x2`: size class, and the pool if private."""
     labels = device.history.pool_labels
     names = tuple(
         ("large" if is_large else "small")
-        + (f", pool {labels[row]}"[:_MAX_KIND] if row else "")
-        for row, is_large in distinct.tolist()
+        + (f", pool {labels[pool]}"[:_MAX_KIND] if pool else "")
+        for pool, is_large in segments.kinds
     )
-    return names or ("large",), place.reshape(-1)
-
-
-def passing(
-    query: SegmentTimelineQuery | SegmentsQuery, stream: Ints, pool: Ints, large: Ints
-) -> Flags:
-    """Segments that are asked for, by their stream, pool and size class."""
-    keep = np.ones(len(stream), np.bool_)
-    if query.stream is not None:
-        keep &= stream == query.stream
-    if query.pool is not None:
-        keep &= pool == query.pool
-    if query.size_class is not None:
-        keep &= large == (query.size_class == "large")
-    return keep
-
-
-def _bytes_of(
-    lives: Lifetimes, kind: Ints, num: int, moment: int, passes: Ints
-) -> list[float]:
-    """Bytes of each kind at a moment."""
-    there = (lives.born <= moment) & (lives.gone > moment) & passes
-    sums = np.zeros(num, np.int64)
-    np.add.at(sums, kind[there], lives.size[there])
-    return [float(value) for value in sums.tolist()]
+    return names or ("large",)
 
 
 def _kind_groups(

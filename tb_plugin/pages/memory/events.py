@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
-import numpy as np
-
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.collector.format.snapshots.tags import annotation_data, is_tag
-from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM, SNAPSHOT
-from memboard.tb_plugin.analysis.allocator.live import siblings, versions
+from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.listing.events import block_of, event_page
+from memboard.tb_plugin.analysis.allocator.live import siblings, version_of
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
 from memboard.tb_plugin.api.blocks import AllocationBlockResponse
@@ -27,8 +26,6 @@ from memboard.tb_plugin.facts.histories.opening import (
 from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
@@ -36,7 +33,6 @@ DEFAULT_COUNT: Final = 200
 MAX_COUNT: Final = 2_000
 
 WORDS: Final = (*ACTIONS, "unknown")
-_WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT)
 _MAX_TEXT: Final = 1000
 _MAX_ANNOTATIONS: Final = 20
 
@@ -81,72 +77,30 @@ def allocator_events(
         NotFoundError: the history has no such device.
     """
     device = history.device(query.device)
-    events, num = device.replay.device.events, device.num_events
+    moment = device.num_events - 1 if query.moment is None else query.moment
     count = min(query.count or DEFAULT_COUNT, MAX_COUNT)
-    moment = num - 1 if query.moment is None else query.moment
-    if query.actions:
-        matching = _rows_of(events.action, query.actions)
-        num_rows, last = (
-            len(matching),
-            int(np.searchsorted(matching, moment, "right")) - 1,
-        )
-    else:
-        matching, num_rows, last = None, num, min(moment, num - 1)
-    first = max(0, min(query.e0 or 0, num_rows - 1))
-    rows = np.arange(first, min(first + count, num_rows))
-    if matching is not None:
-        rows = matching[rows]
-    action = events.action[rows].astype(np.int64)
-    life = _lives(device, rows)
-    version = np.full(len(rows), NOTHING)
-    version[life >= 0] = versions(device.lives, life[life >= 0])
-    is_oom = action == OOM
-    free = events.device_free[rows]
-    no_address = np.isin(action, _WITHOUT_ADDRESS)
-    address = events.addr[rows].astype(np.int64).view(np.uint64).astype(np.float64)
-    times = np.full(len(rows), np.nan)
-    if events.time_us is not None:
-        times = events.time_us[rows] / US_PER_MS
+    page = event_page(device.replay, query.actions, query.e0 or 0, count, moment)
+    rows = page.rows
     return AllocatorEventsResponse(
         device=device.number,
-        e0=first,
-        num_events=num,
-        num_rows=num_rows,
-        row_of_moment=last,
-        event=i32(rows),
+        e0=page.first,
+        num_events=device.num_events,
+        num_rows=page.num_rows,
+        row_of_moment=page.row_of_moment,
+        event=i32(rows.event),
         actions=WORDS,
-        action=u8(np.where(action < 0, len(ACTIONS), action)),
-        address=f64(np.where(no_address, np.nan, address)),
-        version=i32(version),
-        bytes=f64(events.size[rows]),
-        stream=i32(events.stream[rows]),
-        stack=i32(events.stack[rows]),
-        life=i32(life),
-        active=f64(device.active.at(rows)),
-        reserved=f64(device.reserved.at(rows)),
-        device_free=f64(np.where(is_oom & (free >= 0), free, np.nan)),
-        time_ms=f64(times),
+        action=u8(rows.action),
+        address=f64(rows.address),
+        version=i32(rows.version),
+        bytes=f64(rows.size),
+        stream=i32(rows.stream),
+        stack=i32(rows.stack),
+        life=i32(rows.life),
+        active=f64(device.active.at(rows.event)),
+        reserved=f64(device.reserved.at(rows.event)),
+        device_free=f64(rows.device_free),
+        time_ms=f64(rows.time_us / US_PER_MS),
     )
-
-
-def _rows_of(action: Ints, names: Sequence[str]) -> Ints:
-    """Events of these actions; those that have no name here are `unknown`."""
-    codes = [ACTIONS.index(word) if word in ACTIONS else NOTHING for word in names]
-    return np.flatnonzero(np.isin(action, codes))
-
-
-def _lives(device: OpenDevice, rows: Ints) -> Ints:
-    """By event: the allocation that it begins or ends; NOTHING: none."""
-    lives = device.lives
-    lives_of_rows = np.full(len(rows), NOTHING, np.int64)
-    if not len(rows):
-        return lives_of_rows
-    for column in (lives.gone, lives.freed, lives.born):
-        near = np.flatnonzero((column >= rows[0]) & (column <= rows[-1]))
-        place = np.searchsorted(rows, column[near])
-        there = rows[place] == column[near]
-        lives_of_rows[place[there]] = near[there]
-    return lives_of_rows
 
 
 class BlockQuery(MomentQuery, frozen=True):
@@ -179,15 +133,14 @@ def allocation_block(
     itself = born <= moment < gone
     attribution = device.attribution
     category = FOLDS_INTO[CATEGORIES[int(attribution.category[life])]]
-    block_bytes, rounded = _block(device, life)
+    block_bytes, rounded = block_of(device.replay, life)
     segment_address, segment_bytes = _segment(device, life)
     stack = int(lives.stack[life])
-    version = int(versions(lives, np.array([life]))[0])
     own_name, annotations = _annotations(device, life)
     return AllocationBlockResponse(
         device=device.number,
         life=life,
-        name=f"b{_hex(lives.addr[life])[2:]}_{version}",
+        name=f"b{_hex(lives.addr[life])[2:]}_{version_of(lives, life)}",
         address=_hex(lives.addr[life]),
         size_bytes=float(lives.size[life]),
         is_rounded=rounded,
@@ -216,13 +169,6 @@ def allocation_block(
 
 def _hex(address: int) -> str:
     return f"0x{int(address) & (2**64 - 1):x}"
-
-
-def _block(device: OpenDevice, life: int) -> tuple[int, bool]:
-    """Bytes of its block, and whether only those are known."""
-    block = device.replay.block_sizes(np.array([life]))
-    is_rounded = bool(block.is_recorded[0]) and int(device.lives.born[life]) < 0
-    return int(block.size[0]), is_rounded
 
 
 def _segment(device: OpenDevice, life: int) -> tuple[str, float | None]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from memboard.tb_plugin.analysis.allocator.groups import FOLDED
 from memboard.tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
+    gone_in,
     heaviest_groups,
-    holders,
     live_rows,
     live_totals,
-    range_sums,
+    range_by_stack,
+    stack_holders,
     summed,
 )
 from memboard.tb_plugin.analysis.allocator.moment.ledger import ledger
@@ -38,9 +37,7 @@ from memboard.tb_plugin.facts.histories.opening import (
 from memboard.tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memboard.tb_plugin.analysis.allocator.live import RangeSums
+    from memboard.tb_plugin.analysis.allocator.live import RangeStacks
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.tables import TableRows
@@ -72,10 +69,10 @@ def allocation_live(
     sums = summed(lives, rows, categories.of_life, num)
     freed = rows[lives.freed[rows] <= moment]
     pending = summed(lives, freed, categories.of_life, num).num_bytes
-    stacks = by_stack(lives, rows)
+    by_site = by_stack(lives, rows)
+    listed = by_site.cut(MAX_LIVE_STACKS, OTHERS)
     is_all = shown.is_selected is None
     step, phase = device.step(moment)
-    shown_stacks = stacks.stack[:MAX_LIVE_STACKS]
     capacity = device.history.capacity_of(device.number)
     return AllocationLiveResponse(
         device=device.number,
@@ -85,7 +82,7 @@ def allocation_live(
         phase=phase,
         active_bytes=float(totals.active_bytes),
         allocated_bytes=float(totals.allocated_bytes),
-        reserved_bytes=finite(shown.reserved(np.array([moment]))[0]),
+        reserved_bytes=finite(shown.reserved_at(moment)),
         num_blocks=totals.num,
         categories=tuple(
             AllocationCategory(
@@ -101,11 +98,17 @@ def allocation_live(
                 strict=True,
             )
         ),
-        stack=i32(_cut(stacks.stack, [OTHERS])),
-        stack_bytes=f64(_cut(stacks.num_bytes)),
-        stack_blocks=i32(_cut(stacks.num)),
+        stack=i32(listed.stack),
+        stack_bytes=f64(listed.num_bytes),
+        stack_blocks=i32(listed.num),
         stack_category=u8(
-            heaviest_groups(lives, rows, shown_stacks, categories.of_life, num)
+            heaviest_groups(
+                lives,
+                rows,
+                by_site.stack[:MAX_LIVE_STACKS],
+                categories.of_life,
+                num,
+            )
         ),
         ledger=ledger(
             device.replay, moment, None if capacity is None else int(capacity)
@@ -114,12 +117,6 @@ def allocation_live(
         else None,
         pinned_host_bytes=device.history.pinned_bytes(device, moment),
     )
-
-
-def _cut(values: Ints, rest: Sequence[int] | None = None) -> Ints:
-    """Of the largest stacks, then that of all others."""
-    first, others = values[:MAX_LIVE_STACKS], values[MAX_LIVE_STACKS:]
-    return np.append(first, rest or others.sum()) if len(others) else first
 
 
 @of_device("allocation_range", WindowQuery)
@@ -133,17 +130,20 @@ def allocation_range(
     last = stop - 1
     lives = device.lives
     rows = shown.rows(born_in(lives, start, last))
-    # Rows of stacks among those that occur, so that few are summed however many exist.
-    stack, place = np.unique(lives.stack[rows], return_inverse=True)
-    group = np.full(len(lives), len(stack), np.int64)
-    group[rows] = place.reshape(-1)
-    sums = range_sums(lives, start, last, group, len(stack) + 1)
-    order = np.lexsort((-sums.allocated.num_bytes[:-1], -sums.live.num_bytes[:-1]))
-    order = order[:MAX_STACKS]
-    earlier = shown.rows(_gone_earlier(device, start, last))
-    highest, moment = _highest(shown, start, stop)
+    by_stack = range_by_stack(lives, rows, start, last)
+    allocated, freed, live = (
+        by_stack.sums.allocated,
+        by_stack.sums.freed,
+        by_stack.sums.live,
+    )
+    earlier = shown.rows(gone_in(lives, start, last))
+    highest, moment = shown.highest_in(start, stop)
     category = heaviest_groups(
-        lives, rows, stack[order], device.categories.of_life, len(FOLDED)
+        lives,
+        rows,
+        by_stack.stack[:MAX_STACKS],
+        device.categories.of_life,
+        len(FOLDED),
     )
     return AllocationRangeResponse(
         device=device.number,
@@ -151,17 +151,17 @@ def allocation_range(
         e1=stop,
         first=moment_words(device, min(start, num - 1)),
         last=moment_words(device, last),
-        allocated_bytes=float(sums.allocated.num_bytes[:-1].sum()),
-        num_allocated=int(sums.allocated.num[:-1].sum()),
-        freed_bytes=float(sums.freed.num_bytes[:-1].sum()),
-        num_freed=int(sums.freed.num[:-1].sum()),
-        live_bytes=float(sums.live.num_bytes[:-1].sum()),
-        num_live=int(sums.live.num[:-1].sum()),
+        allocated_bytes=float(allocated.num_bytes.sum()),
+        num_allocated=int(allocated.num.sum()),
+        freed_bytes=float(freed.num_bytes.sum()),
+        num_freed=int(freed.num.sum()),
+        live_bytes=float(live.num_bytes.sum()),
+        num_live=int(live.num.sum()),
         earlier_freed_bytes=float(lives.size[earlier].sum()),
         num_earlier_freed=len(earlier),
         highest_bytes=float(highest),
         highest_moment=moment,
-        table=_range_table(sums, order, stack[order], category),
+        table=_range_table(by_stack, category),
     )
 
 
@@ -200,22 +200,22 @@ _RANGE: Final = (
 )
 
 
-def _range_table(
-    sums: RangeSums, order: Ints, stack: Ints, category: Ints
-) -> TableRows:
-    allocated = sums.allocated.num_bytes[order]
+def _range_table(by_stack: RangeStacks, category: Ints) -> TableRows:
+    """The first stacks; `category` by stack, as its place in `FOLDED`."""
+    sums = by_stack.sums
+    allocated = sums.allocated.num_bytes[:MAX_STACKS]
     longest = {"longest": float(allocated.max(initial=0))}
     bars = [column.key for column in _RANGE if column.unit == "bytes"]
     rows = table_of(
         _RANGE,
         {
             "allocated_bytes": allocated,
-            "num_allocated": sums.allocated.num[order],
-            "freed_bytes": sums.freed.num_bytes[order],
-            "num_freed": sums.freed.num[order],
-            "live_bytes": sums.live.num_bytes[order],
-            "num_live": sums.live.num[order],
-            "allocated_at": stack,
+            "num_allocated": sums.allocated.num[:MAX_STACKS],
+            "freed_bytes": sums.freed.num_bytes[:MAX_STACKS],
+            "num_freed": sums.freed.num[:MAX_STACKS],
+            "live_bytes": sums.live.num_bytes[:MAX_STACKS],
+            "num_live": sums.live.num[:MAX_STACKS],
+            "allocated_at": by_stack.stack[:MAX_STACKS],
         },
         usual="live_bytes",
         more=dict.fromkeys(bars, longest),
@@ -228,23 +228,6 @@ def _range_table(
     )
 
 
-def _gone_earlier(device: OpenDevice, start: int, last: int) -> Ints:
-    """Rows of what went in the range and was born before it."""
-    lives = device.lives
-    born = int(np.searchsorted(lives.born, start, "left"))
-    gone = lives.gone[:born]
-    return np.flatnonzero((gone >= start) & (gone <= last))
-
-
-def _highest(shown: Selection, start: int, stop: int) -> tuple[int, int]:
-    """The highest active bytes in a range, and where; before it, if it is empty."""
-    if stop <= start:
-        moment = min(start, len(shown.level.after)) - 1
-    else:
-        moment = start + int(np.argmax(shown.level.after[start:stop]))
-    return int(shown.level.at(np.array([moment]))[0]), moment
-
-
 @of_device("allocation_holders", WindowQuery)
 def allocation_holders(
     device: OpenDevice, shown: Selection, query: WindowQuery
@@ -255,26 +238,21 @@ def allocation_holders(
     rows = shown.rows(seen(device.lives, events).rows)
     lives = device.lives.take(rows)
     categories = device.groups("category")
-    # Row 0 is for what has no stack, so that it has a slot like any other.
-    top_holders = holders(
-        lives,
-        lives.stack + 1,
-        len(device.history.snapshot.stacks) + 1,
-        events,
-        MAX_HOLDERS,
+    top_holders = stack_holders(
+        lives, len(device.history.snapshot.stacks), events, MAX_HOLDERS
     )
     return AllocationHoldersResponse(
         device=device.number,
         moment=i32(events),
-        stack=i32(np.append(top_holders.group - 1, OTHERS)),
+        stack=i32([*top_holders.group.tolist(), OTHERS]),
         column=u16(top_holders.column),
         slot=u16(top_holders.slot),
         change=f64(top_holders.delta),
         category=u8(
             heaviest_groups(
                 lives,
-                np.arange(len(rows)),
-                top_holders.group - 1,
+                None,
+                top_holders.group,
                 categories.of_life[rows],
                 len(categories.groups),
             )
@@ -287,8 +265,9 @@ def allocation_holders(
 def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
     """All stacks, as far as they are not too many."""
     all_stacks = history.snapshot.stacks
-    within = int(np.searchsorted(all_stacks.start, MAX_FRAMES, "right")) - 1
-    num_stacks = max(0, min(len(all_stacks), MAX_LISTED, within))
+    num_stacks = max(
+        0, min(len(all_stacks), MAX_LISTED, all_stacks.num_within(MAX_FRAMES))
+    )
     num_frames = int(all_stacks.start[num_stacks]) if len(all_stacks.start) else 0
     place: dict[str, int] = {}
     names = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in all_stacks.name]
@@ -297,7 +276,7 @@ def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
     ]
     modules = history.modules
     labels = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in modules.labels]
-    of_label = np.array([*labels, -1], np.int64)  # the last: where none looks
+    labels.append(-1)  # the last: where none looks
     return StacksResponse(
         strings=tuple(place),
         name=i32(names),
@@ -307,6 +286,6 @@ def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
         start=i32(all_stacks.start[: num_stacks + 1]),
         frame=i32(all_stacks.frame[:num_frames]),
         user_frame=i32(all_stacks.user_frame[:num_stacks]),
-        module=i32(of_label[modules.of_stack[:num_stacks]]),
+        module=i32([labels[row] for row in modules.of_stack[:num_stacks].tolist()]),
         num_stacks=len(all_stacks),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.contract.table import Column, table_of, titled
@@ -126,8 +124,7 @@ def pinner_table(pinners: SegmentPinners, pinned_bytes: int) -> TableRows:
 
 def free_size_table(sizes: FreeSizes, why: SegmentsWhy) -> TableRows:
     """Free blocks by size, the largest first; noted: where the request would fit."""
-    rows = np.flatnonzero(sizes.num_split + sizes.num_whole)[::-1]
-    sizes = sizes.take(rows)
+    sizes = sizes.largest_first()
     from_bytes = sizes.from_bytes.tolist()
     request = -1.0 if why.asked_bytes is None else why.asked_bytes
     longest = float(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import numpy as np
 from msgspec import Meta
 
 from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from memboard.tb_plugin.analysis.allocator.listing.segments import (
+    blocks_of,
+    listed_rows,
+    num_alike,
+)
 from memboard.tb_plugin.analysis.allocator.moment.arenas import (
     arenas,
     free_sizes,
     releasable,
 )
 from memboard.tb_plugin.analysis.allocator.moment.pins import pins
-from memboard.tb_plugin.analysis.arrays import NOTHING, begins, numbered, sums
+from memboard.tb_plugin.analysis.arrays import numbered, picked, sums
 from memboard.tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED
@@ -31,7 +35,7 @@ from memboard.tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import MomentQuery, of_device
-from memboard.tb_plugin.pages.memory.blocks import allocation_groups, passing
+from memboard.tb_plugin.pages.memory.blocks import allocation_groups, is_large
 from memboard.tb_plugin.pages.memory.segment_tables import (
     arena_table,
     free_size_table,
@@ -50,9 +54,6 @@ if TYPE_CHECKING:
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000
 MAX_PINS: Final = 200
-LEAST_ALIKE: Final = 3
-"""So many equal full segments are one line."""
-
 _UNKNOWN: Final = "unknown"
 
 
@@ -72,15 +73,16 @@ def segments(
     moment = moment_of(device, query.moment, default_moment(device))
     state = device.replay.at(moment)
     of_all = state.segments
-    chosen = np.flatnonzero(passing(query, of_all.stream, of_all.pool, of_all.is_large))
-    ordered = chosen[_order(of_all, chosen, query.sort)]
-    in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
+    ordered = listed_rows(
+        of_all, query.sort, query.stream, query.pool, is_large(query.size_class)
+    )
+    in_sight = state if len(ordered) == len(of_all) else state.only(ordered)
     shown, blocks = in_sight.segments, in_sight.blocks
     has_live = shown.num_active > 0
     action, num_bytes = _event(device, moment)
     # Stacks of one line are one: the first of them stands for all.
-    of_line = np.append(stacks_by_line(device.history.snapshot.stacks), NOTHING)
-    life_stack = of_line[device.lives.stack]
+    of_line = stacks_by_line(device.history.snapshot.stacks)
+    life_stack = picked(of_line, device.lives.stack)
     pinned, pinners = pins(in_sight, life_stack, MAX_PINS)
     of_query = (query.request, query.stream, query.pool)
     request = request_at(device, moment, *of_query)
@@ -121,20 +123,6 @@ def default_moment(device: OpenDevice) -> int:
     return int(failed[0]) if len(failed) else device.reserved.peak[1]
 
 
-def _order(segment_rows: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
-    """Rows of `rows`; equal ones by size, free bytes and address: the full ones together."""
-    by = {
-        "address": segment_rows.address,
-        "size": -segment_rows.total_size,
-        "free": -segment_rows.free_size,
-        "largest_free": -segment_rows.largest_free,
-        "age": segment_rows.opened,
-    }[sort]
-    return np.lexsort(
-        [key[rows] for key in (-segment_rows.free_size, -segment_rows.total_size, by)]
-    )
-
-
 def _event(
     device: OpenDevice, moment: int
 ) -> tuple[AllocatorAction | None, float | None]:
@@ -150,19 +138,11 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     """Segments with their blocks, as far as there is room for these."""
     segments_shown, blocks = state.segments, state.blocks
     kinds, kind = _kinds(device, segments_shown.take(rows))
-    ends = np.append(segments_shown.first_block[1:], len(blocks))
-    first, counts = (
-        segments_shown.first_block[rows],
-        ends[rows] - segments_shown.first_block[rows],
-    )
-    counts = np.where(np.cumsum(counts) <= MAX_BLOCKS, counts, 0)
-    below = np.cumsum(counts) - counts
-    block = np.arange(int(counts.sum())) + np.repeat(first - below, counts)
+    of_segments = blocks_of(state, rows, MAX_BLOCKS)
+    block = of_segments.block
     life = blocks.life[block]
-    # -1 is the last row: that of free blocks.
-    stack = np.append(device.lives.stack, NOTHING)[life]
     groups = device.groups("category")
-    category = np.append(groups.of_life, len(groups.groups))[life]
+    category = picked(groups.of_life, life, len(groups.groups))
     return {
         "kinds": kinds,
         "segments": ApiSegmentRows(
@@ -175,11 +155,11 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
             largest_free_bytes=f64(segments_shown.largest_free[rows]),
             num_active=i32(segments_shown.num_active[rows]),
             kind=i32(kind),
-            num_alike=i32(_alike(kind, segments_shown.take(rows))),
+            num_alike=i32(num_alike(kind, segments_shown.take(rows))),
             opened=i32(segments_shown.opened[rows]),
             stack=i32(segments_shown.stack[rows]),
-            first_block=i32(below),
-            num_blocks=i32(counts),
+            first_block=i32(of_segments.first),
+            num_blocks=i32(of_segments.num),
         ),
         "blocks": SegmentBlocks(
             offset=f64(
@@ -188,7 +168,7 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
             size=f64(blocks.size[block]),
             state=u8(blocks.state[block]),
             life=i32(life),
-            stack=i32(stack),
+            stack=i32(picked(device.lives.stack, life)),
             category=u8(category),
         ),
     }
@@ -217,17 +197,6 @@ def _kinds(
             parts.append(f"stream {streams[stream] if stream >= 0 else '?'}")
         texts.append(" · ".join(parts))
     return tuple(texts), kind
-
-
-def _alike(kind: Ints, segment_rows: SegmentRows) -> Ints:
-    """By row: how many equal full segments begin there, three or more; else 1."""
-    own = begins(kind) | begins(segment_rows.total_size) | (segment_rows.free_size > 0)
-    own[1:] |= segment_rows.free_size[:-1] > 0
-    first = np.flatnonzero(own)
-    counts = np.diff(first, append=len(kind))
-    alike = np.ones(len(kind), np.int64)
-    alike[first] = np.where(counts >= LEAST_ALIKE, counts, 1)
-    return alike
 
 
 def _pin_texts(device: OpenDevice, pinned: Pins) -> SegmentPins:

@@ -39,6 +39,10 @@ class FreeSizes(Table):
     """Of those that fill their segment."""
     whole_bytes: Ints
 
+    def largest_first(self) -> FreeSizes:
+        """Sizes of which there is a block."""
+        return self.take(np.flatnonzero(self.num_split + self.num_whole)[::-1])
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentArenas(Table):
