@@ -12,7 +12,7 @@ from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.comparison.difference import Difference
 from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
-from memboard.tb_plugin.facts.modules.columns import group_of
+from memboard.tb_plugin.facts.modules.columns import group_of, own_bytes
 from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
     RESERVED,
@@ -175,15 +175,15 @@ def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
     if "window_peak" not in memory.states(device) or not len(memory.tree):
         return None
     table = memory.at("window_peak", device, None)
-    own = memory.own(table, device)
-    if own is None or np.isnan(table.total_bytes[0]):
+    own = own_bytes(memory, table, device)
+    if np.isnan(own).all() or np.isnan(table.total_bytes[0]):
         return None
     groups: dict[str, float] = {}
     for name, num_bytes in zip(memory.categories, table.totals[:, 0], strict=True):
         group = group_of(name)
         groups[group] = groups.get(group, 0.0) + float(num_bytes)
     modules = {OUTSIDE: float(table.total_bytes[0])}
-    of_module = np.nan_to_num(own.sum(axis=0)).tolist()
+    of_module = np.nan_to_num(own).tolist()
     for fqn, num_bytes in zip(memory.tree.fqn, of_module, strict=True):
         label = _INDEX.sub("*", fqn)
         modules[label] = modules.get(label, 0.0) + num_bytes

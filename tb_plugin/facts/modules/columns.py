@@ -170,6 +170,12 @@ def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
     return np.where(np.isnan(like), np.nan, 0.0) if column is None else column
 
 
+def own_bytes(memory: ModuleMemory, table: StateTable, device: int) -> Floats:
+    """Bytes that each module holds without those below it; NaN where unknown."""
+    own = memory.own(table, device)
+    return np.full(len(table.total_bytes), np.nan) if own is None else own.sum(axis=0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleColumns:
     """Columns over the modules of one tree."""
@@ -192,12 +198,12 @@ class ModuleColumns:
     ) -> ModuleColumns:
         """The columns of one state."""
         nothing = np.full(table.totals.shape, np.nan)
-        own, held_bytes = memory.own(table, device), memory.held(table, device)
-        own = nothing if own is None else own
+        held_bytes = memory.held(table, device)
         held_bytes = nothing if held_bytes is None else held_bytes
         shown = held_bytes if measure == "held" else table.totals
         columns = dict(zip(memory.categories, shown, strict=True))
-        return cls(table.total_bytes, held_bytes.sum(axis=0), own.sum(axis=0), columns)
+        own = own_bytes(memory, table, device)
+        return cls(table.total_bytes, held_bytes.sum(axis=0), own, columns)
 
     def shown(self, rows: ShownRows, *, added: bool) -> ModuleColumns:
         """For the rows of an answer; what stands for several is `added` up, or unknown."""

@@ -33,15 +33,18 @@ class ErrorState(NamedTuple):
     reserved_now: int | None
     """What is reserved at the failed request, not the most before it."""
     device_used: int | None
+    rss: int | None
+    """Resident memory of the process."""
 
 
 def error_states(file: RankFile, cache: Cache) -> list[ErrorState]:
-    """What the reports of a file say of the device that its steps are of."""
+    """What the reports of a file say of its process, and of the device of its steps."""
     notes = list(events_of(file, {"oom", "oom_message"}))
     captures = captures_of(file, Budget(_SECONDS))
     if not notes and all(entry.kind != KIND for entry in captures):
         return []
     # The first page does not wait for what reads reports where there are none.
+    from memboard.tb_plugin.analysis.oom.case import OomFacts
     from memboard.tb_plugin.formats.recording.captures.oom import (
         endings_of,
         messages_by_report,
@@ -53,14 +56,18 @@ def error_states(file: RankFile, cache: Cache) -> list[ErrorState]:
     device, states = file.header.device_index, []
     for ending in endings:
         report = read_report(ending, messages, cache)
-        if report is not None and (
-            report.case.device is None or device in (None, report.case.device)
-        ):
-            states.append(_state(report.step, report.case.facts))
+        if report is None:
+            continue
+        is_of_device = report.case.device is None or device in (
+            None,
+            report.case.device,
+        )
+        facts = report.case.facts if is_of_device else OomFacts()
+        states.append(_state(report.step, facts, report.rss_bytes))
     return states
 
 
-def _state(step: int | None, facts: OomFacts) -> ErrorState:
+def _state(step: int | None, facts: OomFacts, rss: int | None) -> ErrorState:
     used = None
     if facts.capacity_bytes is not None and facts.device_free_bytes is not None:
         used = facts.capacity_bytes - facts.device_free_bytes
@@ -70,6 +77,7 @@ def _state(step: int | None, facts: OomFacts) -> ErrorState:
         reserved=_most(facts.reserved_bytes, facts.most_reserved_bytes),
         reserved_now=facts.reserved_bytes,
         device_used=used,
+        rss=rss,
     )
 
 

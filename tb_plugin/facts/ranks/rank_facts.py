@@ -105,7 +105,8 @@ class FileFacts:
     readings: dict[str, Reading] = field(default_factory=dict)
     """By column: the peak, or the median for the columns in `MEDIANS`.
 
-    A peak of the device is the highest of the steps and of the state at each error.
+    A peak of the device or of the process is the highest of the steps and of the state
+    at each error.
     """
     fragmentation: Reading | None = None
     """Reserved at its peak less the most that was allocated while it stood there.
@@ -326,7 +327,12 @@ def _include(facts: FileFacts, state: ErrorState) -> None:
             float(max(0, state.device_used - state.reserved_now)), state.step, 1
         )
         facts.non_torch = _higher(facts.non_torch, beside)
-    sizes = {ALLOCATED: allocated, RESERVED: reserved, DEVICE_USED: state.device_used}
+    sizes = {
+        ALLOCATED: allocated,
+        RESERVED: reserved,
+        DEVICE_USED: state.device_used,
+        RSS: state.rss,
+    }
     for column, size in sizes.items():
         if size is not None:
             at_error = Reading(float(size), state.step, 1)

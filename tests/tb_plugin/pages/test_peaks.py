@@ -120,3 +120,37 @@ def test_an_error_of_another_device_is_not_of_the_rank_s_peak(tmp_path):
     rank.close(how="exception")
     overview = Page(tmp_path).of_run("/overview", "run")
     assert overview["strip"]["peak_bytes"] == pytest.approx([GIB])
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    steps=st.lists(SIZES, min_size=1, max_size=6),
+    at_error=st.none() | SIZES,
+    device=st.sampled_from((None, 5)),
+)
+def test_a_process_s_peak_includes_what_it_held_at_an_error(
+    tmp_path_factory, steps, at_error, device
+):
+    folder = tmp_path_factory.mktemp("peaks")
+    rank = RunBuilder(folder / "run").rank(0, memory_total_bytes=CAPACITY)
+    sizes = [one * GIB for one in steps]
+    rank.steps(range(len(sizes)), rss_bytes=sizes)
+    rss = None if at_error is None else at_error * GIB
+    nothing = dict.fromkeys(("device_free_bytes", "device_total_bytes", "memory"))
+    host = {**dict.fromkeys(oom.HOST), "rss_bytes": rss}
+    add_report(rank, step=len(sizes), device=device, host=host, **nothing)
+    rank.close(how="exception")
+    age(folder)
+    peak = max([*sizes, rss or 0])
+    page = Page(folder)
+    overview = page.of_run("/overview", "run")
+    numbers = {one["key"]: one["value"] for one in overview["headlines"]}
+    assert (numbers["rss_peak"], numbers["rss_headroom"]) == (peak, CAPACITY - peak)
+    figures = page.of_run("/compare_runs", "run")["figures"]
+    columns = {one["key"]: one for one in figures["columns"]}
+    row = columns["name"]["texts"].index("Peak RSS")
+    assert columns["a"]["numbers"][row] == peak

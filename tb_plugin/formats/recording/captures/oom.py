@@ -81,6 +81,8 @@ class OomReport:
     history: CaptureEntry | None = None
     """The history taken with it."""
     history_why_not: str = ""
+    rss_bytes: int | None = None
+    """Resident memory of the process; None: not recorded."""
     num_not_reported: int = 0
     """Errors of this recording that have no report of their own."""
 
@@ -234,6 +236,7 @@ def _of_capture(
         held_why_not=told.part("holders").text("why_not"),
         history=ending.history,
         history_why_not=told.part("history").text("why_not"),
+        rss_bytes=told.part("host").count("rss_bytes"),
         num_not_reported=told.count("num_not_reported") or 0,
     )
 
