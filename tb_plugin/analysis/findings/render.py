@@ -5,18 +5,26 @@ Every number stands with its scope.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.tables import (
+    Column,
+    Table,
+    plain,
+    printable,
+)
 from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from memboard.tb_plugin.api.findings import (
         Advice,
         Evidence,
         Finding,
+        HeldBy,
         MemoryState,
         Quantity,
     )
@@ -24,8 +32,42 @@ if TYPE_CHECKING:
 _MAX_STACK: Final = 12
 _MAX_HELD_BY: Final = 8
 
+_EVIDENCE: Final[Sequence[Column[Evidence]]] = (
+    Column("evidence", lambda one: f"**{one.label}**" if one.decisive else one.label),
+    Column("value", lambda one: quantity_text(one.value, one.unit)),
+    Column("of", lambda one: one.scope, is_text=True),
+    Column("caveat", lambda one: one.caveat, is_text=True),
+)
+_HELD_BY: Final[Sequence[Column[HeldBy]]] = (
+    Column("held by", lambda one: one.label or "no stack recorded"),
+    Column(
+        "category",
+        lambda one: (
+            "waits to be freed" if one.is_pending else one.category or "not known"
+        ),
+        is_text=True,
+    ),
+    Column("size", lambda one: quantity_text(one.bytes, "bytes")),
+    Column("share of active", lambda one: share_text(one.share)),
+    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+)
 _PER: Final[dict[Quantity, str]] = {"seconds": " per step", "percent": " of the steps"}
 """Behind gains of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingBlock:
+    """A finding among the parts of a report."""
+
+    finding: Finding
+    is_first: bool
+    """Whether its advice is printed in full."""
+
+    def text_lines(self, max_width: int | None = None) -> Iterator[str]:  # noqa: ARG002  # terminals wrap sentences
+        return text_lines(self.finding, is_first=self.is_first)
+
+    def markdown_lines(self) -> Iterator[str]:
+        return markdown_lines(self.finding)
 
 
 def title_text(finding: Finding) -> str:
@@ -79,9 +121,13 @@ def markdown_lines(finding: Finding) -> Iterator[str]:
             "From the report at the error, without the allocator's history."
         ] * basis
         yield " ".join([*([_also(finding)] if finding.also else []), *told])
-    yield from _evidence(finding.evidence)
-    if finding.state is not None:
-        yield from _held_by(finding.state)
+    if finding.evidence:
+        yield ""
+        yield from Table(_EVIDENCE, finding.evidence).markdown_lines()
+    if finding.state is not None and finding.state.held_by:
+        yield ""
+        holders = finding.state.held_by[:_MAX_HELD_BY]
+        yield from Table(_HELD_BY, holders).markdown_lines()
     if finding.advice:
         yield from ("", "What to try:", "")
         for number, advice in enumerate(finding.advice, start=1):
@@ -113,38 +159,6 @@ def _gain(advice: Advice) -> str:
     )
 
 
-def _evidence(evidence: Sequence[Evidence]) -> Iterator[str]:
-    if not evidence:
-        return
-    yield ""
-    rows = []
-    for row in evidence:
-        mark = "**" if row.decisive else ""
-        value = quantity_text(row.value, row.unit)
-        rows.append((f"{mark}{row.label}{mark}", value, row.scope, row.caveat))
-    yield from markdown_table(("evidence", "value", "of", "caveat"), rows, right=(1,))
-
-
-def _held_by(state: MemoryState) -> Iterator[str]:
-    if not state.held_by:
-        return
-    yield ""
-    head = ("held by", "category", "size", "share of active", "blocks")
-    rows = [
-        (
-            holder.label or "no stack recorded",
-            "waits to be freed"
-            if holder.is_pending
-            else holder.category or "not known",
-            quantity_text(holder.bytes, "bytes"),
-            share_text(holder.share),
-            f"{holder.num_blocks:,}",
-        )
-        for holder in state.held_by[:_MAX_HELD_BY]
-    ]
-    yield from markdown_table(head, rows, right=(2, 3, 4))
-
-
 def _stack(state: MemoryState) -> Iterator[str]:
     if state.stack:
         heading = "Allocated by" if state.is_out_of_memory else "Where it ended"
@@ -157,30 +171,3 @@ def _stack(state: MemoryState) -> Iterator[str]:
     if state.message:
         yield ""
         yield f"Message: {plain(state.message)}"
-
-
-def markdown_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
-) -> Iterator[str]:
-    """A table; cells may be texts from files. `right`: columns of numbers."""
-    yield "|" + "|".join(f" {title} " if title else " " for title in head) + "|"
-    yield (
-        "|"
-        + "|".join("-:" if column in right else "-" for column in range(len(head)))
-        + "|"
-    )
-    for row in rows:
-        yield f"| {' | '.join(map(plain, row))} |"
-
-
-def printable(text: str) -> str:
-    """Text from files: nothing in it may steer a terminal or end a block."""
-    return "".join(c if c.isprintable() else " " for c in text).replace("```", "'''")
-
-
-def plain(text: str) -> str:
-    """Text from files within Markdown: it neither ends a cell nor becomes markup."""
-    escaped = printable(text)
-    for mark in "\\|<`[":
-        escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped

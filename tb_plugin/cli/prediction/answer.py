@@ -12,10 +12,11 @@ from memboard.collector.cli.terminal import say
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.prediction import order, together, worst
 from memboard.collector.format.sizes import bytes_text, counted, range_text
+from memboard.tb_plugin.analysis.findings.tables import Column, Table
 from memboard.tb_plugin.cli.opening import runs_at
 from memboard.tb_plugin.cli.prediction.launch import launch
 from memboard.tb_plugin.cli.report.reading import Reader
-from memboard.tb_plugin.cli.text import estimate_lines, figure_line, text_table
+from memboard.tb_plugin.cli.text import estimate_lines, figure_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -244,6 +245,14 @@ def _absence(answer: Answer, figures: DeviceFigures) -> str | None:
     return answer.no_categories
 
 
+_RANKS: Final[Sequence[Column[Answer]]] = (
+    Column("rank", lambda one: str(one.outcome.rank)),
+    Column("peak allocated", lambda one: bytes_text(one.peak("allocated_peak"))),
+    Column("peak reserved", lambda one: bytes_text(one.peak("reserved_peak"))),
+    Column("", lambda one: one.judged.fit),
+)
+
+
 def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     """The answer, lines of text; of several ranks a table, and the worst one in full."""
     virtual, first = request.device, answers[0].outcome
@@ -251,16 +260,7 @@ def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     yield f"virtual {virtual.label}: {bytes_text(virtual.memory_bytes)}{torch}"
     leading = min(answers, key=lambda answer: order(answer.prediction))
     if len(answers) > 1:
-        rows = [
-            (
-                str(answer.outcome.rank),
-                bytes_text(answer.peak("allocated_peak")),
-                bytes_text(answer.peak("reserved_peak")),
-                answer.judged.fit,
-            )
-            for answer in answers[:_MAX_RANKS]
-        ]
-        yield from text_table(("rank", "peak allocated", "peak reserved", ""), rows)
+        yield from Table(_RANKS, answers[:_MAX_RANKS]).text_lines()
         yield f"rank {leading.outcome.rank}:"
     outcome = leading.outcome
     end = _ENDINGS.get(outcome.ended, f", then: {printable(outcome.error)}")

@@ -11,6 +11,7 @@ from memboard.collector.cli.failure import Failure, UsageError, printable
 from memboard.collector.cli.terminal import say
 from memboard.collector.format.sizes import bytes_text
 from memboard.collector.process.run_dir import free_run_dir
+from memboard.tb_plugin.analysis.findings.tables import Column, Table
 from memboard.tb_plugin.cli.prediction.answer import (
     EXIT_CODES,
     PREDICTION_VERSION,
@@ -19,7 +20,6 @@ from memboard.tb_plugin.cli.prediction.answer import (
     shown,
     to_json,
 )
-from memboard.tb_plugin.cli.text import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -197,19 +197,19 @@ def _to_text(request: Request, name: str, trials: Sequence[Trial]) -> Iterator[s
     device = request.device
     torch = trials[0].answers[0].outcome.torch
     yield f"virtual {device.label}: {bytes_text(device.memory_bytes)}, torch {torch}"
-    rows = [
-        (
-            trial.value,
-            bytes_text(trial.peak("allocated_peak")),
-            bytes_text(trial.peak("reserved_peak")),
-            "" if trial.needed is None else " - ".join(map(bytes_text, trial.needed)),
-            trial.fit,
-        )
-        for trial in trials
-    ]
-    head = (name, "peak allocated", "peak reserved", "with estimates", "")
-    yield from map(printable, text_table(head, rows))
+    columns: Sequence[Column[Trial]] = (
+        Column(name, lambda trial: trial.value),
+        Column("peak allocated", lambda one: bytes_text(one.peak("allocated_peak"))),
+        Column("peak reserved", lambda one: bytes_text(one.peak("reserved_peak"))),
+        Column("with estimates", _needed_text),
+        Column("", lambda trial: trial.fit),
+    )
+    yield from Table(columns, trials).text_lines()
     yield f"To see them: tensorboard --logdir {shown(request.run_dir.parent)}"
+
+
+def _needed_text(trial: Trial) -> str:
+    return "" if trial.needed is None else " - ".join(map(bytes_text, trial.needed))
 
 
 def _largest_text(name: str, trials: Sequence[Trial]) -> str:

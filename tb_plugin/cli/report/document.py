@@ -4,48 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from memboard.collector.cli.failure import printable
-from memboard.tb_plugin.analysis.findings.render import markdown_table, plain
-from memboard.tb_plugin.cli.text import text_table
+from memboard.tb_plugin.analysis.findings.tables import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-T = TypeVar("T")
+    from collections.abc import Iterable, Iterator
 
 
-@dataclass(frozen=True, slots=True)
-class Column(Generic[T]):
-    """One column of a table; cells may hold texts from files."""
+class Block(Protocol):
+    """A part of several lines, such as a table or a finding."""
 
-    title: str
-    cell: Callable[[T], str]
-    is_text: bool = False
-    """Aligned to the left, as the first column always is."""
+    def text_lines(self, max_width: int | None = None) -> Iterable[str]: ...
+
+    def markdown_lines(self) -> Iterable[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Generic[T]):
-    """Rows below titles; columns are declared once for every form."""
-
-    columns: Sequence[Column[T]]
-    rows: Sequence[T]
-
-    def cells(self) -> list[tuple[str, ...]]:
-        return [tuple(column.cell(row) for column in self.columns) for row in self.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedPart:
-    """A part that has a form of its own in each."""
-
-    text: Sequence[str]
-    markdown: Sequence[str]
-
-
-Item: TypeAlias = "str | Table[Any] | RenderedPart | Section"
+Item: TypeAlias = "str | Block | Section"
 
 
 @dataclass(slots=True)
@@ -77,18 +53,9 @@ def text_of(
             yield inner + printable(item)
         elif isinstance(item, Section):
             yield from text_of(item, max_width, inner)
-        elif isinstance(item, RenderedPart):
-            yield from (inner + line for line in item.text)
         else:
-            rows = [tuple(map(printable, row)) for row in item.cells()]
-            head = [column.title for column in item.columns]
-            left = [
-                index
-                for index, column in enumerate(item.columns)
-                if column.is_text or not index
-            ]
             room = None if max_width is None else max_width - len(inner)
-            lines = text_table(head, rows, left, room)
+            lines = item.text_lines(room)
             yield from (inner + line for line in lines if line.strip())
 
 
@@ -104,13 +71,5 @@ def markdown_of(section: Section, level: int = 1) -> Iterator[str]:
             yield ""
             if isinstance(item, Section):
                 yield from markdown_of(item, level + 1)
-            elif isinstance(item, RenderedPart):
-                yield from item.markdown
-            elif isinstance(item, Table):
-                right = [
-                    index
-                    for index, column in enumerate(item.columns)
-                    if index and not column.is_text
-                ]
-                head = [column.title for column in item.columns]
-                yield from markdown_table(head, item.cells(), right=right)
+            elif not isinstance(item, str):
+                yield from item.markdown_lines()

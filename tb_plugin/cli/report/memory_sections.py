@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.sizes import bytes_text, counted, time_text
-from memboard.tb_plugin.cli.report.document import Column, Section, Table
+from memboard.tb_plugin.analysis.findings.tables import Column, Table
+from memboard.tb_plugin.cli.report.document import Section
 from memboard.tb_plugin.facts.histories.description import unread_text
 
 if TYPE_CHECKING:

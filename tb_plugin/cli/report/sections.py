@@ -16,9 +16,10 @@ from memboard.collector.format.sizes import (
 )
 from memboard.tb_plugin.analysis.findings.losses import KEYS as MISSING
 from memboard.tb_plugin.analysis.findings.losses import loss_line
-from memboard.tb_plugin.analysis.findings.render import markdown_lines, text_lines
+from memboard.tb_plugin.analysis.findings.render import FindingBlock
+from memboard.tb_plugin.analysis.findings.tables import Column, Table
 from memboard.tb_plugin.analysis.findings.text import duration_text
-from memboard.tb_plugin.cli.report.document import Column, RenderedPart, Section, Table
+from memboard.tb_plugin.cli.report.document import Section
 from memboard.tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,
     function_section,
@@ -147,16 +148,14 @@ def _range_text(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else range_text(low, high)
 
 
-def _findings(report: RunReport) -> Iterator[str | RenderedPart]:
+def _findings(report: RunReport) -> Iterator[str | FindingBlock]:
     """What is wrong, the first error in full and the others by their sentence."""
     # What is missing stands above already.
     findings = [
         finding for finding in report.findings.findings if finding.key not in MISSING
     ]
     for place, finding in enumerate(findings):
-        yield RenderedPart(
-            [*text_lines(finding, is_first=place == 0)], [*markdown_lines(finding)]
-        )
+        yield FindingBlock(finding, is_first=place == 0)
     num_errors = sum(
         finding.state is not None and finding.state.is_out_of_memory
         for finding in findings
