@@ -16,11 +16,12 @@ from memboard.collector.clock.comparing import ClockComparing
 from memboard.collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from memboard.collector.core.source import TORCH_ERRORS
 from memboard.collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
+from memboard.collector.format.records import DeviceIdentity
 from memboard.collector.mirror.mirror import REMOTE, Mirror
 from memboard.collector.process import lifecycle
 from memboard.collector.process.rank import identify, is_distributed, new_attempt
 from memboard.collector.sources import STEP, TIMED
-from memboard.collector.sources.device.accelerator import DeviceIdentity, find_device
+from memboard.collector.sources.device.accelerator import find_device
 from memboard.collector.sources.host.rss import BOUNDARY, open_sizes
 from memboard.collector.sources.sampling import Sampler, open_sources
 from memboard.collector.steps.cycles import Cycles

@@ -97,8 +97,11 @@ class Header(Record, frozen=True):
     format_version: int = FORMAT_VERSION
 
 
-class LateDevice(Record, frozen=True):
-    """The data of a note of kind `device`: what training came to use after the header."""
+class DeviceIdentity(Record, frozen=True, kw_only=True):
+    """A device, named as in the header.
+
+    Also the data of a note of kind `device`: what training came to use after the header.
+    """
 
     device_type: Text
     device_index: Int | None = None

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.torch_profiler.digest.digest import Digest
     from memboard.collector.torch_profiler.saving import TraceFiles
-    from memboard.collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.trace import Trace
 
 _NAME: Final = "torch_profiler"
 

@@ -10,7 +10,7 @@ from memboard.collector.torch_profiler.digest.report import capture_of
 
 if TYPE_CHECKING:
     from memboard.collector.core.calls import Sink
-    from memboard.collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.trace import Trace
 
 MAX_SAID: Final = 20
 """Lines in the log; what is more is named in one at the end."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memboard.collector.mirror.mirror import Mirror
     from memboard.collector.process.rank import Identity
     from memboard.collector.torch_profiler.digest.digest import Digest
-    from memboard.collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.trace import Trace
 
 _NAME: Final = "torch_profiler"
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from memboard.collector.config.schedule import Action
 from memboard.collector.core.guard import Block
@@ -29,6 +28,7 @@ from memboard.collector.torch_profiler.other_profilers import (
     turn,
 )
 from memboard.collector.torch_profiler.session import Session
+from memboard.collector.torch_profiler.trace import MissedCycle, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,42 +57,6 @@ _WHY: Final[dict[str, str]] = {
 """Texts of a trace's `problem` for cuts; an epoch's end is none."""
 
 _TAKEN_OVER: Final = "the program's own torch profiler took over"
-
-
-@dataclass(slots=True, kw_only=True)
-class Trace:
-    """A trace on its way to the disk."""
-
-    profile: Any
-    """torch's, stopped; whoever has saved it lets it go."""
-    wanted: ProfilerOptions
-    cycle: int
-    first_step: int
-    last_step: int
-    num_steps: int
-    start_ns: int
-    end_ns: int  # Wall clock
-    stop_us: int
-    moment: dict[str, Any]
-    """Variables of file names: see `moments`."""
-    problem: str
-    """Why it is not a whole cycle; empty where it is."""
-    tracks_modules: bool
-    """Whether our dispatch mode was on: it calls operators twice."""
-
-
-@dataclass(slots=True, kw_only=True)
-class MissedCycle:
-    """A cycle of which nothing is recorded."""
-
-    cycle: int
-    why: str
-    first_step: int | None = None
-    """None as long as no step has begun that was to be recorded."""
-    last_step: int = 0
-    num_steps: int = 0
-    """Whole ones that were to be recorded."""
-    start_ns: int = 0  # Wall clock
 
 
 class TorchProfiler:

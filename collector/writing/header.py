@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from memboard.collector.format.records import Header
 from memboard.collector.process.control_group import find_group
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memboard.collector.config import RecordConfig
-    from memboard.collector.format.records import ClockAnchor
+    from memboard.collector.format.records import ClockAnchor, DeviceIdentity
     from memboard.collector.process.rank import Identity
-    from memboard.collector.sources.device.accelerator import DeviceIdentity
 
 _ALLOCATOR_VARIABLES: Final = (
     "PYTORCH_ALLOC_CONF",
@@ -85,7 +85,7 @@ def host_memory() -> tuple[int | None, int | None]:
 
 def device_fields(device: DeviceIdentity) -> dict[str, Any]:
     """What a note says of a device that training began to use after the header."""
-    return asdict(device)
+    return msgspec.structs.asdict(device)
 
 
 def versions() -> dict[str, str]:

@@ -23,9 +23,8 @@ from memboard.collector.clock.process_clock import PROCESS_CLOCK
 from memboard.collector.config import load
 from memboard.collector.config.schedule import Action
 from memboard.collector.format import columns as catalogue
-from memboard.collector.format.records import Close, Schema
+from memboard.collector.format.records import Close, DeviceIdentity, Schema
 from memboard.collector.process.rank import identify, new_attempt
-from memboard.collector.sources.device.accelerator import DeviceIdentity
 from memboard.collector.writing.header import make_header
 from memboard.collector.writing.rank_file import RankFile
 from tests.perf import bench

@@ -24,7 +24,7 @@ from memboard.tb_plugin.analysis.findings.text import (
 )
 from memboard.tb_plugin.analysis.findings.text import size_text as size
 from memboard.tb_plugin.analysis.oom.case import Case, OomFacts
-from memboard.tb_plugin.analysis.oom.holdings import Holding
+from memboard.tb_plugin.analysis.oom.holders import Holding
 from memboard.tb_plugin.analysis.oom.live_advice import holding_advice
 from tests.routes.goldens import ANSWERS
 from tests.tb_plugin.finding_cases import CASES, declared, loss

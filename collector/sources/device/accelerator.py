@@ -11,23 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memboard.collector.core.source import TORCH_ERRORS, Unavailable
+from memboard.collector.format.records import DeviceIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
     from memboard.collector.sources.device.peaks import PeakLedger
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
-    """What is known of the device by now, named as in the disk format's header."""
-
-    device_type: str
-    device_index: int | None = None
-    device_name: str | None = None
-    device_uuid: str | None = None
-    device_total_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

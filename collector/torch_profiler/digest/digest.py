@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.collector.config.sections import TorchProfilerConfig
     from memboard.collector.format.records import CaptureTable
     from memboard.collector.torch_profiler.digest.memory_timeline import DeviceTimeline
-    from memboard.collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.trace import Trace
 
 _PORTION: Final = 1000
 """Events asked for their FLOP in one go: less than the interpreter gives a thread."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memboard.collector.torch_profiler.digest.digest import Digest
-    from memboard.collector.torch_profiler.source import Trace
+    from memboard.collector.torch_profiler.trace import Trace
 
 KIND: Final = "trace"
 

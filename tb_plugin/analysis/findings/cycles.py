@@ -16,13 +16,14 @@ import numpy as np
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.findings.conditions import advice_if, advice_of
-from memboard.tb_plugin.analysis.findings.evidence import (
+from memboard.tb_plugin.analysis.findings.text import (
     count,
     num_bytes,
     of_rank,
     percent,
+    share_text,
+    size_text,
 )
-from memboard.tb_plugin.analysis.findings.text import share_text, size_text
 from memboard.tb_plugin.analysis.series.growth import NOISE, theil_sen
 from memboard.tb_plugin.api.findings import Finding
 

@@ -16,16 +16,17 @@ from memboard.tb_plugin.analysis.findings.cycles import (
     EXPERIMENT_ADVICE,
     UNCOLLECTED_ADVICE,
 )
-from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from memboard.tb_plugin.analysis.findings.text import (
     at_lines,
     let_go_text,
+    num_bytes,
+    of_rank,
     pools_text,
     share_text,
     size_text,
     some_of,
 )
-from memboard.tb_plugin.analysis.series.growth import STILL
+from memboard.tb_plugin.analysis.series.growth import STILL, RankGrowth
 from memboard.tb_plugin.api.findings import Finding, Place
 
 if TYPE_CHECKING:
@@ -44,17 +45,9 @@ GROWTH_RULE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingRank:
-    """One rank whose memory grows; bytes."""
+class GrowingRank(RankGrowth):
+    """One rank whose memory of the device grows."""
 
-    rank: int
-    slope: float
-    """Per step, at the end."""
-    rise: float
-    num_steps: int
-    """In which it rose by so much: those behind the warm-up."""
-    last_step: int
-    peak: float
     capacity: float | None
     """Of its device; None: not known."""
     num_full_collections: int | None = None

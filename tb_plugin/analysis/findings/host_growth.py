@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import agreeing, counted
-from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank
 from memboard.tb_plugin.analysis.findings.growth import GROWTH_RULE, SOON
-from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.findings.text import num_bytes, of_rank, size_text
+from memboard.tb_plugin.analysis.series.growth import RankGrowth
 from memboard.tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
@@ -54,17 +54,9 @@ class HostRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingProcess:
-    """The process of one rank, or its dataloader workers; bytes."""
+class GrowingProcess(RankGrowth):
+    """The process of one rank, or its dataloader workers."""
 
-    rank: int
-    slope: float
-    """Per step, at the end."""
-    rise: float
-    num_steps: int
-    """In which it rose by so much: those behind the warm-up."""
-    last_step: int
-    peak: float
     room: HostRoom | None
     """None: what is left was not recorded."""
     num_workers: int | None = None

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import agreeing, counted, part_of, the_other
-from memboard.tb_plugin.analysis.findings.evidence import num_bytes, of_rank, percent
-from memboard.tb_plugin.analysis.findings.text import share_text, size_text, some_of
+from memboard.tb_plugin.analysis.findings.text import (
+    num_bytes,
+    of_rank,
+    percent,
+    share_text,
+    size_text,
+    some_of,
+)
 from memboard.tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
 from memboard.tb_plugin.api.findings import Advice, Finding
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.findings.tables import (
+from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
+from memboard.tb_plugin.analysis.text_tables import (
     Column,
     Table,
     plain,
     printable,
 )
-from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

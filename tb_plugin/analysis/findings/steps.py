@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.findings.evidence import count, of_rank, percent
-from memboard.tb_plugin.analysis.findings.evidence import seconds as seconds_of
 from memboard.tb_plugin.analysis.findings.text import (
     PART_TEXT,
+    count,
     duration_text,
+    of_rank,
+    percent,
     share_text,
 )
+from memboard.tb_plugin.analysis.findings.text import seconds as seconds_of
 from memboard.tb_plugin.analysis.findings.trace.advice import load_in_workers
 from memboard.tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
 from memboard.tb_plugin.analysis.series.step_parts import (

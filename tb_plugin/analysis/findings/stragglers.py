@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import agreeing, the_other
-from memboard.tb_plugin.analysis.findings.evidence import of_rank, percent, seconds
 from memboard.tb_plugin.analysis.findings.text import (
     PART_TEXT,
     duration_text,
+    of_rank,
+    percent,
+    seconds,
     share_text,
 )
 from memboard.tb_plugin.api.findings import Advice, Finding

@@ -1,4 +1,4 @@
-"""Sizes, shares, durations and source lines in sentences.
+"""Numbers of findings: in sentences, and as the evidence that a finding rests on.
 
 Numbers are in the unit that fits, to three significant digits, as on the page.
 """
@@ -10,11 +10,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import SHOWN_UNIT, fixed, in_unit
+from memboard.tb_plugin.api.findings import Evidence, PageName, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.api.findings import Quantity
+
+STEPS: Final = "the profiled steps"
+"""The scope of most evidence of traces."""
 
 _MAX_NAMED: Final = 6
 _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
@@ -140,3 +144,40 @@ PART_TEXT: Final[dict[str, str]] = {
     "other": "untimed work",
 }
 """Parts of a step as they are called in a sentence."""
+
+
+def percent(
+    key: str,
+    label: str,
+    share: float,
+    scope: str = STEPS,
+    caveat: str = "",
+    *,
+    sure: bool = True,
+) -> Evidence:
+    """A share; `sure`: the finding was made by it."""
+    return Evidence(key, label, 100 * float(share), "percent", scope, caveat, sure)
+
+
+def seconds(
+    key: str, label: str, value: float, scope: str, *, sure: bool = False
+) -> Evidence:
+    return Evidence(key, label, float(value), "seconds", scope, decisive=sure)
+
+
+def num_bytes(
+    key: str, label: str, value: float, scope: str, *, sure: bool = True
+) -> Evidence:
+    return Evidence(key, label, float(value), "bytes", scope, decisive=sure)
+
+
+def count(
+    key: str, label: str, value: int, scope: str = "the trace", *, sure: bool = True
+) -> Evidence:
+    """How many there are; `sure`: the finding was made by it."""
+    return Evidence(key, label, float(value), "count", scope, decisive=sure)
+
+
+def of_rank(page: PageName, rank: int) -> Place:
+    """Where a rank is shown."""
+    return Place(page, f"Show rank {rank}", rank=rank)

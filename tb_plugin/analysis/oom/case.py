@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memboard.tb_plugin.analysis.findings.cycles import Sawtooth
-    from memboard.tb_plugin.analysis.oom.holders import Holder
-    from memboard.tb_plugin.analysis.oom.holdings import Holding
+    from memboard.tb_plugin.analysis.oom.holders import Holder, Holding
     from memboard.tb_plugin.api.findings import Advice
 
 

@@ -1,9 +1,9 @@
-"""Holders of memory at a moment, by source line."""
+"""Holders of memory at a moment: source lines, and kinds of things."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memboard.tb_plugin.analysis.allocator.live import held_rows, live_rows
 from memboard.tb_plugin.analysis.arrays import NOTHING, largest_groups
@@ -19,6 +19,33 @@ if TYPE_CHECKING:
     Pattern: TypeAlias = re.Pattern[str] | None
 
 MAX_HOLDERS: Final = 12
+
+
+HoldingKind: TypeAlias = Literal[
+    "graph_pools",
+    "program_pools",
+    "kv_cache",
+    "model_copy",
+    "checkpoint",
+    "no_backward",
+    "workspaces",
+    "vocabulary",
+    "prefetched",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Memory that a kind of thing holds, such as a cache of keys and values."""
+
+    kind: HoldingKind
+    num_bytes: int
+    num: int
+    """Of pools, blocks, or passes through the model."""
+    lines: tuple[str, ...] = ()
+    """What allocated most of it."""
+    free_bytes: int = 0
+    """Reserved and not in use, of pools."""
 
 
 @dataclass(frozen=True, slots=True)

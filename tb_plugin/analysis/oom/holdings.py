@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from memboard.tb_plugin.analysis.categories.phases import (
     OPTIMIZER_PHASE,
 )
 from memboard.tb_plugin.analysis.oom.growth_at import rounds_at
+from memboard.tb_plugin.analysis.oom.holders import Holding, HoldingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,18 +47,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.replay import Replay
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
 
-
-Kind: TypeAlias = Literal[
-    "graph_pools",
-    "program_pools",
-    "kv_cache",
-    "model_copy",
-    "checkpoint",
-    "no_backward",
-    "workspaces",
-    "vocabulary",
-    "prefetched",
-]
 
 WORTH: Final = 0.1
 """Of what is live: from here on a holding is told."""
@@ -97,7 +86,7 @@ _EVALUATES: Final = re.compile(
 )
 _NO_GRAD_FILE: Final = re.compile(r"[/\\]torch[/\\]utils[/\\]_contextlib\.py$")
 
-_POOLS: Final[dict[Kind, bool]] = {"graph_pools": True, "program_pools": False}
+_POOLS: Final[dict[HoldingKind, bool]] = {"graph_pools": True, "program_pools": False}
 """Whether a graph made the pool for itself: its id is (n, 0), else it is (0, n)."""
 
 _MODEL: Final = MAKE | MOVE
@@ -105,18 +94,6 @@ _NO_MODEL: Final = BACKWARD | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
 _NO_PASS: Final = (
     _MODEL | BACKWARD | OPTIMIZER | OPTIMIZER_STATE | UNSHARD | ALL_GATHER | SHARD
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    kind: Kind
-    num_bytes: int
-    num: int
-    """Of pools, blocks, or passes through the model."""
-    lines: tuple[str, ...] = ()
-    """What allocated most of it."""
-    free_bytes: int = 0
-    """Reserved and not in use, of pools."""
 
 
 def trains(replay: Replay, event: int) -> bool:
@@ -189,7 +166,7 @@ class _Look:
         if workspaces.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
             yield workspaces
 
-    def _told(self, kind: Kind, chosen: Flags) -> Holding:
+    def _told(self, kind: HoldingKind, chosen: Flags) -> Holding:
         size, stack = self.size[chosen], self.stack[chosen]
         return Holding(
             kind=kind,

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from memboard.tb_plugin.analysis.oom.case import Case
-    from memboard.tb_plugin.analysis.oom.holders import Holder
-    from memboard.tb_plugin.analysis.oom.holdings import Kind
+    from memboard.tb_plugin.analysis.oom.holders import Holder, HoldingKind
     from memboard.tb_plugin.api.findings import Advice
 
 ACTIVATIONS: Final = 0.25
@@ -61,7 +60,7 @@ def live_advice(case: Case) -> Iterator[Advice]:
 
 
 def holding_advice(
-    case: Case, kinds: Collection[Kind] | None = None
+    case: Case, kinds: Collection[HoldingKind] | None = None
 ) -> Iterator[Advice]:
     """For each kind of thing that holds much, the largest first."""
     for holding in case.holdings:
@@ -89,7 +88,7 @@ LARGE_WORKSPACE: Final = 9 << 20
 """Mean from which on some are larger than those of :4096:2:16:8, 8 MiB and a little more."""
 _SMALLER: Final = ", or make them smaller with CUBLAS_WORKSPACE_CONFIG=:4096:2"
 
-_SHARE: Final[dict[Kind, str]] = {
+_SHARE: Final[dict[HoldingKind, str]] = {
     "graph_pools": " Let graphs share one pool (torch.cuda.graph(..., pool=...)).",
     "program_pools": (
         " Where CUDA graphs use them, let these share one pool, capture fewer sizes and the"
@@ -98,14 +97,14 @@ _SHARE: Final[dict[Kind, str]] = {
 }
 """Where there is more than one pool, the request's own among them."""
 
-_COUNTED: Final[dict[Kind, str]] = {
+_COUNTED: Final[dict[HoldingKind, str]] = {
     "graph_pools": "pool",
     "program_pools": "pool",
     "no_backward": "forward pass",
 }
 """What the holdings of a kind are, other than blocks."""
 
-_HOLDINGS: Final[dict[Kind, str]] = {
+_HOLDINGS: Final[dict[HoldingKind, str]] = {
     "graph_pools": (
         "Private memory pools of CUDA graphs reserve {size} in {num}{at}, {free} of"
         " it free, and nothing else may use it.{share} Capture fewer sizes (pad inputs to a"

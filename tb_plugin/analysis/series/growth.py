@@ -13,6 +13,7 @@ more than the noise there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -44,6 +45,20 @@ _LATE: Final = 3
 """The last groups, one of so many; at least `MIN_ROWS` of them."""
 NOISE: Final = 6.0
 """Times the median deviation from the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankGrowth:
+    """Memory of one rank that rises steadily, in bytes."""
+
+    rank: int
+    slope: float
+    """Per step, at the end."""
+    rise: float
+    num_steps: int
+    """In which it rose by so much: those behind the warm-up."""
+    last_step: int
+    peak: float
 
 
 class Trend(NamedTuple):

@@ -12,7 +12,7 @@ from memboard.collector.cli.terminal import say
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.prediction import order, together, worst
 from memboard.collector.format.sizes import bytes_text, counted, range_text
-from memboard.tb_plugin.analysis.findings.tables import Column, Table
+from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.opening import runs_at
 from memboard.tb_plugin.cli.prediction.launch import launch
 from memboard.tb_plugin.cli.report.reading import Reader

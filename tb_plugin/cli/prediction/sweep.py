@@ -11,7 +11,7 @@ from memboard.collector.cli.failure import Failure, UsageError, printable
 from memboard.collector.cli.terminal import say
 from memboard.collector.format.sizes import bytes_text
 from memboard.collector.process.run_dir import free_run_dir
-from memboard.tb_plugin.analysis.findings.tables import Column, Table
+from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.prediction.answer import (
     EXIT_CODES,
     PREDICTION_VERSION,

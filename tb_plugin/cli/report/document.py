@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from memboard.collector.cli.failure import printable
-from memboard.tb_plugin.analysis.findings.tables import plain
+from memboard.tb_plugin.analysis.text_tables import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.sizes import bytes_text, counted, time_text
-from memboard.tb_plugin.analysis.findings.tables import Column, Table
+from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.report.document import Section
+from memboard.tb_plugin.cli.report.reading import SHOWN_STATS
 from memboard.tb_plugin.facts.histories.description import unread_text
 
 if TYPE_CHECKING:
@@ -34,13 +35,6 @@ _MAX_SNAPSHOTS: Final = 3
 """Snapshots that are printed in full; of the others one row."""
 _MAX_OOMS: Final = 4
 """Failed allocations whose sizes are printed."""
-SHOWN_STATS: Final = (
-    "allocated_bytes.all.current",
-    "allocated_bytes.all.peak",
-    "reserved_bytes.all.current",
-    "rss_bytes",
-)
-"""Shown of a call, where it has them."""
 
 
 def _site_text(site: SiteFigures) -> str:

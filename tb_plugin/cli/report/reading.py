@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from memboard.tb_plugin.cli.opening import no_deadline, read_whole
-from memboard.tb_plugin.cli.report.memory_sections import SHOWN_STATS
 from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
@@ -68,6 +67,14 @@ _JUDGING_SECONDS: Final = 600.0
 """Of one history, opening included."""
 _POLL_SECONDS: Final = 0.5
 _LARGE_BYTES: Final = 32 << 20
+
+SHOWN_STATS: Final = (
+    "allocated_bytes.all.current",
+    "allocated_bytes.all.peak",
+    "reserved_bytes.all.current",
+    "rss_bytes",
+)
+"""Shown of a call, where it has them."""
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from memboard.collector.format.sizes import (
 from memboard.tb_plugin.analysis.findings.losses import KEYS as MISSING
 from memboard.tb_plugin.analysis.findings.losses import loss_line
 from memboard.tb_plugin.analysis.findings.render import FindingBlock
-from memboard.tb_plugin.analysis.findings.tables import Column, Table
 from memboard.tb_plugin.analysis.findings.text import duration_text
+from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.report.document import Section
 from memboard.tb_plugin.cli.report.memory_sections import (
     MAX_ROWS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.arrays import median
-from memboard.tb_plugin.analysis.findings.evidence import percent
+from memboard.tb_plugin.analysis.findings.text import percent
 from memboard.tb_plugin.api.findings import Advice, Finding
 from memboard.tb_plugin.facts.series.selection import RankRows, x_axis
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.findings.tables import text_table
+from memboard.tb_plugin.analysis.text_tables import text_table
 from tests.builders import RunBuilder
 from tests.simulate import oom_case
 

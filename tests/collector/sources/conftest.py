@@ -10,10 +10,10 @@ import pytest
 
 from memboard.collector import sources
 from memboard.collector.config import load
+from memboard.collector.format.records import DeviceIdentity
 from memboard.collector.sources.device import peak_wrapping
 from memboard.collector.sources.device.accelerator import (
     Device,
-    DeviceIdentity,
     EntryPoint,
 )
 from memboard.collector.sources.device.used import DeviceSource

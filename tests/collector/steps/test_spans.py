@@ -315,7 +315,8 @@ def test_a_span_records_the_peak_of_its_own_time(tmp_path):
 
 
 def test_a_device_that_training_uses_only_later_is_noted_then(tmp_path, monkeypatch):
-    from memboard.collector.sources.device.accelerator import Device, DeviceIdentity
+    from memboard.collector.format.records import DeviceIdentity
+    from memboard.collector.sources.device.accelerator import Device
 
     known = DeviceIdentity(device_type="cuda", device_index=1)
     monkeypatch.setattr(Device, "identity", lambda self: known)

@@ -13,9 +13,8 @@ from memboard.collector.config import load
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.format.capture import encode_body
 from memboard.collector.format.columns import AXES, RSS, TIMING
-from memboard.collector.format.records import Capture, Close, Schema
+from memboard.collector.format.records import Capture, Close, DeviceIdentity, Schema
 from memboard.collector.process.rank import Identity, new_attempt
-from memboard.collector.sources.device.accelerator import DeviceIdentity
 from memboard.collector.writing.append import AppendFile
 from memboard.collector.writing.header import make_header
 from memboard.collector.writing.rank_file import RankFile

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.analysis.findings.evidence import (
+from memboard.tb_plugin.analysis.findings.text import (
     STEPS,
+    duration_text,
     num_bytes,
     percent,
     seconds,
-)
-from memboard.tb_plugin.analysis.findings.text import (
-    duration_text,
     share_text,
     size_text,
 )

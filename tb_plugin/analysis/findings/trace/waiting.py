@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.findings.evidence import count, percent
-from memboard.tb_plugin.analysis.findings.text import share_text
+from memboard.tb_plugin.analysis.findings.text import count, percent, share_text
 from memboard.tb_plugin.analysis.findings.trace import advice
 from memboard.tb_plugin.analysis.findings.trace.finding import (
     HOST_TEXT,

@@ -13,8 +13,8 @@ from memboard.collector.format.names import started_ns_of
 from memboard.collector.format.records import (
     SEGMENT,
     ClockAnchor,
+    DeviceIdentity,
     Header,
-    LateDevice,
     Schema,
     Segment,
     decode_record,
@@ -126,7 +126,7 @@ def header_by_name(rank: int, attempt: str) -> Header:
 def with_device(header: Header, data: Mapping[str, Any]) -> Header:
     """The header with what a note says of the device that training came to use."""
     try:
-        device = msgspec.convert(data, LateDevice)
+        device = msgspec.convert(data, DeviceIdentity)
     except msgspec.ValidationError:
         return header
     return msgspec.structs.replace(header, **msgspec.structs.asdict(device))
