@@ -169,12 +169,13 @@ def settled_at(file: RankFile) -> float:
 
 def being_simulated(files: Sequence[RankFile], since: float) -> bool:
     """Whether ranks of a simulated run are missing, and one was written since then."""
-    headers = [file.header for file in files if file.has_records]
-    if not any(header.simulated for header in headers):
+    # Asked at every poll: of runs that nobody writes any more, times of files tell.
+    written_ns = max((p.mtime_ns for file in files for p in file.parts), default=0)
+    if written_ns / 1e9 < since:
         return False
-    written = max(part.mtime_ns for file in files for part in file.parts) / 1e9
-    return (
-        len(files) < max(header.world_size for header in headers) and written >= since
+    headers = [file.header for file in files if file.has_records]
+    return any(header.simulated for header in headers) and len(files) < max(
+        header.world_size for header in headers
     )
 
 

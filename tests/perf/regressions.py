@@ -69,7 +69,7 @@ BENCHMARKS = {
         ("--events", "1000000", "--bytes"),
         r"pickle|gc off|^time$|^peak$|^s$",
     ),
-    "replay": Benchmark("replay", ("--events", "1000000")),
+    "replay": Benchmark("replay", ("--events", "1000000"), r"of the first"),
     "files": Benchmark("snapshot_files", ("--files", "1000", "10000")),
     "merge": Benchmark("merge", ("--rounds", "1"), r"Composer|x$"),
 }
