@@ -13,9 +13,9 @@ from memboard.tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from memboard.tb_plugin.api.blocks import AllocationMoment
-from memboard.tb_plugin.api.calls import HistoryReference
-from memboard.tb_plugin.api.histories import HistoryState
+from memboard.tb_plugin.api.memory.blocks import AllocationMoment
+from memboard.tb_plugin.api.memory.calls import HistoryReference
+from memboard.tb_plugin.api.memory.histories import HistoryState
 from memboard.tb_plugin.api.tables import TableRows
 
 CompareBy: TypeAlias = Literal["category", "module", "line", "size", "stack"]

@@ -30,13 +30,13 @@ from memboard.tb_plugin.cli.opening import (
 )
 from memboard.tb_plugin.cli.options import add_run, add_wait
 from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.storage.run_index import encode_index
+from memboard.tb_plugin.storage.content.run_index import encode_index
 from memboard.tb_plugin.storage.urls import parse_url
 
 if TYPE_CHECKING:
     import argparse
 
-    from memboard.tb_plugin.storage.blocks import Content
+    from memboard.tb_plugin.storage.content.blocks import Content
     from memboard.tb_plugin.storage.remote import Remote
 
 _MAX_PIECES_BYTES: Final = 1 << 29

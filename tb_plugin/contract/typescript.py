@@ -102,8 +102,8 @@ def _member(struct: type, name: str, hint: Any, aliases: dict[Any, str]) -> str:
 
 def types_file() -> str:
     # The text of `types.gen.ts`
-    names = [module.name for module in pkgutil.iter_modules(api.__path__)]
-    modules = [import_module(f"{api.__name__}.{name}") for name in names]
+    places = pkgutil.walk_packages(api.__path__, f"{api.__name__}.")
+    modules = [import_module(place.name) for place in places]
     aliases: dict[Any, str] = {}
     structs: dict[str, type[Struct]] = {}
     for module in modules:

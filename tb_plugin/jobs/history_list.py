@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.api.memory.calls import HistoryReference
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.collector.format.records import CaptureEntry
-    from memboard.tb_plugin.api.histories import HistoryOrigin
+    from memboard.tb_plugin.api.memory.histories import HistoryOrigin
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.snapshots.files.listing import (

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.snapshots.marks import Marks
     from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from memboard.tb_plugin.analysis.snapshots.steps import Spans, Steps
-    from memboard.tb_plugin.api.blocks import AllocationColour
+    from memboard.tb_plugin.api.memory.blocks import AllocationColour
     from memboard.tb_plugin.worker.cache import FileKey
 
     Ints: TypeAlias = npt.NDArray[Any]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import Trace
-    from memboard.tb_plugin.api.trace import TraceSourceKind
+    from memboard.tb_plugin.api.time.trace import TraceSourceKind
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.run import Run

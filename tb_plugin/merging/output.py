@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-    from memboard.tb_plugin.formats.traces.events import EventByKey, WholeEvent
+    from memboard.tb_plugin.formats.traces.columns.events import EventByKey, WholeEvent
 
 _FAST: Final = 1
 _GZIP: Final = 31

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memboard.tb_plugin.formats.traces.events import EventByKey
+    from memboard.tb_plugin.formats.traces.columns.events import EventByKey
 
 MAX_THREADS: Final = 1 << 16
 """Of one rank; a source that invents more has the rest on one thread."""

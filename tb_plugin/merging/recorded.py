@@ -18,7 +18,7 @@ from memboard.tb_plugin.formats.recording.captures.reading import (
     traces_of,
 )
 from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
-from memboard.tb_plugin.formats.traces.events import plain
+from memboard.tb_plugin.formats.traces.columns.events import plain
 from memboard.tb_plugin.merging.inputs import EVER
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Schema,
     )
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
-    from memboard.tb_plugin.formats.traces.events import EventByKey
+    from memboard.tb_plugin.formats.traces.columns.events import EventByKey
     from memboard.tb_plugin.merging.inputs import Window
     from memboard.tb_plugin.merging.places import Places
     from memboard.tb_plugin.merging.trace_events import Shift

@@ -11,8 +11,12 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
 from memboard.tb_plugin.formats.traces.bytes.decoding import WholeDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
-from memboard.tb_plugin.formats.traces.events import EventByKey, WholeEvent, plain
-from memboard.tb_plugin.formats.traces.times import NO_TIME
+from memboard.tb_plugin.formats.traces.columns.events import (
+    EventByKey,
+    WholeEvent,
+    plain,
+)
+from memboard.tb_plugin.formats.traces.columns.times import NO_TIME
 from memboard.tb_plugin.formats.traces.torch_clock import RELATIVE_BELOW_NS
 from memboard.tb_plugin.merging.output import encoded, joined
 

@@ -17,13 +17,13 @@ from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from memboard.collector.format.sizes import agreeing, counted
-from memboard.tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
 from memboard.tb_plugin.storage.connection import Connection
+from memboard.tb_plugin.storage.content.blocks import PATIENCE_SECONDS, Blocks, Content
+from memboard.tb_plugin.storage.content.copies import changed, nameless_copy
+from memboard.tb_plugin.storage.content.indexed import FolderIndexes
 from memboard.tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
-from memboard.tb_plugin.storage.copies import changed, nameless_copy
 from memboard.tb_plugin.storage.entries import tag_of
 from memboard.tb_plugin.storage.folders import Folders
-from memboard.tb_plugin.storage.indexed import FolderIndexes
 from memboard.tb_plugin.storage.refusals import away
 from memboard.tb_plugin.storage.workers import Workers
 

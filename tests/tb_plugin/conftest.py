@@ -55,7 +55,7 @@ def _patient():
             "server.read_ahead._WALKING_SECONDS",
             "formats.traces.files.listing.LOOK_SECONDS",
             "index.sniffing.LOOK_SECONDS",
-            "storage.blocks.WAIT_SECONDS",
+            "storage.content.blocks.WAIT_SECONDS",
             "facts.traces.run_traces.PICTURE_SECONDS",
         ):
             patch.setattr(f"memboard.tb_plugin.{name}", PATIENCE_SECONDS)

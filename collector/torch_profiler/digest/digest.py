@@ -49,7 +49,9 @@ class Digest:
     flops: float | None = None
     """Of all its steps; None where they were not counted."""
     summary: str = ""
-    stacks: str | None = None  # Folded; see `tb_plugin.analysis.time.folded_stacks`
+    stacks: str | None = (
+        None  # Folded; see `tb_plugin.analysis.operators.folded_stacks`
+    )
     timelines: Sequence[DeviceTimeline] | None = None
     why_no_timeline: tuple[str, str] | None = None
     """Reason and remedy, where it was asked for and cannot be had."""

@@ -10,16 +10,6 @@ export type CapacityKind = "device" | "cgroup_limit" | "host_memory" | "none";
 
 export type RunStatus = "out_of_memory" | "leak" | "stopped" | "live" | "warned" | "fine";
 
-export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "activation_grad" | "comm" | "temp" | "unknown";
-
-export type AllocationOrder = "category" | "group" | "allocation";
-
-export type AllocationColour = "category" | "module" | "stack" | "age" | "stream" | "pool";
-
-export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
-
-export type FunctionGroup = "device" | "process" | "hook";
-
 export type HistoryState = "closed" | "opening" | "ready" | "failed";
 
 export type CompareBy = "category" | "module" | "line" | "size" | "stack";
@@ -30,8 +20,6 @@ export type TraceTableName = "operators" | "kernels" | "modules" | "memory";
 
 export type TracePer = "trace" | "step";
 
-export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
-
 export type Severity = "error" | "warning" | "info";
 
 export type Quantity = "bytes" | "count" | "percent" | "seconds";
@@ -39,6 +27,16 @@ export type Quantity = "bytes" | "count" | "percent" | "seconds";
 export type PageName = "overview" | "timeline" | "steps" | "blocks" | "trace" | "operators";
 
 export type OomOrigin = "oom" | "exception" | "signal" | "file";
+
+export type CategoryGroup = "param" | "grad" | "optimizer" | "activation" | "activation_grad" | "comm" | "temp" | "unknown";
+
+export type AllocationOrder = "category" | "group" | "allocation";
+
+export type AllocationColour = "category" | "module" | "stack" | "age" | "stream" | "pool";
+
+export type FunctionKind = "snaps" | "hooks" | "activations" | "modules" | "history";
+
+export type FunctionGroup = "device" | "process" | "hook";
 
 export type HistoryOrigin = "call" | "by_hand" | "oom" | "exception" | "signal" | "file";
 
@@ -50,6 +48,16 @@ export type ModuleState = "before_pre_forward" | "after_pre_forward" | "before_p
 
 export type ModuleMeasure = "held" | "total";
 
+export type SegmentSort = "address" | "size" | "free" | "largest_free" | "age";
+
+export type SizeClass = "small" | "large";
+
+export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "free" | "segment_alloc" | "segment_free" | "segment_map" | "segment_unmap" | "snapshot" | "oom" | "annotate" | "unknown";
+
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "size_class" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
+
+export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
+
 export type OperatorsBy = "name" | "shapes";
 
 export type OperatorCharge = "allocating" | "freeing";
@@ -58,17 +66,7 @@ export type TraceState = "opening" | "ready" | "failed";
 
 export type ProfileRole = "kernel" | "memcpy" | "memset" | "communication" | "runtime" | "dataloader" | "cpu_exec" | "other";
 
-export type SegmentSort = "address" | "size" | "free" | "largest_free" | "age";
-
-export type SizeClass = "small" | "large";
-
-export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "free" | "segment_alloc" | "segment_free" | "segment_map" | "segment_unmap" | "snapshot" | "oom" | "annotate" | "unknown";
-
 export type StepsOf = "rank" | "worst" | "median";
-
-export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "size_class" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
-
-export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
 
 export type TraceTrackKind = "host" | "device" | "python" | "span" | "counter" | "other";
 
@@ -79,6 +77,8 @@ export type TraceFamily = "kernel" | "operator" | "runtime" | "python" | "commun
 export type TraceReduced = "exact" | "highest" | "mean";
 
 export type TraceFileState = "found" | "opening" | "ready" | "failed";
+
+export type SeriesGroup = "device" | "process" | "timing" | "host" | "sensor" | "progress";
 
 /** What went wrong, where, and what to do about it. */
 export interface ErrorResponse {
@@ -142,6 +142,248 @@ export interface RunsResponse {
   readonly problems: readonly Problem[];
   readonly pluginVersion: string;
   readonly dropLimitBytes: number;
+}
+
+/** Live bytes of both sides by something, the largest difference first. */
+export interface CompareTable {
+  readonly by: CompareBy;
+  readonly rows: TableRows;
+}
+
+/** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
+export interface CompareRunsResponse {
+  readonly a: RunSummary;
+  readonly b: RunSummary;
+  readonly sentence: string;
+  readonly figures: TableRows;
+  readonly tables: readonly CompareTable[];
+  readonly tablesOf: string;
+  readonly stillReading: boolean;
+}
+
+export interface CompareSide {
+  readonly run: RunSummary;
+  readonly reference: HistoryReference;
+  readonly device: number;
+  readonly moment: AllocationMoment;
+  readonly words: string;
+}
+
+/** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
+export interface CompareStacks {
+  readonly strings: readonly string[];
+  readonly name: Int32Array;
+  readonly filename: Int32Array;
+  readonly line: Int32Array;
+  readonly kind: Uint8Array;
+  readonly start: Int32Array;
+  readonly frame: Int32Array;
+  readonly userFrame: Int32Array;
+  readonly aBytes: Float64Array;
+  readonly bBytes: Float64Array;
+  readonly numStacks: number;
+}
+
+/** Route `/compare`: what lives at a moment of one history, against another's. */
+export interface CompareResponse {
+  readonly a: CompareSide;
+  readonly b: CompareSide;
+  readonly sentence: string;
+  readonly figures: TableRows;
+  readonly tables: readonly CompareTable[];
+  readonly stacks: CompareStacks;
+}
+
+/** One rank's history among those of all ranks. */
+export interface RankHistory {
+  readonly rank: number;
+  readonly reference: HistoryReference;
+  readonly state: HistoryState;
+  readonly problem: string;
+  readonly device: number | null;
+  readonly peakActiveBytes: number | null;
+  readonly peakMoment: number | null;
+  readonly numOoms: number | null;
+}
+
+/** Route `/rank_histories` (run, history): the same moment's histories of all ranks. */
+export interface RankHistoriesResponse {
+  readonly run: RunSummary;
+  readonly title: string;
+  readonly sentence: string;
+  readonly note: string;
+  readonly ranks: readonly RankHistory[];
+  readonly table: TableRows;
+  readonly medianHistoryPeakBytes: number | null;
+  readonly lines: readonly string[];
+  readonly lineBytes: Float64Array;
+  readonly stillReading: boolean;
+}
+
+/** What a table of two traces can compare. */
+export interface TraceMeasure {
+  readonly name: string;
+  readonly title: string;
+}
+
+/** Route `/compare_traces`: a table of one trace (run, source) against another's. */
+export interface CompareTracesResponse {
+  readonly sentence: string;
+  readonly roles: TableRows;
+  readonly table: TraceTableName;
+  readonly rows: TableRows;
+  readonly measure: string;
+  readonly measures: readonly TraceMeasure[];
+  readonly per: TracePer;
+  readonly lacks: string;
+  readonly note: string;
+}
+
+/** Route `/drop` (POST; name): where a dropped file can be looked at now. */
+export interface DropResponse {
+  readonly run: string;
+  readonly view: "blocks" | "trace";
+  readonly history: string;
+  readonly name: string;
+  readonly rank: number | null;
+}
+
+/** One number that a finding rests on. */
+export interface Evidence {
+  readonly key: string;
+  readonly label: string;
+  readonly value: number;
+  readonly unit: Quantity;
+  readonly scope: string;
+  readonly caveat: string;
+  readonly decisive: boolean;
+}
+
+/** Something to try, given only where evidence supports it. */
+export interface Advice {
+  readonly text: string;
+  readonly gain: number | null;
+  readonly unit: Quantity;
+  readonly because: readonly string[];
+  readonly setting: string;
+}
+
+/** Where to look: a page and what it is to show. */
+export interface Place {
+  readonly page: PageName;
+  readonly label: string;
+  readonly rank: number | null;
+  readonly step: number | null;
+  readonly source: string | null;
+  readonly history: string | null;
+  readonly device: number | null;
+  readonly moment: number | null;
+}
+
+/** Memory that was active at an error, by the line that allocated it. */
+export interface HeldBy {
+  readonly label: string;
+  readonly category: string | null;
+  readonly bytes: number;
+  readonly share: number;
+  readonly numBlocks: number;
+  readonly isPending: boolean;
+}
+
+/** Last known state of another rank. */
+export interface PeerState {
+  readonly rank: number;
+  readonly step: number | null;
+  readonly allocatedBytes: number | null;
+  readonly reservedBytes: number | null;
+  readonly peakBytes: number | null;
+  readonly ended: string;
+  readonly ranOut: boolean;
+}
+
+/** What was live when memory ran out, or when a process ended otherwise. */
+export interface MemoryState {
+  readonly origin: OomOrigin;
+  readonly isOutOfMemory: boolean;
+  readonly analysed: boolean;
+  readonly attempt: number;
+  readonly file: string;
+  readonly message: string;
+  readonly numEarlier: number;
+  readonly heldSentence: string;
+  readonly heldBy: readonly HeldBy[];
+  readonly stack: readonly string[];
+  readonly peers: readonly PeerState[];
+  readonly report: string;
+}
+
+/** One thing that is wrong, or worth knowing. */
+export interface Finding {
+  readonly id: string;
+  readonly key: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly sentence: string;
+  readonly rank: number | null;
+  readonly device: number | null;
+  readonly step: number | null;
+  readonly timeMs: number | null;
+  readonly during: string;
+  readonly line: string;
+  readonly cost: number | null;
+  readonly unit: Quantity;
+  readonly also: readonly string[];
+  readonly evidence: readonly Evidence[];
+  readonly advice: readonly Advice[];
+  readonly place: Place | null;
+  readonly others: readonly string[];
+  readonly rule: string;
+  readonly notRecorded: readonly string[];
+  readonly state: MemoryState | null;
+}
+
+/** Route `/findings` (run, rank): all that was found, the worst first. */
+export interface FindingsResponse {
+  readonly run: RunSummary;
+  readonly findings: readonly Finding[];
+  readonly numErrors: number;
+  readonly stillReading: boolean;
+  readonly problems: readonly Problem[];
+}
+
+/** One line of a host track. */
+export interface HostLine {
+  readonly name: string;
+  readonly label: string;
+  readonly rank: number;
+  readonly host: string;
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly yLow: Float64Array;
+}
+
+/** One chart of the Host view. */
+export interface HostTrack {
+  readonly key: "cpu" | "memory" | "process_memory" | "swap" | "disk" | "network" | "gpu_utilization" | "gpu_memory" | "gpu_temperature" | "gpu_power";
+  readonly title: string;
+  readonly unit: Unit;
+  readonly limit: number | null;
+  readonly limitLabel: string;
+  readonly lines: readonly HostLine[];
+}
+
+/** Route `/host` (run, rank, x, x0, x1, px). */
+export interface HostResponse {
+  readonly run: RunSummary;
+  readonly rank: number;
+  readonly hosts: readonly string[];
+  readonly numHosts: number;
+  readonly x: XKind;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly tracks: readonly HostTrack[];
+  readonly absent: readonly AbsentSeries[];
+  readonly marks: readonly Mark[];
 }
 
 /** Route `/stacks` (run, history): call stacks; the same for all devices. */
@@ -424,252 +666,6 @@ export interface FunctionsResponse {
   readonly problems: readonly Problem[];
 }
 
-/** Live bytes of both sides by something, the largest difference first. */
-export interface CompareTable {
-  readonly by: CompareBy;
-  readonly rows: TableRows;
-}
-
-/** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
-export interface CompareRunsResponse {
-  readonly a: RunSummary;
-  readonly b: RunSummary;
-  readonly sentence: string;
-  readonly figures: TableRows;
-  readonly tables: readonly CompareTable[];
-  readonly tablesOf: string;
-  readonly stillReading: boolean;
-}
-
-export interface CompareSide {
-  readonly run: RunSummary;
-  readonly reference: HistoryReference;
-  readonly device: number;
-  readonly moment: AllocationMoment;
-  readonly words: string;
-}
-
-/** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
-export interface CompareStacks {
-  readonly strings: readonly string[];
-  readonly name: Int32Array;
-  readonly filename: Int32Array;
-  readonly line: Int32Array;
-  readonly kind: Uint8Array;
-  readonly start: Int32Array;
-  readonly frame: Int32Array;
-  readonly userFrame: Int32Array;
-  readonly aBytes: Float64Array;
-  readonly bBytes: Float64Array;
-  readonly numStacks: number;
-}
-
-/** Route `/compare`: what lives at a moment of one history, against another's. */
-export interface CompareResponse {
-  readonly a: CompareSide;
-  readonly b: CompareSide;
-  readonly sentence: string;
-  readonly figures: TableRows;
-  readonly tables: readonly CompareTable[];
-  readonly stacks: CompareStacks;
-}
-
-/** One rank's history among those of all ranks. */
-export interface RankHistory {
-  readonly rank: number;
-  readonly reference: HistoryReference;
-  readonly state: HistoryState;
-  readonly problem: string;
-  readonly device: number | null;
-  readonly peakActiveBytes: number | null;
-  readonly peakMoment: number | null;
-  readonly numOoms: number | null;
-}
-
-/** Route `/rank_histories` (run, history): the same moment's histories of all ranks. */
-export interface RankHistoriesResponse {
-  readonly run: RunSummary;
-  readonly title: string;
-  readonly sentence: string;
-  readonly note: string;
-  readonly ranks: readonly RankHistory[];
-  readonly table: TableRows;
-  readonly medianHistoryPeakBytes: number | null;
-  readonly lines: readonly string[];
-  readonly lineBytes: Float64Array;
-  readonly stillReading: boolean;
-}
-
-/** What a table of two traces can compare. */
-export interface TraceMeasure {
-  readonly name: string;
-  readonly title: string;
-}
-
-/** Route `/compare_traces`: a table of one trace (run, source) against another's. */
-export interface CompareTracesResponse {
-  readonly sentence: string;
-  readonly roles: TableRows;
-  readonly table: TraceTableName;
-  readonly rows: TableRows;
-  readonly measure: string;
-  readonly measures: readonly TraceMeasure[];
-  readonly per: TracePer;
-  readonly lacks: string;
-  readonly note: string;
-}
-
-/** Route `/distributed` (run, cycle, ranks, step): computation and communication. */
-export interface DistributedResponse {
-  readonly run: RunSummary;
-  readonly cycles: Int32Array;
-  readonly cycle: number | null;
-  readonly steps: Int32Array;
-  readonly step: number | null;
-  readonly sentence: string;
-  readonly summary: string;
-  readonly ranks: TableRows;
-  readonly groups: TableRows;
-  readonly collectives: TableRows;
-  readonly numTraces: number;
-  readonly numOpening: number;
-  readonly findings: readonly Finding[];
-  readonly problems: readonly Problem[];
-}
-
-/** Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows). */
-export interface DistributedHeatmapResponse {
-  readonly run: RunSummary;
-  readonly series: SeriesInfo | null;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly x0: number;
-  readonly stepsPerColumn: number;
-  readonly numRows: number;
-  readonly numColumns: number;
-  readonly ranksPerRow: number;
-  readonly rowRank: Int32Array;
-  readonly values: Uint16Array;
-  readonly valueLow: number;
-  readonly valueHigh: number;
-  readonly capacityBytes: number | null;
-  readonly exact: boolean;
-  readonly marks: readonly Mark[];
-  readonly absent: readonly AbsentSeries[];
-}
-
-/** Route `/drop` (POST; name): where a dropped file can be looked at now. */
-export interface DropResponse {
-  readonly run: string;
-  readonly view: "blocks" | "trace";
-  readonly history: string;
-  readonly name: string;
-  readonly rank: number | null;
-}
-
-/** One number that a finding rests on. */
-export interface Evidence {
-  readonly key: string;
-  readonly label: string;
-  readonly value: number;
-  readonly unit: Quantity;
-  readonly scope: string;
-  readonly caveat: string;
-  readonly decisive: boolean;
-}
-
-/** Something to try, given only where evidence supports it. */
-export interface Advice {
-  readonly text: string;
-  readonly gain: number | null;
-  readonly unit: Quantity;
-  readonly because: readonly string[];
-  readonly setting: string;
-}
-
-/** Where to look: a page and what it is to show. */
-export interface Place {
-  readonly page: PageName;
-  readonly label: string;
-  readonly rank: number | null;
-  readonly step: number | null;
-  readonly source: string | null;
-  readonly history: string | null;
-  readonly device: number | null;
-  readonly moment: number | null;
-}
-
-/** Memory that was active at an error, by the line that allocated it. */
-export interface HeldBy {
-  readonly label: string;
-  readonly category: string | null;
-  readonly bytes: number;
-  readonly share: number;
-  readonly numBlocks: number;
-  readonly isPending: boolean;
-}
-
-/** Last known state of another rank. */
-export interface PeerState {
-  readonly rank: number;
-  readonly step: number | null;
-  readonly allocatedBytes: number | null;
-  readonly reservedBytes: number | null;
-  readonly peakBytes: number | null;
-  readonly ended: string;
-  readonly ranOut: boolean;
-}
-
-/** What was live when memory ran out, or when a process ended otherwise. */
-export interface MemoryState {
-  readonly origin: OomOrigin;
-  readonly isOutOfMemory: boolean;
-  readonly analysed: boolean;
-  readonly attempt: number;
-  readonly file: string;
-  readonly message: string;
-  readonly numEarlier: number;
-  readonly heldSentence: string;
-  readonly heldBy: readonly HeldBy[];
-  readonly stack: readonly string[];
-  readonly peers: readonly PeerState[];
-  readonly report: string;
-}
-
-/** One thing that is wrong, or worth knowing. */
-export interface Finding {
-  readonly id: string;
-  readonly key: string;
-  readonly severity: Severity;
-  readonly title: string;
-  readonly sentence: string;
-  readonly rank: number | null;
-  readonly device: number | null;
-  readonly step: number | null;
-  readonly timeMs: number | null;
-  readonly during: string;
-  readonly line: string;
-  readonly cost: number | null;
-  readonly unit: Quantity;
-  readonly also: readonly string[];
-  readonly evidence: readonly Evidence[];
-  readonly advice: readonly Advice[];
-  readonly place: Place | null;
-  readonly others: readonly string[];
-  readonly rule: string;
-  readonly notRecorded: readonly string[];
-  readonly state: MemoryState | null;
-}
-
-/** Route `/findings` (run, rank): all that was found, the worst first. */
-export interface FindingsResponse {
-  readonly run: RunSummary;
-  readonly findings: readonly Finding[];
-  readonly numErrors: number;
-  readonly stillReading: boolean;
-  readonly problems: readonly Problem[];
-}
-
 /** One history of the list. */
 export interface HistoryChoice {
   readonly reference: HistoryReference;
@@ -782,49 +778,6 @@ export interface HistoryResponse {
   readonly doing: string;
   readonly facts: HistoryFacts | null;
   readonly problem: Problem | null;
-}
-
-/** One line of a host track. */
-export interface HostLine {
-  readonly name: string;
-  readonly label: string;
-  readonly rank: number;
-  readonly host: string;
-  readonly x: Float64Array;
-  readonly y: Float64Array;
-  readonly yLow: Float64Array;
-}
-
-/** One chart of the Host view. */
-export interface HostTrack {
-  readonly key: "cpu" | "memory" | "process_memory" | "swap" | "disk" | "network" | "gpu_utilization" | "gpu_memory" | "gpu_temperature" | "gpu_power";
-  readonly title: string;
-  readonly unit: Unit;
-  readonly limit: number | null;
-  readonly limitLabel: string;
-  readonly lines: readonly HostLine[];
-}
-
-/** Route `/host` (run, rank, x, x0, x1, px). */
-export interface HostResponse {
-  readonly run: RunSummary;
-  readonly rank: number;
-  readonly hosts: readonly string[];
-  readonly numHosts: number;
-  readonly x: XKind;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly tracks: readonly HostTrack[];
-  readonly absent: readonly AbsentSeries[];
-  readonly marks: readonly Mark[];
-}
-
-/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
-export interface KernelsResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly by: "name" | "properties";
-  readonly table: TableRows;
 }
 
 /** A state, as the page says it. */
@@ -1035,85 +988,137 @@ export interface ModuleTimelineResponse {
   readonly marks: readonly ModuleMark[];
 }
 
-/** Route `/operators` (run, source, by, sort, text, top): the table of operators. */
-export interface OperatorsResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly by: OperatorsBy;
-  readonly table: TableRows;
-  readonly hasDevices: boolean;
-  readonly hasStacks: boolean;
-}
-
-/** Calls of an operator from one place. */
-export interface OperatorStack {
-  readonly frames: readonly string[];
-  readonly numCalls: number;
-  readonly hostMs: number;
-  readonly deviceMs: number;
-}
-
-/** Route `/operator` (run, source, by, name, shapes): where one is called from. */
-export interface OperatorResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly name: string;
-  readonly stacks: readonly OperatorStack[];
-  readonly places: TableRows;
-  readonly numCalls: number;
-  readonly callees: readonly OperatorStack[];
-}
-
-/** A device with memory events. */
-export interface TraceDevice {
-  readonly key: string;
-  readonly name: string;
-  readonly title: string;
-  readonly numEvents: number;
-  readonly capacityBytes: number | null;
-}
-
-/** The allocator's totals over time, as a line of steps; no peak of either is lost. */
-export interface TraceMemoryCurve {
-  readonly timeMs: Float64Array;
+/** Segments in the order that was asked for; columns of equal length. */
+export interface SegmentRows {
+  readonly address: Float64Array;
+  readonly totalBytes: Float64Array;
   readonly allocatedBytes: Float64Array;
-  readonly reservedBytes: Float64Array;
+  readonly pendingBytes: Float64Array;
+  readonly freeBytes: Float64Array;
+  readonly requestedBytes: Float64Array;
+  readonly largestFreeBytes: Float64Array;
+  readonly numActive: Int32Array;
+  readonly kind: Int32Array;
+  readonly numAlike: Int32Array;
+  readonly opened: Int32Array;
+  readonly stack: Int32Array;
+  readonly firstBlock: Int32Array;
+  readonly numBlocks: Int32Array;
 }
 
-export interface TraceMemoryCategory {
+/** Blocks of the segments, by address within each; columns of equal length. */
+export interface SegmentBlocks {
+  readonly offset: Float64Array;
+  readonly size: Float64Array;
+  readonly state: Uint8Array;
+  readonly life: Int32Array;
+  readonly stack: Int32Array;
+  readonly category: Uint8Array;
+}
+
+/** A number of bytes that explains why memory cannot be used. */
+export interface SegmentFigure {
   readonly name: string;
-  readonly group: CategoryGroup;
+  readonly bytes: number;
+  readonly hint: string;
+  readonly isCause: boolean;
 }
 
-/** What one category holds of a peak. */
-export interface TraceMemoryPart {
-  readonly name: string;
-  readonly numBytes: number;
+/** Why memory cannot be used: what is free, or what became of a request. */
+export interface SegmentsWhy {
+  readonly tone: "ok" | "bad" | "plain";
+  readonly sentence: string;
+  readonly more: readonly string[];
+  readonly figures: readonly SegmentFigure[];
+  readonly culprit: number;
+  readonly askedBytes: number | null;
+  readonly lives: Int32Array;
 }
 
-/** The moment at which most of a device was allocated, in the range shown. */
-export interface TraceMemoryPeak {
-  readonly timeMs: number;
+/** Segments with pinned free memory: what keeps them, by their addresses. */
+export interface SegmentPins {
+  readonly address: readonly number[];
+  readonly text: readonly string[];
+}
+
+/** Route `/segments` (run, history, device): all segments and blocks at a moment. */
+export interface SegmentsResponse {
+  readonly device: number;
+  readonly moment: AllocationMoment;
+  readonly action: AllocatorAction | null;
+  readonly actionBytes: number | null;
+  readonly numSegments: number;
+  readonly reservedBytes: number;
+  readonly allocatedBytes: number;
+  readonly pendingBytes: number;
+  readonly freeBytes: number;
   readonly wholeBytes: number;
-  readonly unknownBytes: number;
-  readonly parts: readonly TraceMemoryPart[];
-  readonly holders: TableRows;
+  readonly pinnedBytes: number;
+  readonly segments: SegmentRows;
+  readonly blocks: SegmentBlocks;
+  readonly kinds: readonly string[];
+  readonly categories: readonly AllocationGroup[];
+  readonly freeSizes: TableRows;
+  readonly arenas: TableRows;
+  readonly why: SegmentsWhy;
+  readonly pins: SegmentPins;
+  readonly pinners: TableRows;
+  readonly oddities: readonly HistoryOddity[];
 }
 
-/** Route `/operator_memory` (run, source, device, charge, t0, t1, px, sort, text, top). */
-export interface OperatorMemoryResponse {
+/** Route `/segment_timeline` (as `/allocations`): what the allocator held, over time. */
+export interface SegmentTimelineResponse {
+  readonly picture: AllocationsResponse;
+}
+
+/** Route `/allocator_events` (run, history, device): events as a list. */
+export interface AllocatorEventsResponse {
+  readonly device: number;
+  readonly e0: number;
+  readonly numEvents: number;
+  readonly numRows: number;
+  readonly rowOfMoment: number;
+  readonly event: Int32Array;
+  readonly actions: readonly AllocatorAction[];
+  readonly action: Uint8Array;
+  readonly address: Float64Array;
+  readonly version: Int32Array;
+  readonly bytes: Float64Array;
+  readonly stream: Int32Array;
+  readonly stack: Int32Array;
+  readonly life: Int32Array;
+  readonly active: Float64Array;
+  readonly reserved: Float64Array;
+  readonly deviceFree: Float64Array;
+  readonly timeMs: Float64Array;
+}
+
+/** Bytes of one category at a file's peak. */
+export interface CategoryBytes {
+  readonly category: string;
+  readonly bytes: number;
+}
+
+/** The highest moment of a file's device: where memory ran out, else the fullest. */
+export interface FilePeak {
+  readonly reference: HistoryReference;
+  readonly state: HistoryState;
+  readonly problem: string;
+  readonly device: number | null;
+  readonly moment: number | null;
+  readonly peakBytes: number | null;
+  readonly reservedBytes: number | null;
+  readonly outOfMemory: boolean | null;
+  readonly categories: readonly CategoryBytes[];
+  readonly largest: HeldBy | null;
+}
+
+/** Route `/snapshot_files` (run, rank): one row for each, by time. */
+export interface SnapshotFilesResponse {
   readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly devices: readonly TraceDevice[];
-  readonly device: string | null;
-  readonly charge: OperatorCharge;
-  readonly durationMs: number;
-  readonly curve: TraceMemoryCurve;
-  readonly operators: TableRows;
-  readonly categories: readonly TraceMemoryCategory[];
-  readonly peak: TraceMemoryPeak | null;
-  readonly allocations: TableRows;
-  readonly hasAddresses: boolean;
+  readonly files: readonly FilePeak[];
+  readonly numFiles: number;
+  readonly stillReading: boolean;
 }
 
 /** One start of the job in the same logdir. */
@@ -1270,6 +1275,165 @@ export interface OverviewResponse {
   readonly prediction: Prediction | null;
 }
 
+/** A column of a table, declared once for page and files. */
+export interface TableColumn {
+  readonly key: string;
+  readonly title: string;
+  readonly help: string;
+  readonly unit: ColumnUnit;
+  readonly texts: readonly string[];
+  readonly numbers: Float64Array;
+  readonly notes: readonly string[];
+  readonly hints: readonly string[];
+  readonly absent: string;
+  readonly absentText: string;
+  readonly bar: string;
+  readonly longest: number;
+  readonly sum: number | null;
+  readonly shareOf: string;
+  readonly sorts: boolean;
+}
+
+/** The rows of a table that are sent. */
+export interface TableRows {
+  readonly title: string;
+  readonly summary: string;
+  readonly empty: string;
+  readonly columns: readonly TableColumn[];
+  readonly numRows: number;
+  readonly numAll: number;
+  readonly usual: string;
+  readonly colours: readonly string[];
+}
+
+/** Route `/distributed` (run, cycle, ranks, step): computation and communication. */
+export interface DistributedResponse {
+  readonly run: RunSummary;
+  readonly cycles: Int32Array;
+  readonly cycle: number | null;
+  readonly steps: Int32Array;
+  readonly step: number | null;
+  readonly sentence: string;
+  readonly summary: string;
+  readonly ranks: TableRows;
+  readonly groups: TableRows;
+  readonly collectives: TableRows;
+  readonly numTraces: number;
+  readonly numOpening: number;
+  readonly findings: readonly Finding[];
+  readonly problems: readonly Problem[];
+}
+
+/** Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows). */
+export interface DistributedHeatmapResponse {
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly stepsPerColumn: number;
+  readonly numRows: number;
+  readonly numColumns: number;
+  readonly ranksPerRow: number;
+  readonly rowRank: Int32Array;
+  readonly values: Uint16Array;
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly capacityBytes: number | null;
+  readonly exact: boolean;
+  readonly marks: readonly Mark[];
+  readonly absent: readonly AbsentSeries[];
+}
+
+/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
+export interface KernelsResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: "name" | "properties";
+  readonly table: TableRows;
+}
+
+/** Route `/operators` (run, source, by, sort, text, top): the table of operators. */
+export interface OperatorsResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: OperatorsBy;
+  readonly table: TableRows;
+  readonly hasDevices: boolean;
+  readonly hasStacks: boolean;
+}
+
+/** Calls of an operator from one place. */
+export interface OperatorStack {
+  readonly frames: readonly string[];
+  readonly numCalls: number;
+  readonly hostMs: number;
+  readonly deviceMs: number;
+}
+
+/** Route `/operator` (run, source, by, name, shapes): where one is called from. */
+export interface OperatorResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly name: string;
+  readonly stacks: readonly OperatorStack[];
+  readonly places: TableRows;
+  readonly numCalls: number;
+  readonly callees: readonly OperatorStack[];
+}
+
+/** A device with memory events. */
+export interface TraceDevice {
+  readonly key: string;
+  readonly name: string;
+  readonly title: string;
+  readonly numEvents: number;
+  readonly capacityBytes: number | null;
+}
+
+/** The allocator's totals over time, as a line of steps; no peak of either is lost. */
+export interface TraceMemoryCurve {
+  readonly timeMs: Float64Array;
+  readonly allocatedBytes: Float64Array;
+  readonly reservedBytes: Float64Array;
+}
+
+export interface TraceMemoryCategory {
+  readonly name: string;
+  readonly group: CategoryGroup;
+}
+
+/** What one category holds of a peak. */
+export interface TraceMemoryPart {
+  readonly name: string;
+  readonly numBytes: number;
+}
+
+/** The moment at which most of a device was allocated, in the range shown. */
+export interface TraceMemoryPeak {
+  readonly timeMs: number;
+  readonly wholeBytes: number;
+  readonly unknownBytes: number;
+  readonly parts: readonly TraceMemoryPart[];
+  readonly holders: TableRows;
+}
+
+/** Route `/operator_memory` (run, source, device, charge, t0, t1, px, sort, text, top). */
+export interface OperatorMemoryResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly devices: readonly TraceDevice[];
+  readonly device: string | null;
+  readonly charge: OperatorCharge;
+  readonly durationMs: number;
+  readonly curve: TraceMemoryCurve;
+  readonly operators: TableRows;
+  readonly categories: readonly TraceMemoryCategory[];
+  readonly peak: TraceMemoryPeak | null;
+  readonly allocations: TableRows;
+  readonly hasAddresses: boolean;
+}
+
 /** A profiler's trace that may be chosen. */
 export interface ProfiledTrace {
   readonly id: string;
@@ -1330,139 +1494,6 @@ export interface ModuleTimesResponse {
   readonly parent: Int32Array;
   readonly table: TableRows;
   readonly backward: string;
-}
-
-/** Segments in the order that was asked for; columns of equal length. */
-export interface SegmentRows {
-  readonly address: Float64Array;
-  readonly totalBytes: Float64Array;
-  readonly allocatedBytes: Float64Array;
-  readonly pendingBytes: Float64Array;
-  readonly freeBytes: Float64Array;
-  readonly requestedBytes: Float64Array;
-  readonly largestFreeBytes: Float64Array;
-  readonly numActive: Int32Array;
-  readonly kind: Int32Array;
-  readonly numAlike: Int32Array;
-  readonly opened: Int32Array;
-  readonly stack: Int32Array;
-  readonly firstBlock: Int32Array;
-  readonly numBlocks: Int32Array;
-}
-
-/** Blocks of the segments, by address within each; columns of equal length. */
-export interface SegmentBlocks {
-  readonly offset: Float64Array;
-  readonly size: Float64Array;
-  readonly state: Uint8Array;
-  readonly life: Int32Array;
-  readonly stack: Int32Array;
-  readonly category: Uint8Array;
-}
-
-/** A number of bytes that explains why memory cannot be used. */
-export interface SegmentFigure {
-  readonly name: string;
-  readonly bytes: number;
-  readonly hint: string;
-  readonly isCause: boolean;
-}
-
-/** Why memory cannot be used: what is free, or what became of a request. */
-export interface SegmentsWhy {
-  readonly tone: "ok" | "bad" | "plain";
-  readonly sentence: string;
-  readonly more: readonly string[];
-  readonly figures: readonly SegmentFigure[];
-  readonly culprit: number;
-  readonly askedBytes: number | null;
-  readonly lives: Int32Array;
-}
-
-/** Segments with pinned free memory: what keeps them, by their addresses. */
-export interface SegmentPins {
-  readonly address: readonly number[];
-  readonly text: readonly string[];
-}
-
-/** Route `/segments` (run, history, device): all segments and blocks at a moment. */
-export interface SegmentsResponse {
-  readonly device: number;
-  readonly moment: AllocationMoment;
-  readonly action: AllocatorAction | null;
-  readonly actionBytes: number | null;
-  readonly numSegments: number;
-  readonly reservedBytes: number;
-  readonly allocatedBytes: number;
-  readonly pendingBytes: number;
-  readonly freeBytes: number;
-  readonly wholeBytes: number;
-  readonly pinnedBytes: number;
-  readonly segments: SegmentRows;
-  readonly blocks: SegmentBlocks;
-  readonly kinds: readonly string[];
-  readonly categories: readonly AllocationGroup[];
-  readonly freeSizes: TableRows;
-  readonly arenas: TableRows;
-  readonly why: SegmentsWhy;
-  readonly pins: SegmentPins;
-  readonly pinners: TableRows;
-  readonly oddities: readonly HistoryOddity[];
-}
-
-/** Route `/segment_timeline` (as `/allocations`): what the allocator held, over time. */
-export interface SegmentTimelineResponse {
-  readonly picture: AllocationsResponse;
-}
-
-/** Route `/allocator_events` (run, history, device): events as a list. */
-export interface AllocatorEventsResponse {
-  readonly device: number;
-  readonly e0: number;
-  readonly numEvents: number;
-  readonly numRows: number;
-  readonly rowOfMoment: number;
-  readonly event: Int32Array;
-  readonly actions: readonly AllocatorAction[];
-  readonly action: Uint8Array;
-  readonly address: Float64Array;
-  readonly version: Int32Array;
-  readonly bytes: Float64Array;
-  readonly stream: Int32Array;
-  readonly stack: Int32Array;
-  readonly life: Int32Array;
-  readonly active: Float64Array;
-  readonly reserved: Float64Array;
-  readonly deviceFree: Float64Array;
-  readonly timeMs: Float64Array;
-}
-
-/** Bytes of one category at a file's peak. */
-export interface CategoryBytes {
-  readonly category: string;
-  readonly bytes: number;
-}
-
-/** The highest moment of a file's device: where memory ran out, else the fullest. */
-export interface FilePeak {
-  readonly reference: HistoryReference;
-  readonly state: HistoryState;
-  readonly problem: string;
-  readonly device: number | null;
-  readonly moment: number | null;
-  readonly peakBytes: number | null;
-  readonly reservedBytes: number | null;
-  readonly outOfMemory: boolean | null;
-  readonly categories: readonly CategoryBytes[];
-  readonly largest: HeldBy | null;
-}
-
-/** Route `/snapshot_files` (run, rank): one row for each, by time. */
-export interface SnapshotFilesResponse {
-  readonly run: RunSummary;
-  readonly files: readonly FilePeak[];
-  readonly numFiles: number;
-  readonly stillReading: boolean;
 }
 
 /** One part of the steps' time, in the order in which parts are stacked. */
@@ -1591,124 +1622,6 @@ export interface StepResponse {
   readonly numRanks: number;
   readonly numUnread: number;
   readonly ranks: TableRows;
-}
-
-/** A column of a table, declared once for page and files. */
-export interface TableColumn {
-  readonly key: string;
-  readonly title: string;
-  readonly help: string;
-  readonly unit: ColumnUnit;
-  readonly texts: readonly string[];
-  readonly numbers: Float64Array;
-  readonly notes: readonly string[];
-  readonly hints: readonly string[];
-  readonly absent: string;
-  readonly absentText: string;
-  readonly bar: string;
-  readonly longest: number;
-  readonly sum: number | null;
-  readonly shareOf: string;
-  readonly sorts: boolean;
-}
-
-/** The rows of a table that are sent. */
-export interface TableRows {
-  readonly title: string;
-  readonly summary: string;
-  readonly empty: string;
-  readonly columns: readonly TableColumn[];
-  readonly numRows: number;
-  readonly numAll: number;
-  readonly usual: string;
-  readonly colours: readonly string[];
-}
-
-/** A recorded column that can be drawn. */
-export interface SeriesInfo {
-  readonly key: string;
-  readonly label: string;
-  readonly unit: Unit;
-  readonly group: SeriesGroup;
-  readonly headline: boolean;
-  readonly numRanks: number;
-}
-
-/** A series some source would give, with the reason it is not there. */
-export interface AbsentSeries {
-  readonly group: SeriesGroup;
-  readonly source: string;
-  readonly reason: string;
-  readonly remedy: string;
-}
-
-/** An instant on the x axis. */
-export interface Mark {
-  readonly kind: "attempt" | "epoch" | "phase" | "oom" | "retry" | "dropped" | "user";
-  readonly x: number;
-  readonly rank: number | null;
-  readonly label: string;
-}
-
-/** One rank's line; x ascends; columns have equal length. */
-export interface RankLine {
-  readonly rank: number;
-  readonly why: "selected" | "pinned" | "high" | "low" | "oom";
-  readonly x: Float64Array;
-  readonly y: Float64Array;
-  readonly yLow: Float64Array;
-}
-
-/** Spread over ranks at each x: columns of equal length. */
-export interface RankBand {
-  readonly numRanks: number;
-  readonly x: Float64Array;
-  readonly low: Float64Array;
-  readonly p5: Float64Array;
-  readonly median: Float64Array;
-  readonly p95: Float64Array;
-  readonly high: Float64Array;
-  readonly highRank: Int32Array;
-}
-
-/** Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase). */
-export interface TimelineResponse {
-  readonly run: RunSummary;
-  readonly series: SeriesInfo | null;
-  readonly x: XKind;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly rowsPerPoint: number;
-  readonly lines: readonly RankLine[];
-  readonly band: RankBand | null;
-  readonly capacityBytes: number | null;
-  readonly capacityKind: CapacityKind;
-  readonly marks: readonly Mark[];
-  readonly available: readonly SeriesInfo[];
-  readonly absent: readonly AbsentSeries[];
-  readonly phases: readonly string[];
-  readonly problems: readonly Problem[];
-}
-
-/** Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step. */
-export interface HeatmapResponse {
-  readonly run: RunSummary;
-  readonly series: SeriesInfo | null;
-  readonly xLow: number;
-  readonly xHigh: number;
-  readonly x0: number;
-  readonly stepsPerColumn: number;
-  readonly numRows: number;
-  readonly numColumns: number;
-  readonly ranksPerRow: number;
-  readonly rowRank: Int32Array;
-  readonly values: Uint16Array;
-  readonly valueLow: number;
-  readonly valueHigh: number;
-  readonly capacityBytes: number | null;
-  readonly exact: boolean;
-  readonly marks: readonly Mark[];
-  readonly absent: readonly AbsentSeries[];
 }
 
 /** How a source's clock was put on the common one. */
@@ -1982,10 +1895,104 @@ export interface TraceReportResponse {
   readonly missing: string;
 }
 
+/** A recorded column that can be drawn. */
+export interface SeriesInfo {
+  readonly key: string;
+  readonly label: string;
+  readonly unit: Unit;
+  readonly group: SeriesGroup;
+  readonly headline: boolean;
+  readonly numRanks: number;
+}
+
+/** A series some source would give, with the reason it is not there. */
+export interface AbsentSeries {
+  readonly group: SeriesGroup;
+  readonly source: string;
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+/** An instant on the x axis. */
+export interface Mark {
+  readonly kind: "attempt" | "epoch" | "phase" | "oom" | "retry" | "dropped" | "user";
+  readonly x: number;
+  readonly rank: number | null;
+  readonly label: string;
+}
+
+/** One rank's line; x ascends; columns have equal length. */
+export interface RankLine {
+  readonly rank: number;
+  readonly why: "selected" | "pinned" | "high" | "low" | "oom";
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly yLow: Float64Array;
+}
+
+/** Spread over ranks at each x: columns of equal length. */
+export interface RankBand {
+  readonly numRanks: number;
+  readonly x: Float64Array;
+  readonly low: Float64Array;
+  readonly p5: Float64Array;
+  readonly median: Float64Array;
+  readonly p95: Float64Array;
+  readonly high: Float64Array;
+  readonly highRank: Int32Array;
+}
+
+/** Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase). */
+export interface TimelineResponse {
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly x: XKind;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly rowsPerPoint: number;
+  readonly lines: readonly RankLine[];
+  readonly band: RankBand | null;
+  readonly capacityBytes: number | null;
+  readonly capacityKind: CapacityKind;
+  readonly marks: readonly Mark[];
+  readonly available: readonly SeriesInfo[];
+  readonly absent: readonly AbsentSeries[];
+  readonly phases: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step. */
+export interface HeatmapResponse {
+  readonly run: RunSummary;
+  readonly series: SeriesInfo | null;
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly stepsPerColumn: number;
+  readonly numRows: number;
+  readonly numColumns: number;
+  readonly ranksPerRow: number;
+  readonly rowRank: Int32Array;
+  readonly values: Uint16Array;
+  readonly valueLow: number;
+  readonly valueHigh: number;
+  readonly capacityBytes: number | null;
+  readonly exact: boolean;
+  readonly marks: readonly Mark[];
+  readonly absent: readonly AbsentSeries[];
+}
+
 /** What each data route answers. */
 
 export interface Responses {
   readonly runs: RunsResponse;
+  readonly compare_runs: CompareRunsResponse;
+  readonly compare: CompareResponse;
+  readonly rank_histories: RankHistoriesResponse;
+  readonly compare_traces: CompareTracesResponse;
+  readonly drop: DropResponse;
+  readonly findings: FindingsResponse;
+  readonly host: HostResponse;
   readonly stacks: StacksResponse;
   readonly allocations: AllocationsResponse;
   readonly allocation_holders: AllocationHoldersResponse;
@@ -1993,37 +2000,28 @@ export interface Responses {
   readonly allocation_block: AllocationBlockResponse;
   readonly allocation_range: AllocationRangeResponse;
   readonly functions: FunctionsResponse;
-  readonly compare_runs: CompareRunsResponse;
-  readonly compare: CompareResponse;
-  readonly rank_histories: RankHistoriesResponse;
-  readonly compare_traces: CompareTracesResponse;
-  readonly distributed: DistributedResponse;
-  readonly distributed_heatmap: DistributedHeatmapResponse;
-  readonly drop: DropResponse;
-  readonly findings: FindingsResponse;
   readonly histories: HistoriesResponse;
   readonly history: HistoryResponse;
-  readonly host: HostResponse;
-  readonly kernels: KernelsResponse;
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
   readonly module_timeline: ModuleTimelineResponse;
-  readonly operators: OperatorsResponse;
-  readonly operator: OperatorResponse;
-  readonly operator_memory: OperatorMemoryResponse;
-  readonly overview: OverviewResponse;
-  readonly profile: ProfileResponse;
-  readonly module_times: ModuleTimesResponse;
   readonly segments: SegmentsResponse;
   readonly segment_timeline: SegmentTimelineResponse;
   readonly allocator_events: AllocatorEventsResponse;
   readonly snapshot_files: SnapshotFilesResponse;
+  readonly overview: OverviewResponse;
+  readonly distributed: DistributedResponse;
+  readonly distributed_heatmap: DistributedHeatmapResponse;
+  readonly kernels: KernelsResponse;
+  readonly operators: OperatorsResponse;
+  readonly operator: OperatorResponse;
+  readonly operator_memory: OperatorMemoryResponse;
+  readonly profile: ProfileResponse;
+  readonly module_times: ModuleTimesResponse;
   readonly steps: StepsResponse;
   readonly step_heatmap: StepHeatmapResponse;
   readonly stragglers: StragglersResponse;
   readonly step: StepResponse;
-  readonly timeline: TimelineResponse;
-  readonly heatmap: HeatmapResponse;
   readonly trace: TraceResponse;
   readonly trace_slices: TraceSlicesResponse;
   readonly trace_slice: TraceSliceResponse;
@@ -2034,4 +2032,6 @@ export interface Responses {
   readonly traces: TracesResponse;
   readonly trace_reports: TraceReportsResponse;
   readonly trace_report: TraceReportResponse;
+  readonly timeline: TimelineResponse;
+  readonly heatmap: HeatmapResponse;
 }

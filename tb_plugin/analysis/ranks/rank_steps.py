@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
-    from memboard.tb_plugin.api.distributed import DistributedPart
+    from memboard.tb_plugin.api.time.distributed import DistributedPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.api.steps import ProfilerStep
+from memboard.tb_plugin.api.time.steps import ProfilerStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,7 +19,7 @@ from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KE
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
-    from memboard.tb_plugin.api.profile import ProfileRole
+    from memboard.tb_plugin.api.time.profile import ProfileRole
 
 
 class Role(IntEnum):

@@ -9,6 +9,17 @@ import numpy as np
 
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
 from memboard.collector.format.own.slices import tracks_modules
+from memboard.tb_plugin.analysis.operators.kernels import KernelTable, kernel_table
+from memboard.tb_plugin.analysis.operators.module_times import ModuleTimes, module_times
+from memboard.tb_plugin.analysis.operators.operator_times import (
+    OperatorTimes,
+    operator_times,
+)
+from memboard.tb_plugin.analysis.operators.operators import (
+    OperatorTable,
+    launching_table,
+    operator_table,
+)
 from memboard.tb_plugin.analysis.ranks.collectives import (
     RankCollectives,
     rank_collectives,
@@ -18,17 +29,6 @@ from memboard.tb_plugin.analysis.time.device_use import (
     DeviceUse,
     device_steps,
     device_use,
-)
-from memboard.tb_plugin.analysis.time.kernels import KernelTable, kernel_table
-from memboard.tb_plugin.analysis.time.module_times import ModuleTimes, module_times
-from memboard.tb_plugin.analysis.time.operator_times import (
-    OperatorTimes,
-    operator_times,
-)
-from memboard.tb_plugin.analysis.time.operators import (
-    OperatorTable,
-    launching_table,
-    operator_table,
 )
 from memboard.tb_plugin.analysis.time.profiled_steps import (
     ProfiledSteps,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
     from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
     from memboard.tb_plugin.analysis.trace.details import MemoryEvents
     from memboard.tb_plugin.analysis.trace_memory.events import MemoryPairs

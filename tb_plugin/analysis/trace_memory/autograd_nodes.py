@@ -32,7 +32,7 @@ from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
 
 _EVALUATE: Final = "autograd::engine::evaluate_function: "
 _ACCUMULATE: Final = re.compile(rf"({_EVALUATE})?torch::autograd::AccumulateGrad")

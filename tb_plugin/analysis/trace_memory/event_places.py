@@ -24,7 +24,7 @@ from memboard.tb_plugin.analysis.categories.marks import (
     OPTIMIZER_STATE,
 )
 from memboard.tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
-from memboard.tb_plugin.analysis.time.module_times import arrows, module_names
+from memboard.tb_plugin.analysis.operators.module_times import arrows, module_names
 from memboard.tb_plugin.analysis.trace.texts import texts_in
 from memboard.tb_plugin.analysis.trace_memory.marks import (
     ZERO_GRAD,
@@ -34,7 +34,7 @@ from memboard.tb_plugin.analysis.trace_memory.marks import (
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
 

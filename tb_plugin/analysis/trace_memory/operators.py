@@ -19,7 +19,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING, Table, grouped, picked, 
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
     from memboard.tb_plugin.analysis.trace_memory.events import (
         MemoryDevices,
         MemoryPairs,

@@ -20,8 +20,11 @@ import msgspec
 from memboard.collector.format.capture import encode_body
 from memboard.collector.format.records import Capture
 from memboard.collector.torch_profiler.digest.reading import TraceAnswer, TraceTask
-from memboard.tb_plugin.analysis.time.folded_stacks import folded_stacks, python_calls
-from memboard.tb_plugin.analysis.time.operator_sums import operator_sums
+from memboard.tb_plugin.analysis.operators.folded_stacks import (
+    folded_stacks,
+    python_calls,
+)
+from memboard.tb_plugin.analysis.operators.operator_sums import operator_sums
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.formats.traces.bytes.stored import trace_of
 from memboard.tb_plugin.formats.traces.trace_file import imported

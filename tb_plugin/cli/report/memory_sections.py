@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memboard.tb_plugin.api.calls import FunctionsResponse
-    from memboard.tb_plugin.api.modules import ModulesResponse
+    from memboard.tb_plugin.api.memory.calls import FunctionsResponse
+    from memboard.tb_plugin.api.memory.modules import ModulesResponse
     from memboard.tb_plugin.cli.report.reading import RunReport, Snapshot
     from memboard.tb_plugin.facts.histories.figures import (
         AnnotationFigures,

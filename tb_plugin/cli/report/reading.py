@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from memboard.tb_plugin.api.base import Problem, RunSummary
-    from memboard.tb_plugin.api.calls import FunctionsResponse, HistoryReference
     from memboard.tb_plugin.api.findings import FindingsResponse
-    from memboard.tb_plugin.api.histories import HistoryOrigin
-    from memboard.tb_plugin.api.modules import ModulesResponse
+    from memboard.tb_plugin.api.memory.calls import FunctionsResponse, HistoryReference
+    from memboard.tb_plugin.api.memory.histories import HistoryOrigin
+    from memboard.tb_plugin.api.memory.modules import ModulesResponse
     from memboard.tb_plugin.api.overview import OverviewResponse
-    from memboard.tb_plugin.api.steps import StepsResponse, StragglersResponse
+    from memboard.tb_plugin.api.time.steps import StepsResponse, StragglersResponse
     from memboard.tb_plugin.contract.routes import Q
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         OverviewResponse,
         Prediction,
     )
-    from memboard.tb_plugin.api.steps import StepPartMean, StepRate
+    from memboard.tb_plugin.api.time.steps import StepPartMean, StepRate
     from memboard.tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5

@@ -14,7 +14,7 @@ from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.series.functions import unit_of
 from memboard.tb_plugin.analysis.series.labels import hook_label
-from memboard.tb_plugin.api.calls import ModuleValues
+from memboard.tb_plugin.api.memory.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.formats.recording.captures.reading import read_capture
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.collector.format.records import Capture, CaptureTable
-    from memboard.tb_plugin.api.calls import HistoryReference
+    from memboard.tb_plugin.api.memory.calls import HistoryReference
     from memboard.tb_plugin.api.tables import ColumnUnit
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
     from memboard.tb_plugin.formats.recording.functions import Entry

@@ -18,7 +18,7 @@ from memboard.tb_plugin.analysis.series.functions import (
 )
 from memboard.tb_plugin.analysis.series.labels import column_label, hook_label
 from memboard.tb_plugin.api.base import Unit
-from memboard.tb_plugin.api.calls import (
+from memboard.tb_plugin.api.memory.calls import (
     FunctionCalls,
     FunctionOverRanks,
     FunctionStat,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.analysis.series.functions import CallTable
-    from memboard.tb_plugin.api.calls import FunctionGroup
+    from memboard.tb_plugin.api.memory.calls import FunctionGroup
     from memboard.tb_plugin.facts.functions.choice import FunctionsQuery, ShownCalls
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.functions import FunctionsReader, Snaps

@@ -11,8 +11,8 @@ from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.allocator.stacking import columns
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.marks import KINDS
-from memboard.tb_plugin.api.blocks import AllocationMoment
-from memboard.tb_plugin.api.histories import (
+from memboard.tb_plugin.api.memory.blocks import AllocationMoment
+from memboard.tb_plugin.api.memory.histories import (
     HistoryCurve,
     HistoryDevice,
     HistoryFacts,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.snapshots.marks import Marks
-    from memboard.tb_plugin.api.histories import HistoryLevel
+    from memboard.tb_plugin.api.memory.histories import HistoryLevel
     from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 

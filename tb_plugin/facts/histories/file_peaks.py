@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.api.base import RunStanding
 from memboard.tb_plugin.api.findings import HeldBy
-from memboard.tb_plugin.api.snapshot_files import (
+from memboard.tb_plugin.api.memory.snapshot_files import (
     CategoryBytes,
     FilePeak,
 )

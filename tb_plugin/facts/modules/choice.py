@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.api.modules import ModuleFacts, ModuleWindow
+from memboard.tb_plugin.api.memory.modules import ModuleFacts, ModuleWindow
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.parameters import Count, Query, Rank, Text

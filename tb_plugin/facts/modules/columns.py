@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
 from memboard.tb_plugin.analysis.modules.tree import folds_of, num_equal
-from memboard.tb_plugin.api.modules import ModuleBaseline
-from memboard.tb_plugin.api.modules import ModuleTree as ApiModuleTree
+from memboard.tb_plugin.api.memory.modules import ModuleBaseline
+from memboard.tb_plugin.api.memory.modules import ModuleTree as ApiModuleTree
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.modules.choice import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
     from memboard.tb_plugin.analysis.modules.states import StateTable
     from memboard.tb_plugin.analysis.modules.tree import ModuleTree
-    from memboard.tb_plugin.api.modules import CategoryGroup, ModuleMeasure
+    from memboard.tb_plugin.api.memory.modules import CategoryGroup, ModuleMeasure
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.view import View

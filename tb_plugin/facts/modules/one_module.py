@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
-from memboard.tb_plugin.api.modules import (
+from memboard.tb_plugin.api.memory.modules import (
     ModuleMoments,
     ModuleOverRanks,
     ModuleOverWindows,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
-from memboard.tb_plugin.api.modules import ModuleCaveat, ModuleLead, ModuleMoment
+from memboard.tb_plugin.api.memory.modules import ModuleCaveat, ModuleLead, ModuleMoment
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memboard.tb_plugin.api.modules import (
+    from memboard.tb_plugin.api.memory.modules import (
         ModuleBaseline,
         ModuleSplit,
         ModuleWindow,

@@ -9,7 +9,11 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
 from memboard.tb_plugin.analysis.modules.tree import lowest_with_most
-from memboard.tb_plugin.api.modules import ModuleMeasure, ModuleSplit, ModuleState
+from memboard.tb_plugin.api.memory.modules import (
+    ModuleMeasure,
+    ModuleSplit,
+    ModuleState,
+)
 from memboard.tb_plugin.facts.modules.choice import chosen_state
 from memboard.tb_plugin.facts.modules.columns import (
     BaselineQuery,

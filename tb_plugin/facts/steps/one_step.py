@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
-    from memboard.tb_plugin.api.steps import StepPart
+    from memboard.tb_plugin.api.time.steps import StepPart
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.series.selection import RanksQuery
     from memboard.tb_plugin.facts.view import View

@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.series.profiler_steps import (
     capture_step,
     trace_steps,
 )
-from memboard.tb_plugin.api.steps import ProfilerStep
+from memboard.tb_plugin.api.time.steps import ProfilerStep
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,

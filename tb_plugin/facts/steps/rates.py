@@ -17,7 +17,7 @@ from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
-from memboard.tb_plugin.api.steps import StepFlops, StepRate
+from memboard.tb_plugin.api.time.steps import StepFlops, StepRate
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import f64, finite
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.encoding.numeric import Values
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.api.steps import ProfilerStep
+    from memboard.tb_plugin.api.time.steps import ProfilerStep
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run

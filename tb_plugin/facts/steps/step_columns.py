@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats, Indices
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
-    from memboard.tb_plugin.api.steps import StepsOf
+    from memboard.tb_plugin.api.time.steps import StepsOf
     from memboard.tb_plugin.facts.series.selection import DrawnQuery
     from memboard.tb_plugin.facts.view import View
 

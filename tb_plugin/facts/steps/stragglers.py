@@ -35,7 +35,7 @@ from memboard.tb_plugin.analysis.series.step_parts import (
     other_part,
     pooled_means,
 )
-from memboard.tb_plugin.api.steps import StepPartMean, StragglersResponse
+from memboard.tb_plugin.api.time.steps import StepPartMean, StragglersResponse
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
     from memboard.tb_plugin.api.findings import Finding
-    from memboard.tb_plugin.api.steps import ProfilerStep
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.api.time.steps import ProfilerStep
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 

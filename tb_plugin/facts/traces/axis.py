@@ -13,7 +13,7 @@ from memboard.tb_plugin.analysis.ranks.clocks import (
     RankClock,
     recorded_clocks,
 )
-from memboard.tb_plugin.api.trace import TraceClock
+from memboard.tb_plugin.api.time.trace import TraceClock
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Query
 from memboard.tb_plugin.rank_set import RankSet

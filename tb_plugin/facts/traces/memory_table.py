@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.tb_plugin.analysis.findings.text import size_text
-from memboard.tb_plugin.api.operators import TraceDevice
+from memboard.tb_plugin.api.time.operators import TraceDevice
 from memboard.tb_plugin.contract.table import Column, Table
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.api.profile import ProfileChoice, ProfiledTrace
+from memboard.tb_plugin.api.time.profile import ProfileChoice, ProfiledTrace
 from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace

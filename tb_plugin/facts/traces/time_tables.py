@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, Table, text_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-    from memboard.tb_plugin.api.operators import OperatorsBy
+    from memboard.tb_plugin.api.time.operators import OperatorsBy
     from memboard.tb_plugin.contract.table import RowsQuery
 
 KernelsBy: TypeAlias = Literal["name", "properties"]

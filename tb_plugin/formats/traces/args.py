@@ -16,7 +16,7 @@ from memboard.tb_plugin import storage
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs, walk
-from memboard.tb_plugin.formats.traces.events import FAULTS, ONE, plain
+from memboard.tb_plugin.formats.traces.columns.events import FAULTS, ONE, plain
 from memboard.tb_plugin.worker.cache import FileKey
 from memboard.tb_plugin.worker.errors import RefusedError
 

@@ -22,8 +22,8 @@ from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.details import Growing, Problems
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.details import Growing, Problems
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Columns: TypeAlias = dict[str, Any]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.trace.build import PlacedSlices
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Columns: TypeAlias = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from memboard.tb_plugin.formats.traces.events import FAULTS
+from memboard.tb_plugin.formats.traces.columns.events import FAULTS
 from memboard.tb_plugin.formats.traces.top_level import facts_of
 from memboard.tb_plugin.worker.errors import RefusedError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[np.int64]
 

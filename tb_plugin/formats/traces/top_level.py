@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.tb_plugin.analysis.findings.text import joined
 from memboard.tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
-from memboard.tb_plugin.formats.traces.details import clean
-from memboard.tb_plugin.formats.traces.events import plain
+from memboard.tb_plugin.formats.traces.columns.details import clean
+from memboard.tb_plugin.formats.traces.columns.events import plain
 from memboard.tb_plugin.worker.errors import RefusedError
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.formats.traces.bytes.chunks import TraceEnvelope
     from memboard.tb_plugin.formats.traces.bytes.pieces import Fault
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
 
 _FLAGS: Final = (

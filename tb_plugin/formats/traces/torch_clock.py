@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.details import Growing
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.details import Growing
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
 RELATIVE_BELOW_NS: Final = 8 * 10**15
 """Torch writes times since a moment at most three months ago; other times are since

@@ -8,12 +8,16 @@ import numpy as np
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.formats.traces import timelines
-from memboard.tb_plugin.formats.traces.assembling import tables_of
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
 from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
-from memboard.tb_plugin.formats.traces.details import BEYOND, MAX_TEXTS, MAX_TRACKS
-from memboard.tb_plugin.formats.traces.gathering import Gathering
+from memboard.tb_plugin.formats.traces.columns.assembling import tables_of
+from memboard.tb_plugin.formats.traces.columns.details import (
+    BEYOND,
+    MAX_TEXTS,
+    MAX_TRACKS,
+)
+from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 from memboard.tb_plugin.formats.traces.top_level import (
     base_of,
     facts_of,

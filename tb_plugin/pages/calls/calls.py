@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.series.functions import NO_CALLS
-from memboard.tb_plugin.api.calls import (
+from memboard.tb_plugin.api.memory.calls import (
     CollectedFunction,
     FunctionsResponse,
     StatOfCalls,
@@ -47,7 +47,7 @@ from memboard.tb_plugin.index.catalogue import said_instead
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memboard.tb_plugin.api.calls import HistoryReference, ModuleValues
+    from memboard.tb_plugin.api.memory.calls import HistoryReference, ModuleValues
     from memboard.tb_plugin.api.overview import SourceStatus
     from memboard.tb_plugin.facts.functions.statistics import Sides
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey

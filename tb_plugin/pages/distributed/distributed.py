@@ -11,7 +11,7 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
     mean_times,
 )
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.api.distributed import DistributedResponse
+from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32_clipped

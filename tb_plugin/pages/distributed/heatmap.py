@@ -14,7 +14,7 @@ from memboard.tb_plugin.analysis.series.heatmap import (
     size_of,
     step_edges,
 )
-from memboard.tb_plugin.api.distributed import (
+from memboard.tb_plugin.api.time.distributed import (
     DistributedHeatmapResponse,
     DistributedPart,
 )

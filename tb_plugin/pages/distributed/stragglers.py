@@ -9,7 +9,7 @@ from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import of_run
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.api.steps import StragglersResponse
+    from memboard.tb_plugin.api.time.steps import StragglersResponse
     from memboard.tb_plugin.facts.view import View
 
 

@@ -5,7 +5,7 @@ A few files are opened at each question; what was found of one is small, and kep
 
 from __future__ import annotations
 
-from memboard.tb_plugin.api.snapshot_files import (
+from memboard.tb_plugin.api.memory.snapshot_files import (
     SnapshotFilesResponse,
 )
 from memboard.tb_plugin.contract.routes import RouteRequest, route

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.api.histories import HistoriesResponse, HistoryChoice
+from memboard.tb_plugin.api.memory.histories import HistoriesResponse, HistoryChoice
 from memboard.tb_plugin.contract.parameters import Query, Rank
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of, why_absent

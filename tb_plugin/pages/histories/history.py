@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from memboard.tb_plugin.api.histories import (
+from memboard.tb_plugin.api.memory.histories import (
     HistoryResponse,
 )
 from memboard.tb_plugin.contract.routes import RouteRequest, route

@@ -17,7 +17,7 @@ from memboard.tb_plugin.analysis.allocator.stacking import (
     time_columns,
 )
 from memboard.tb_plugin.api.base import NO_F64
-from memboard.tb_plugin.api.blocks import (
+from memboard.tb_plugin.api.memory.blocks import (
     AllocationColour,
     AllocationColumns,
     AllocationGroup,
@@ -26,7 +26,7 @@ from memboard.tb_plugin.api.blocks import (
     AllocationRuns,
     AllocationsResponse,
 )
-from memboard.tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
+from memboard.tb_plugin.api.memory.segments import SegmentTimelineResponse, SizeClass
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
 from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.histories.description import marks_of_window
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.allocator.stacking import Stacking
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.modules import CategoryGroup
+    from memboard.tb_plugin.api.memory.modules import CategoryGroup
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 Axis: TypeAlias = Literal["event", "time"]

@@ -18,7 +18,7 @@ from memboard.tb_plugin.analysis.allocator.live import (
 )
 from memboard.tb_plugin.analysis.allocator.moment.ledger import ledger
 from memboard.tb_plugin.analysis.allocator.stacking import pending_bytes, seen
-from memboard.tb_plugin.api.blocks import (
+from memboard.tb_plugin.api.memory.blocks import (
     AllocationCategory,
     AllocationHoldersResponse,
     AllocationLiveResponse,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from memboard.tb_plugin.analysis.allocator.moment.pins import SegmentPinners
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.segments import SegmentsWhy
+    from memboard.tb_plugin.api.memory.segments import SegmentsWhy
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 

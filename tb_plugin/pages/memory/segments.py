@@ -23,15 +23,15 @@ from memboard.tb_plugin.analysis.arrays import numbered, picked, sums
 from memboard.tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED
-from memboard.tb_plugin.api.histories import HistoryOddity
-from memboard.tb_plugin.api.segments import (
+from memboard.tb_plugin.api.memory.histories import HistoryOddity
+from memboard.tb_plugin.api.memory.segments import (
     SegmentBlocks,
     SegmentPins,
     SegmentSort,
     SegmentsResponse,
     SizeClass,
 )
-from memboard.tb_plugin.api.segments import SegmentRows as ApiSegmentRows
+from memboard.tb_plugin.api.memory.segments import SegmentRows as ApiSegmentRows
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import MomentQuery, of_device
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.segments import AllocatorAction
+    from memboard.tb_plugin.api.memory.segments import AllocatorAction
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 MAX_SEGMENTS: Final = 2_000

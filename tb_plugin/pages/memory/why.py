@@ -12,7 +12,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.frames import stack_label
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.base import NO_I32
-from memboard.tb_plugin.api.segments import SegmentFigure, SegmentsWhy
+from memboard.tb_plugin.api.memory.segments import SegmentFigure, SegmentsWhy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

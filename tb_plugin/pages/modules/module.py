@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
-from memboard.tb_plugin.api.modules import (
+from memboard.tb_plugin.api.memory.modules import (
     ModuleResponse,
     ModuleState,
 )

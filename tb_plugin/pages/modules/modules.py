@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.modules import timeline as analysis
 from memboard.tb_plugin.analysis.modules.log import ModuleLog
-from memboard.tb_plugin.api.modules import (
+from memboard.tb_plugin.api.memory.modules import (
     ModuleCategory,
     ModuleMark,
     ModuleSpans,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.api.modules import ModuleBaseline
+    from memboard.tb_plugin.api.memory.modules import ModuleBaseline
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.modules.columns import Baseline
     from memboard.tb_plugin.facts.modules.values import ModuleValues

@@ -14,8 +14,8 @@ from memboard.tb_plugin.analysis.trace_memory.attribution import (
     EVIDENCE,
     memory_holders,
 )
-from memboard.tb_plugin.api.operators import TraceMemoryPart, TraceMemoryPeak
 from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.time.operators import TraceMemoryPart, TraceMemoryPeak
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.facts.traces.profiled import MS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted
-from memboard.tb_plugin.api.kernels import KernelsResponse
+from memboard.tb_plugin.api.time.kernels import KernelsResponse
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.facts.traces.profiled import TableQuery, of_profile
 from memboard.tb_plugin.facts.traces.time_tables import KernelsBy, kernel_rows
@@ -13,7 +13,7 @@ from memboard.tb_plugin.facts.traces.time_tables import KernelsBy, kernel_rows
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 _NO_KERNEL: Final = (
     "Nothing ran on a device while it was recorded, or the profiler did not record "

@@ -15,7 +15,7 @@ from msgspec import Meta
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_curve
-from memboard.tb_plugin.api.operators import (
+from memboard.tb_plugin.api.time.operators import (
     OperatorCharge,
     OperatorMemoryResponse,
     TraceMemoryCategory,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.profile import ProfileChoice
+    from memboard.tb_plugin.api.time.profile import ProfileChoice
     from memboard.tb_plugin.facts.traces.memory_table import DeviceId
 
 Milliseconds = Annotated[

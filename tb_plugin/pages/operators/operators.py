@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.text import duration_text
-from memboard.tb_plugin.analysis.time.call_stacks import (
+from memboard.tb_plugin.analysis.operators.call_stacks import (
     FRAME,
     call_stacks,
     has_shapes,
     has_stacks,
     longest_calls,
 )
-from memboard.tb_plugin.analysis.time.operators import callees
-from memboard.tb_plugin.api.operators import (
+from memboard.tb_plugin.analysis.operators.operators import callees
+from memboard.tb_plugin.api.time.operators import (
     OperatorResponse,
     OperatorsBy,
     OperatorsResponse,
     OperatorStack,
 )
-from memboard.tb_plugin.api.profile import ModuleTimesResponse
+from memboard.tb_plugin.api.time.profile import ModuleTimesResponse
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.table import (
     MAX_TEXT,
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.analysis.time.module_times import BackwardBy
+    from memboard.tb_plugin.analysis.operators.module_times import BackwardBy
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.profile import ProfileChoice
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 MAX_CALLS: Final = 2_000
 """Calls of one operator whose stacks are looked at: the longest."""

@@ -9,7 +9,7 @@ from msgspec import structs
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.api.findings import Place
-from memboard.tb_plugin.api.profile import (
+from memboard.tb_plugin.api.time.profile import (
     ProfileFact,
     ProfilePart,
     ProfileResponse,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from memboard.tb_plugin.api.steps import StepFlops, StepRate
+    from memboard.tb_plugin.api.time.steps import StepFlops, StepRate
 
 _TITLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {

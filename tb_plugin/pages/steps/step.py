@@ -13,7 +13,7 @@ from memboard.tb_plugin.analysis.series.step_parts import (
     PARTS,
     STEP,
 )
-from memboard.tb_plugin.api.steps import StepHeatmapResponse, StepResponse
+from memboard.tb_plugin.api.time.steps import StepHeatmapResponse, StepResponse
 from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memboard.tb_plugin.api.steps import StepsOf, StepsResponse
+from memboard.tb_plugin.api.time.steps import StepsOf, StepsResponse
 from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.series.marks import marks_of
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, x_axis
@@ -22,7 +22,7 @@ from memboard.tb_plugin.pages.steps.rate_words import worded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.api.steps import AbsentPart
+    from memboard.tb_plugin.api.time.steps import AbsentPart
     from memboard.tb_plugin.facts.view import View
 
 

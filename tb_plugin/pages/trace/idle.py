@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
 from memboard.tb_plugin.analysis.trace.idle import idle_times
-from memboard.tb_plugin.api.trace import TraceIdleResponse
+from memboard.tb_plugin.api.time.trace import TraceIdleResponse
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery, of_profile
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.idle import Idle
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.profile import ProfileChoice
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 MAX_ROWS: Final = 200
 _MUCH: Final = 0.1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
 from memboard.tb_plugin.analysis.trace.critical_path import by_name, critical_path
-from memboard.tb_plugin.api.trace import TracePathResponse
+from memboard.tb_plugin.api.time.trace import TracePathResponse
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery, of_profile
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.critical_path import OnPath, Piece
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.profile import ProfileChoice
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 MAX_ROWS: Final = 200
 _COLUMNS: Final = (

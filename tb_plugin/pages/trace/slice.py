@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.trace.timeline.families import (
 from memboard.tb_plugin.analysis.trace.timeline.hits import Search
 from memboard.tb_plugin.analysis.trace.timeline.instants import slices_around
 from memboard.tb_plugin.analysis.trace.timeline.totals import RangeSums
-from memboard.tb_plugin.api.trace import (
+from memboard.tb_plugin.api.time.trace import (
     INSTANTS_LEVEL,
     TraceArg,
     TracePartner,

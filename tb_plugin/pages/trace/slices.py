@@ -13,7 +13,11 @@ from memboard.tb_plugin.analysis.trace.timeline.drawn import (
 from memboard.tb_plugin.analysis.trace.timeline.families import FAMILIES
 from memboard.tb_plugin.analysis.trace.timeline.instants import marks
 from memboard.tb_plugin.analysis.trace.timeline.tiles import MAX_PIECES, Lane, zoom_of
-from memboard.tb_plugin.api.trace import INSTANTS_LEVEL, TraceLane, TraceSlicesResponse
+from memboard.tb_plugin.api.time.trace import (
+    INSTANTS_LEVEL,
+    TraceLane,
+    TraceSlicesResponse,
+)
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Pixels
@@ -31,7 +35,7 @@ from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters, trac
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.timeline.drawn import SourcePieces
-    from memboard.tb_plugin.api.trace import TraceLine
+    from memboard.tb_plugin.api.time.trace import TraceLine
 
 MAX_INSTANTS: Final = 4_000
 

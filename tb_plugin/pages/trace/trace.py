@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.trace.timeline.counters import (
     value_range,
 )
 from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
-from memboard.tb_plugin.api.trace import (
+from memboard.tb_plugin.api.time.trace import (
     TraceChoice,
     TraceClock,
     TraceResponse,

@@ -12,9 +12,9 @@ from memboard.collector.format.memory import FOLDS_INTO
 from memboard.collector.format.sizes import agreeing
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
-from memboard.tb_plugin.api.modules import ModuleCategory
+from memboard.tb_plugin.api.memory.modules import ModuleCategory
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.api.traces import (
+from memboard.tb_plugin.api.time.traces import (
     TraceReport,
     TraceReportMemory,
     TraceReportResponse,

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 from werkzeug.wsgi import wrap_file
 
 from memboard.tb_plugin import storage
-from memboard.tb_plugin.api.traces import (
+from memboard.tb_plugin.api.time.traces import (
     TraceFile,
     TracesResponse,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memboard.collector.torch_profiler.digest.reading import TraceTask
-from memboard.tb_plugin.analysis.time.operator_sums import OUTSIDE
+from memboard.tb_plugin.analysis.operators.operator_sums import OUTSIDE
 from memboard.tb_plugin.cli.afterwards import digest as digest_module
 from memboard.tb_plugin.cli.afterwards.digest import digest
 from tests.collector.torch_profiler.training import train

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memboard.tb_plugin.analysis.time.module_times import arrows, backward_links
+from memboard.tb_plugin.analysis.operators.module_times import arrows, backward_links
 from memboard.tb_plugin.analysis.trace.build import no_rows
 from memboard.tb_plugin.analysis.trace.details import Operators
 from memboard.tb_plugin.analysis.trace.trace import Flows

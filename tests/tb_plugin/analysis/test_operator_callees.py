@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.time import operators
-from memboard.tb_plugin.analysis.time.operators import callees
+from memboard.tb_plugin.analysis.operators import operators
+from memboard.tb_plugin.analysis.operators.operators import callees
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 

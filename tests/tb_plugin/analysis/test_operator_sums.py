@@ -9,9 +9,16 @@ import torch
 
 from memboard.collector.torch_profiler.digest.digest import flops_of
 from memboard.collector.torch_profiler.digest.summary import summary
-from memboard.tb_plugin.analysis.time import operator_sums as module
-from memboard.tb_plugin.analysis.time.folded_stacks import folded_stacks, python_calls
-from memboard.tb_plugin.analysis.time.operator_sums import OUTSIDE, REST, operator_sums
+from memboard.tb_plugin.analysis.operators import operator_sums as module
+from memboard.tb_plugin.analysis.operators.folded_stacks import (
+    folded_stacks,
+    python_calls,
+)
+from memboard.tb_plugin.analysis.operators.operator_sums import (
+    OUTSIDE,
+    REST,
+    operator_sums,
+)
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.collector.torch_profiler.training import Training
 from tests.tb_plugin.readers.traces.reading import document, event, read

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.ranks.distributed import compared
-from memboard.tb_plugin.analysis.time.operators import is_eligible
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_curve
 from tests.kineto_files import KinetoFile

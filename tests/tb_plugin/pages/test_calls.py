@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memboard.collector.format.columns import Column
-from memboard.tb_plugin.api.calls import FunctionStat
+from memboard.tb_plugin.api.memory.calls import FunctionStat
 from memboard.tb_plugin.facts.functions.statistics import Sides, growth_text, label_of
 from tests.builders import START_NS, RunBuilder, age, flip_bit
 from tests.tb_plugin.client import Page, refresh

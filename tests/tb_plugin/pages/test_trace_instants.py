@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.trace.trace import Instants, Track
-from memboard.tb_plugin.api.trace import INSTANTS_LEVEL
+from memboard.tb_plugin.api.time.trace import INSTANTS_LEVEL
 from memboard.tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.client import Page

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.storage import blocks as module
-from memboard.tb_plugin.storage.blocks import BLOCK, Blocks, Content
+from memboard.tb_plugin.storage.content import blocks as module
+from memboard.tb_plugin.storage.content.blocks import BLOCK, Blocks, Content
 from memboard.tb_plugin.storage.contract import PendingError, StorageError
 from memboard.tb_plugin.storage.refusals import away
 from tests.collector.recordings import wait_until

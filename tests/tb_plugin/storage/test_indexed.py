@@ -101,7 +101,7 @@ def test_a_damaged_index_costs_requests_alone(s3, url):
 
 def test_polling_lists_and_reads_nothing_that_did_not_change(s3, url, monkeypatch):
     """Also where a run is larger than what is kept of it."""
-    monkeypatch.setattr("memboard.tb_plugin.storage.blocks.MAX_BYTES", 50_000)
+    monkeypatch.setattr("memboard.tb_plugin.storage.content.blocks.MAX_BYTES", 50_000)
     page = opened(url)
     answers(page)
     s3.proxy.gets.clear()

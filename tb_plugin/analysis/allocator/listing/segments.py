@@ -13,7 +13,7 @@ from memboard.tb_plugin.analysis.arrays import Table, begins, within
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.segments import SegmentSort
+    from memboard.tb_plugin.api.memory.segments import SegmentSort
 
 LEAST_ALIKE: Final = 3
 """So many equal full segments are one line."""

@@ -14,7 +14,7 @@ from memboard.tb_plugin.analysis.snapshots.snapshot import (
     INACTIVE,
     PENDING_FREE,
 )
-from memboard.tb_plugin.api.blocks import AllocationLedger, LedgerEntry
+from memboard.tb_plugin.api.memory.blocks import AllocationLedger, LedgerEntry
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.replay import Replay

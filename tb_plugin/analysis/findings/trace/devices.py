@@ -22,7 +22,7 @@ from memboard.tb_plugin.analysis.findings.trace.finding import (
     PEER,
     trace_finding,
 )
-from memboard.tb_plugin.analysis.time.operators import is_eligible
+from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:

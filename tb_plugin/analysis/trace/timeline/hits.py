@@ -9,7 +9,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import Table
 from memboard.tb_plugin.analysis.trace.timeline.totals import found_rows
-from memboard.tb_plugin.api.trace import INSTANTS_LEVEL
+from memboard.tb_plugin.api.time.trace import INSTANTS_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from memboard.tb_plugin.api.trace import TraceFocus
+from memboard.tb_plugin.api.time.trace import TraceFocus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

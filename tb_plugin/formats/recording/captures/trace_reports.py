@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from memboard.collector.format.memory import CATEGORIES
-from memboard.tb_plugin.analysis.time.operator_sums import OPERATOR_COLUMNS
+from memboard.tb_plugin.analysis.operators.operator_sums import OPERATOR_COLUMNS
 from memboard.tb_plugin.formats.recording.captures.meta import Meta
 from memboard.tb_plugin.formats.recording.captures.reading import (
     CaptureMetas,

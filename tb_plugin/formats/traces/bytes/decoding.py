@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from memboard.tb_plugin.formats.traces.bytes.pieces import repairs
-from memboard.tb_plugin.formats.traces.events import (
+from memboard.tb_plugin.formats.traces.columns.events import (
     ANY,
     EXACT,
     FAST,
@@ -26,7 +26,7 @@ from memboard.tb_plugin.formats.traces.events import (
     ExactEvent,
     WholeEvent,
 )
-from memboard.tb_plugin.formats.traces.times import (
+from memboard.tb_plugin.formats.traces.columns.times import (
     EXACT_BELOW_US,
     from_digits,
     from_floats,

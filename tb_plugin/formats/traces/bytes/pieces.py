@@ -20,7 +20,7 @@ from typing import (
     TypeVar,
 )
 
-from memboard.tb_plugin.formats.traces.events import FAULTS
+from memboard.tb_plugin.formats.traces.columns.events import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

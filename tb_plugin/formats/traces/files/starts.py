@@ -16,10 +16,14 @@ from memboard.tb_plugin.formats.file_size import size_of
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
 from memboard.tb_plugin.formats.traces.bytes.decoding import WholeDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
-from memboard.tb_plugin.formats.traces.events import EventByKey, WholeEvent, plain
+from memboard.tb_plugin.formats.traces.columns.events import (
+    EventByKey,
+    WholeEvent,
+    plain,
+)
+from memboard.tb_plugin.formats.traces.columns.times import NO_TIME
 from memboard.tb_plugin.formats.traces.files.heads import RANK, head_in
 from memboard.tb_plugin.formats.traces.files.names import parse_names
-from memboard.tb_plugin.formats.traces.times import NO_TIME
 from memboard.tb_plugin.formats.traces.top_level import (
     base_of,
     rank_of,

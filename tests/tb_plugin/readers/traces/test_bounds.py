@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memboard.tb_plugin.formats.traces import assembling, details
+from memboard.tb_plugin.formats.traces.columns import assembling, details
 from tests.tb_plugin.readers.traces.reading import (
     document,
     event,

@@ -259,7 +259,7 @@ def test_every_way_of_writing_gives_the_same_slices(events, block):
 
 @given(st.lists(st.integers(-(10**18), 10**18), min_size=1, max_size=20))
 def test_digits_are_read_to_the_nanosecond(times_ns):
-    from memboard.tb_plugin.formats.traces.times import from_digits
+    from memboard.tb_plugin.formats.traces.columns.times import from_digits
 
     texts = [
         f"{'-' * (t < 0)}{abs(t) // 1000}.{abs(t) % 1000:03}".encode() for t in times_ns
@@ -277,7 +277,7 @@ def test_digits_are_read_to_the_nanosecond(times_ns):
     )
 )
 def test_digits_of_equal_length_are_read_as_each_alone(texts):
-    from memboard.tb_plugin.formats.traces.times import from_digits
+    from memboard.tb_plugin.formats.traces.columns.times import from_digits
 
     encoded = [text.encode() for text in texts]
     # Of unlike lengths, they are read in another way.
@@ -287,7 +287,7 @@ def test_digits_of_equal_length_are_read_as_each_alone(texts):
 
 @pytest.mark.parametrize("text", [b"3999999999999999.999", b"4000000000001000.000"])
 def test_the_latest_time_that_there_is(text):
-    from memboard.tb_plugin.formats.traces.times import NO_TIME, from_digits
+    from memboard.tb_plugin.formats.traces.columns.times import NO_TIME, from_digits
 
     expected = 3999999999999999999 if text.startswith(b"3") else NO_TIME
     assert from_digits([text, text]).tolist() == [expected] * 2
@@ -295,7 +295,7 @@ def test_the_latest_time_that_there_is(text):
 
 @given(st.lists(st.integers(0, 7_889_238 * 10**9), min_size=1, max_size=20))
 def test_floats_below_their_bound_are_exact(times_ns):
-    from memboard.tb_plugin.formats.traces.times import from_floats
+    from memboard.tb_plugin.formats.traces.columns.times import from_floats
 
     times_us = np.array([float(f"{t // 1000}.{t % 1000:03}") for t in times_ns])
     assert from_floats(times_us).tolist() == times_ns

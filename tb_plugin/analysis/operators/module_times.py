@@ -44,7 +44,7 @@ from memboard.tb_plugin.analysis.trace.texts import are, texts_in
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from memboard.tb_plugin.analysis.trace.build import PlacedSlices, place
+from memboard.tb_plugin.formats.traces.columns.times import arrows_of, slices_of
+from memboard.tb_plugin.formats.traces.columns.track_names import tracks_of
 from memboard.tb_plugin.formats.traces.impossible import without_impossible
 from memboard.tb_plugin.formats.traces.recorder import without_recorder
-from memboard.tb_plugin.formats.traces.times import arrows_of, slices_of
-from memboard.tb_plugin.formats.traces.track_names import tracks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.trace.trace import Track
-    from memboard.tb_plugin.formats.traces.details import Growing
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.details import Growing
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Columns: TypeAlias = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec import Raw
 
-from memboard.tb_plugin.formats.traces import details
-from memboard.tb_plugin.formats.traces.details import (
+from memboard.tb_plugin.formats.traces.columns import details
+from memboard.tb_plugin.formats.traces.columns.details import (
     Growing,
     Problems,
     RawTexts,
@@ -19,7 +19,7 @@ from memboard.tb_plugin.formats.traces.details import (
     clean,
     text_of,
 )
-from memboard.tb_plugin.formats.traces.events import (
+from memboard.tb_plugin.formats.traces.columns.events import (
     ARGS,
     FAULTS,
     NO_ARGS,
@@ -28,8 +28,12 @@ from memboard.tb_plugin.formats.traces.events import (
     Args,
     plain,
 )
+from memboard.tb_plugin.formats.traces.columns.times import (
+    NO_TIME,
+    from_digits,
+    from_floats,
+)
 from memboard.tb_plugin.formats.traces.impossible import note
-from memboard.tb_plugin.formats.traces.times import NO_TIME, from_digits, from_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.formats.traces.bytes.chunks import Chunk
     from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnEvent
-    from memboard.tb_plugin.formats.traces.details import Columns
+    from memboard.tb_plugin.formats.traces.columns.details import Columns
 
     Ints: TypeAlias = npt.NDArray[Any]
 

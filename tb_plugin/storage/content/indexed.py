@@ -16,15 +16,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 from memboard.collector.format.errors import FormatError
 from memboard.collector.format.names import RUN_INDEX
-from memboard.tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
-from memboard.tb_plugin.storage.contract import StorageError
-from memboard.tb_plugin.storage.copies import nameless_copy
-from memboard.tb_plugin.storage.run_index import (
+from memboard.tb_plugin.storage.content.blocks import (
+    PATIENCE_SECONDS,
+    WAIT_SECONDS,
+    Content,
+)
+from memboard.tb_plugin.storage.content.copies import nameless_copy
+from memboard.tb_plugin.storage.content.run_index import (
     HEAD_BYTES,
     MAX_BYTES,
     decode_head,
     head_length,
 )
+from memboard.tb_plugin.storage.contract import StorageError
 from memboard.tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.time.operator_times import OperatorTimes
+    from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
 MAX_STACKS: Final = 100_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import RunSummary
-from memboard.tb_plugin.api.calls import HistoryReference
 from memboard.tb_plugin.api.findings import HeldBy
-from memboard.tb_plugin.api.histories import HistoryState
+from memboard.tb_plugin.api.memory.calls import HistoryReference
+from memboard.tb_plugin.api.memory.histories import HistoryState
 
 
 class CategoryBytes(Struct, frozen=True):

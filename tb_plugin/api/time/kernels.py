@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import RunSummary
-from memboard.tb_plugin.api.profile import ProfileChoice
 from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 
 class KernelsResponse(Struct, frozen=True):

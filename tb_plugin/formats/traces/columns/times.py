@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.trace.build import PlacedSlices
-    from memboard.tb_plugin.formats.traces.details import Growing, Problems
+    from memboard.tb_plugin.formats.traces.columns.details import Growing, Problems
 
     Ints: TypeAlias = npt.NDArray[Any]
     Floats: TypeAlias = npt.NDArray[np.float64]

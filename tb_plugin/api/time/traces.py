@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
-from memboard.tb_plugin.api.modules import ModuleCategory
+from memboard.tb_plugin.api.memory.modules import ModuleCategory
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.tables import TableRows
 

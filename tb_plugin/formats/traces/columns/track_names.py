@@ -9,7 +9,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.trace.trace import Track
-from memboard.tb_plugin.formats.traces.gathering import table_of
+from memboard.tb_plugin.formats.traces.columns.gathering import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.trace.trace import TrackKind
-    from memboard.tb_plugin.formats.traces.gathering import Gathering
+    from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
     Labels: TypeAlias = Mapping[tuple[str, str, str], Any]

@@ -19,7 +19,7 @@ from memboard.tb_plugin.api.base import (
     RunSummary,
     U8Column,
 )
-from memboard.tb_plugin.api.calls import HistoryReference
+from memboard.tb_plugin.api.memory.calls import HistoryReference
 from memboard.tb_plugin.api.overview import SourceStatus
 
 HistoryOrigin: TypeAlias = Literal[

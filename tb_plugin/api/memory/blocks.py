@@ -19,8 +19,8 @@ from memboard.tb_plugin.api.base import (
     U8Column,
     U16Column,
 )
-from memboard.tb_plugin.api.histories import HistoryMarks
-from memboard.tb_plugin.api.modules import CategoryGroup
+from memboard.tb_plugin.api.memory.histories import HistoryMarks
+from memboard.tb_plugin.api.memory.modules import CategoryGroup
 from memboard.tb_plugin.api.tables import TableRows
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]

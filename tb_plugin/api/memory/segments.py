@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import Columns, F64Column, I32Column, U8Column
-from memboard.tb_plugin.api.blocks import (
+from memboard.tb_plugin.api.memory.blocks import (
     AllocationGroup,
     AllocationMoment,
     AllocationsResponse,
 )
-from memboard.tb_plugin.api.histories import HistoryOddity
+from memboard.tb_plugin.api.memory.histories import HistoryOddity
 from memboard.tb_plugin.api.tables import TableRows
 
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]

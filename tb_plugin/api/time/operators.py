@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import Columns, F64Column, RunSummary
-from memboard.tb_plugin.api.modules import CategoryGroup
-from memboard.tb_plugin.api.profile import ProfileChoice
+from memboard.tb_plugin.api.memory.modules import CategoryGroup
 from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.time.profile import ProfileChoice
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
 

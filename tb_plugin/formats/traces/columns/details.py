@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from memboard.tb_plugin.formats.traces.events import NO_RAW, plain
+from memboard.tb_plugin.formats.traces.columns.events import NO_RAW, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.events import Args
+    from memboard.tb_plugin.formats.traces.columns.events import Args
 
     Columns: TypeAlias = dict[str, npt.NDArray[Any]]
     Ints: TypeAlias = npt.NDArray[Any]

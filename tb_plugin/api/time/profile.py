@@ -17,7 +17,7 @@ from memboard.tb_plugin.api.base import (
 )
 from memboard.tb_plugin.api.findings import Finding
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.api.trace import TraceState
+from memboard.tb_plugin.api.time.trace import TraceState
 
 ProfileRole: TypeAlias = Literal[
     "kernel",

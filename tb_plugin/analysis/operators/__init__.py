@@ -1,0 +1,1 @@
+"""What ran in a trace, by name: operators, kernels, modules, and the stacks that call them."""

@@ -1,0 +1,1 @@
+"""Answers of the pages under Time, and of traces."""

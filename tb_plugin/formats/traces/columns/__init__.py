@@ -1,0 +1,1 @@
+"""Events of a trace's file become columns."""
