@@ -264,23 +264,9 @@ def test_a_class_is_named_as_a_thing():
     assert bad == []
 
 
-EMPTY_NAMES_LEFT = {
-    "collector": 40,
-    "tb_plugin/analysis": 40,
-    "tb_plugin/cli": 10,
-    "tb_plugin/facts": 40,
-    "tb_plugin/pages": 120,
-}
-"""By area: how many variables may still be called `found`, `one` or the like."""
-
-
 def test_a_variable_says_what_it_contains():
-    too_many = {
-        area: num
-        for area, num in empty_names(house.modules().values()).items()
-        if num > EMPTY_NAMES_LEFT.get(area, 0)
-    }
-    assert too_many == {}
+    empty = empty_names(house.modules().values())
+    assert {area: num for area, num in empty.items() if num} == {}
 
 
 def test_no_source_file_outgrows_a_reader():

@@ -42,20 +42,24 @@ class Table(Generic[T]):
             for row in self.rows
         ]
         left = [
-            at for at, column in enumerate(self.columns) if column.is_text or not at
+            index
+            for index, column in enumerate(self.columns)
+            if column.is_text or not index
         ]
         return text_table(head, rows, left, max_width)
 
     def markdown_lines(self) -> Iterator[str]:
-        titles = [f" {one.title} " if one.title else " " for one in self.columns]
+        titles = [
+            f" {column.title} " if column.title else " " for column in self.columns
+        ]
         yield f"|{'|'.join(titles)}|"
         marks = [
-            "-" if column.is_text or not at else "-:"
-            for at, column in enumerate(self.columns)
+            "-" if column.is_text or not index else "-:"
+            for index, column in enumerate(self.columns)
         ]
         yield f"|{'|'.join(marks)}|"
         for row in self.rows:
-            yield f"| {' | '.join(plain(one.cell(row)) for one in self.columns)} |"
+            yield f"| {' | '.join(plain(column.cell(row)) for column in self.columns)} |"
 
 
 def printable(text: str) -> str:
@@ -65,10 +69,10 @@ def printable(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text from files within Markdown: it neither ends a cell nor becomes markup."""
-    found = printable(text)
+    escaped = printable(text)
     for mark in "\\|<`[":
-        found = found.replace(mark, f"\\{mark}")
-    return found
+        escaped = escaped.replace(mark, f"\\{mark}")
+    return escaped
 
 
 def text_table(
@@ -95,7 +99,9 @@ def text_table(
             end += 1
         shown = [0, *range(begin, min(end, len(widths)))]
         for row in (head, *rows):
-            yield from _row_lines([(row[at], widths[at], at in left) for at in shown])
+            yield from _row_lines(
+                [(row[index], widths[index], index in left) for index in shown]
+            )
         begin = end
 
 
@@ -105,15 +111,17 @@ def _total(widths: Sequence[int]) -> int:
 
 def _narrowed(widths: list[int], left: Sequence[int], max_width: int) -> list[int]:
     """The same with narrower columns of text, the widest first, as far as needed."""
-    found = list(widths)
-    while (excess := _total(found) - max_width) > 0:
-        widest = max(left, key=lambda at: found[at])
-        second = max((found[at] for at in left if at != widest), default=_MIN_WIDTH)
-        least = max(_MIN_WIDTH, min(second, found[widest] - 1))
-        if found[widest] <= _MIN_WIDTH:
+    narrowed = list(widths)
+    while (excess := _total(narrowed) - max_width) > 0:
+        widest = max(left, key=lambda index: narrowed[index])
+        second = max(
+            (narrowed[index] for index in left if index != widest), default=_MIN_WIDTH
+        )
+        least = max(_MIN_WIDTH, min(second, narrowed[widest] - 1))
+        if narrowed[widest] <= _MIN_WIDTH:
             break
-        found[widest] = max(least, found[widest] - excess)
-    return found
+        narrowed[widest] = max(least, narrowed[widest] - excess)
+    return narrowed
 
 
 def _row_lines(cells: Sequence[tuple[str, int, bool]]) -> Iterator[str]:

@@ -172,8 +172,8 @@ def range_by_stack(lives: Lifetimes, rows: Ints, first: int, last: int) -> Range
     stack, place = np.unique(lives.stack[rows], return_inverse=True)
     group = np.full(len(lives), len(stack), np.int64)
     group[rows] = place.reshape(-1)
-    found = range_sums(lives, first, last, group, len(stack) + 1)
-    allocated, live = found.allocated.num_bytes[:-1], found.live.num_bytes[:-1]
+    by_group = range_sums(lives, first, last, group, len(stack) + 1)
+    allocated, live = by_group.allocated.num_bytes[:-1], by_group.live.num_bytes[:-1]
     order = np.lexsort((-allocated, -live))
 
     def ordered(sums: Sums) -> Sums:
@@ -181,7 +181,9 @@ def range_by_stack(lives: Lifetimes, rows: Ints, first: int, last: int) -> Range
 
     return RangeStacks(
         stack[order],
-        RangeSums(ordered(found.allocated), ordered(found.freed), ordered(found.live)),
+        RangeSums(
+            ordered(by_group.allocated), ordered(by_group.freed), ordered(by_group.live)
+        ),
     )
 
 
@@ -271,11 +273,13 @@ def holders(
     return Holders(chosen[kept], column, slot, came[slot, column], total)
 
 
-def stack_holders(lives: Lifetimes, num_stacks: int, at: Ints, most: int) -> Holders:
+def stack_holders(
+    lives: Lifetimes, num_stacks: int, events: Ints, most: int
+) -> Holders:
     """`holders` by stack; what has none is of the group NOTHING."""
     # Group 0 is for what has no stack, so that it has a slot like any other.
-    found = holders(lives, lives.stack + 1, num_stacks + 1, at, most)
-    return replace(found, group=found.group - 1)
+    by_group = holders(lives, lives.stack + 1, num_stacks + 1, events, most)
+    return replace(by_group, group=by_group.group - 1)
 
 
 def _candidates(group: Ints, num_groups: int, weight: Ints, width: int) -> Ints:

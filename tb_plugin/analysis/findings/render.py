@@ -33,23 +33,23 @@ _MAX_STACK: Final = 12
 _MAX_HELD_BY: Final = 8
 
 _EVIDENCE: Final[Sequence[Column[Evidence]]] = (
-    Column("evidence", lambda one: f"**{one.label}**" if one.decisive else one.label),
-    Column("value", lambda one: quantity_text(one.value, one.unit)),
-    Column("of", lambda one: one.scope, is_text=True),
-    Column("caveat", lambda one: one.caveat, is_text=True),
+    Column("evidence", lambda row: f"**{row.label}**" if row.decisive else row.label),
+    Column("value", lambda row: quantity_text(row.value, row.unit)),
+    Column("of", lambda row: row.scope, is_text=True),
+    Column("caveat", lambda row: row.caveat, is_text=True),
 )
 _HELD_BY: Final[Sequence[Column[HeldBy]]] = (
-    Column("held by", lambda one: one.label or "no stack recorded"),
+    Column("held by", lambda holder: holder.label or "no stack recorded"),
     Column(
         "category",
-        lambda one: (
-            "waits to be freed" if one.is_pending else one.category or "not known"
+        lambda holder: (
+            "waits to be freed" if holder.is_pending else holder.category or "not known"
         ),
         is_text=True,
     ),
-    Column("size", lambda one: quantity_text(one.bytes, "bytes")),
-    Column("share of active", lambda one: share_text(one.share)),
-    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+    Column("size", lambda holder: quantity_text(holder.bytes, "bytes")),
+    Column("share of active", lambda holder: share_text(holder.share)),
+    Column("blocks", lambda holder: f"{holder.num_blocks:,}"),
 )
 _PER: Final[dict[Quantity, str]] = {"seconds": " per step", "percent": " of the steps"}
 """Behind gains of a unit."""

@@ -246,10 +246,10 @@ def _absence(answer: Answer, figures: DeviceFigures) -> str | None:
 
 
 _RANKS: Final[Sequence[Column[Answer]]] = (
-    Column("rank", lambda one: str(one.outcome.rank)),
-    Column("peak allocated", lambda one: bytes_text(one.peak("allocated_peak"))),
-    Column("peak reserved", lambda one: bytes_text(one.peak("reserved_peak"))),
-    Column("", lambda one: one.judged.fit),
+    Column("rank", lambda answer: str(answer.outcome.rank)),
+    Column("peak allocated", lambda answer: bytes_text(answer.peak("allocated_peak"))),
+    Column("peak reserved", lambda answer: bytes_text(answer.peak("reserved_peak"))),
+    Column("", lambda answer: answer.judged.fit),
 )
 
 

@@ -199,8 +199,12 @@ def _to_text(request: Request, name: str, trials: Sequence[Trial]) -> Iterator[s
     yield f"virtual {device.label}: {bytes_text(device.memory_bytes)}, torch {torch}"
     columns: Sequence[Column[Trial]] = (
         Column(name, lambda trial: trial.value),
-        Column("peak allocated", lambda one: bytes_text(one.peak("allocated_peak"))),
-        Column("peak reserved", lambda one: bytes_text(one.peak("reserved_peak"))),
+        Column(
+            "peak allocated", lambda answer: bytes_text(answer.peak("allocated_peak"))
+        ),
+        Column(
+            "peak reserved", lambda answer: bytes_text(answer.peak("reserved_peak"))
+        ),
         Column("with estimates", _needed_text),
         Column("", lambda trial: trial.fit),
     )

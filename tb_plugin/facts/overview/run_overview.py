@@ -60,8 +60,8 @@ def overview_of(
         if query.rank in (None, rank) and file.written_header is not None
     ]
     predictions = predictions_of(run, ranks)
-    said = run.catalogue.recorded
-    recorded, missing = _by_source(said(query.rank), said())
+    statuses_of = run.catalogue.recorded
+    recorded, missing = _by_source(statuses_of(query.rank), statuses_of())
     instead = said_instead(run.made_of, len(ranks))
     return OverviewResponse(
         run=view.summary,
@@ -78,7 +78,7 @@ def overview_of(
         strip=strip_response(run, whole, numbers, "" if key is None else key.text),
         recorded=recorded,
         missing=missing,
-        about=" ".join(f"{one.reason} {one.remedy}" for one in instead),
+        about=" ".join(f"{absence.reason} {absence.remedy}" for absence in instead),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
         losses=tuple(losses.of_run(run, set(ranks), view.budget)),
         problems=tuple(
@@ -95,33 +95,37 @@ def overview_of(
 
 
 def _by_source(
-    said: Sequence[SourceStatus], whole: Sequence[SourceStatus]
+    statuses: Sequence[SourceStatus], whole: Sequence[SourceStatus]
 ) -> tuple[tuple[RecordedSource, ...], tuple[MissingSources, ...]]:
     """What was recorded, and what was not: equal reasons once.
 
-    `whole` is what all ranks say, where `said` is what one rank says: what it leaves to
-    another one that one tells of.
+    `statuses` are of one rank, `whole` of all: what a rank leaves to another one has the
+    status of that one.
     """
-    tellers = {one.source: one for one in whole if one.status != "off"}
-    tellers |= {one.source: one for one in whole if one.status == "recorded"}
-    here = {one.source for one in said if one.status != "off"}
-    left = {one.source: one.reason for one in said if one.status == "off"}
+    tellers = {status.source: status for status in whole if status.status != "off"}
+    tellers |= {
+        status.source: status for status in whole if status.status == "recorded"
+    }
+    here = {status.source for status in statuses if status.status != "off"}
+    left = {
+        status.source: status.reason for status in statuses if status.status == "off"
+    }
     recorded: list[RecordedSource] = []
     missing: dict[tuple[Any, int, str, str], list[str]] = {}
-    for one in said:
-        teller = tellers.get(one.source) if one.status == "off" else None
-        if teller is not None and one.source in here:
+    for status in statuses:
+        teller = tellers.get(status.source) if status.status == "off" else None
+        if teller is not None and status.source in here:
             continue
-        if one.status == "recorded":
-            why = left.get(one.source, "")
-            found = RecordedSource(one.source, one.num_ranks, one.cost, why)
-            recorded.append(found)
+        if status.status == "recorded":
+            why = left.get(status.source, "")
+            source = RecordedSource(status.source, status.num_ranks, status.cost, why)
+            recorded.append(source)
             continue
         is_elsewhere = teller is not None and teller.status == "recorded"
-        of = one if teller is None or is_elsewhere else teller
-        status = "elsewhere" if is_elsewhere else of.status
-        key = (status, one.num_ranks, of.reason, of.remedy)
-        missing.setdefault(key, []).append(one.source)
+        of = status if teller is None or is_elsewhere else teller
+        kind = "elsewhere" if is_elsewhere else of.status
+        key = (kind, status.num_ranks, of.reason, of.remedy)
+        missing.setdefault(key, []).append(status.source)
     groups = (MissingSources(tuple(of), *key) for key, of in missing.items())
     return tuple(recorded), tuple(
         sorted(groups, key=lambda group: _MISSING.index(group.status))
@@ -190,18 +194,18 @@ def _spelled(values: Iterable[str]) -> str:
 
 def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
     """A rank's coordinates; for all ranks the size of each dimension."""
-    found = [dict(header.mesh) for header in headers if header.mesh]
-    found += [
+    meshes = [dict(header.mesh) for header in headers if header.mesh]
+    meshes += [
         {name: value for name, value in event.data.items() if type(value) is int}
         for event in run.notes.events("mesh")
         if rank in (None, event.rank)
     ]
     if rank is not None:
-        for mesh in found[-1:]:
+        for mesh in meshes[-1:]:
             yield " ".join(f"{name}={value}" for name, value in mesh.items())
         return
     sizes: dict[str, int] = {}
-    for mesh in found:
+    for mesh in meshes:
         for name, value in mesh.items():
             sizes[name] = max(sizes.get(name, 0), value + 1)
     yield " ".join(f"{name}={size}" for name, size in sizes.items())
@@ -220,6 +224,6 @@ def _num_dropped(run: Run, rank: int | None) -> int:
         by_file[of_rank, attempt] = by_file.get((of_rank, attempt), 0) + count
     for (of_rank, attempt), file in run.files.items():
         if rank in (None, of_rank) and file.close is not None:
-            known = by_file.get((of_rank, attempt), 0)
-            by_file[of_rank, attempt] = max(known, file.close.num_dropped)
+            num_noted = by_file.get((of_rank, attempt), 0)
+            by_file[of_rank, attempt] = max(num_noted, file.close.num_dropped)
     return sum(by_file.values())

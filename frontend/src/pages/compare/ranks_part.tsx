@@ -45,8 +45,8 @@ export function RanksPart({ view, params }: PartProps) {
       {data?.ranks.length === 0 && (
         <Nothing title="No history has a known rank">
           <p>
-            Snapshots get their rank from their name, such as rank3_snapshot.pickle; the
-            recorder writes it by itself.
+            A snapshot&apos;s rank is read from its name, such as rank3_snapshot.pickle.
+            Recordings name theirs.
           </p>
         </Nothing>
       )}

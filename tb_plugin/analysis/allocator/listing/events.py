@@ -90,7 +90,7 @@ def event_page(
     times = np.full(len(rows), np.nan)
     if events.time_us is not None:
         times = events.time_us[rows].astype(np.float64)
-    found = EventRows(
+    page_rows = EventRows(
         event=rows,
         action=np.where(action < 0, len(ACTIONS), action),
         address=np.where(np.isin(action, _WITHOUT_ADDRESS), np.nan, address),
@@ -102,7 +102,7 @@ def event_page(
         device_free=np.where((action == OOM) & (free >= 0), free, np.nan),
         time_us=times,
     )
-    return EventPage(found, first, num_rows, last)
+    return EventPage(page_rows, first, num_rows, last)
 
 
 def _rows_of(action: Ints, names: Sequence[str]) -> Ints:
@@ -112,15 +112,15 @@ def _rows_of(action: Ints, names: Sequence[str]) -> Ints:
 
 def _lives_at(lives: Lifetimes, rows: Ints) -> Ints:
     """By event: the allocation that it begins or ends."""
-    found = np.full(len(rows), NOTHING, np.int64)
+    life = np.full(len(rows), NOTHING, np.int64)
     if not len(rows):
-        return found
+        return life
     for column in (lives.gone, lives.freed, lives.born):
         near = np.flatnonzero((column >= rows[0]) & (column <= rows[-1]))
         place = np.searchsorted(rows, column[near])
         there = rows[place] == column[near]
-        found[place[there]] = near[there]
-    return found
+        life[place[there]] = near[there]
+    return life
 
 
 def block_of(replay: Replay, life: int) -> tuple[int, bool]:
