@@ -10,6 +10,8 @@ read, each way in a process of its own:
 - `import`: the worker from start to column file, as TensorBoard has it done;
 - `json`: `json.load`, which stands for the least that a reader in Python does;
 - `cached`: opening the column file as a `Trace`, checksums and all;
+- `digest`: the process that sums up a trace for the recording it is of, at low priority
+  beside training (its processor time and memory, not those of the training);
 - `peer`: torch-tb-profiler reads it and makes its views of it, as its child process does
   (`--peer`: the Python of an environment that has it);
 - `HTA`: HolisticTraceAnalysis reads it into a data frame (`--hta`: likewise).
@@ -46,6 +48,13 @@ from memboard.tb_plugin.formats.traces.bytes.stored import trace_of
 began, used = time.perf_counter(), time.process_time()
 trace = trace_of(open_columns(Path(sys.argv[2])))
 taken = time.process_time() - used, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+"""
+DIGEST = """
+from memboard.collector.torch_profiler.digest.reading import TraceTask, read_trace
+with open(sys.argv[1], "rb") as file:
+    read_trace(file, TraceTask(flops={}))
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+taken = used.ru_utime + used.ru_stime, used.ru_maxrss
 """
 PEER = """
 import logging, tempfile
@@ -112,6 +121,7 @@ def compare(target: Path, columns: Path, given) -> None:
         ("json", JSON, sys.executable),
         ("import", bench.IMPORT.format(job="TRACE"), sys.executable),
         ("cached", CACHED, sys.executable),
+        ("digest", DIGEST, sys.executable),
         ("peer", PEER, given.peer),
         ("HTA", HTA, given.hta),
     ]
