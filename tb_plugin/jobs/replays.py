@@ -23,6 +23,7 @@ from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
 from memboard.tb_plugin.analysis.allocator.replay import VERSION, DeviceReplay
+from memboard.tb_plugin.analysis.allocator.rounding import Rests
 from memboard.tb_plugin.analysis.allocator.segment_spans import ReservedLevels
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
@@ -56,6 +57,7 @@ _KEY_BYTES: Final = 7
 
 _LIVES: Final = ("addr", "size", "stack", "born", "freed", "gone")
 _LEVELS: Final = ("active", "allocated", "reserved")
+_RESTS: Final = ("life", "num_bytes")
 _MARKS: Final = ("kind", "moment", "end", "label")
 _MARK_FLOATS: Final = ("num_bytes", "device_free", "step")
 
@@ -165,6 +167,9 @@ def _tables(device: OpenDevice) -> dict[str, Table]:
     afters = (device.active.after, device.allocated.after, device.reserved.after)
     tables: dict[str, Table] = {
         f"lives {number}": {name: getattr(lives, name) for name in _LIVES},
+        f"rests {number}": {
+            name: getattr(device.replay.rests, name) for name in _RESTS
+        },
         f"levels {number}": dict(zip(_LEVELS, afters, strict=True)),
         f"marks {number}": {
             name: getattr(marks, name) for name in (*_MARKS, *_MARK_FLOATS)
@@ -194,6 +199,7 @@ def _replayed(
     levels = {name: Levels(about.first[name], after[name]) for name in _LEVELS}
     return DeviceReplay(
         lives=lives,
+        rests=_rests(tables[f"rests {number}"], len(lives)),
         active=levels["active"],
         allocated=levels["allocated"],
         reserved=ReservedLevels(levels["reserved"], about.num_below_zero),
@@ -217,6 +223,16 @@ def _lives(table: Table, about: _Device, num_stacks: int, num_events: int) -> Li
     if (columns["born"][1:] < columns["born"][:-1]).any():
         raise _UnfitError("allocations are not in order")
     return Lifetimes(**columns, num_lost=about.num_lost)
+
+
+def _rests(table: Table, num_lives: int) -> Rests:
+    num = len(table["life"])
+    columns = {name: _column(table, name, num) for name in _RESTS}
+    _check(columns["life"], 0, num_lives)
+    _check(columns["num_bytes"], NOTHING, np.iinfo(np.int64).max)
+    if (columns["life"][1:] <= columns["life"][:-1]).any():
+        raise _UnfitError("rests are not in order")
+    return Rests(**columns)
 
 
 def _marks(table: Table, labels: tuple[str, ...], num_events: int) -> Marks:

@@ -89,7 +89,7 @@ def measure(path: Path) -> None:
     table.row("arenas", lambda: arenas(state), NUM_MOMENTS)
     table.row("histogram of free blocks", lambda: free_sizes(state), NUM_MOMENTS)
     table.row("pins", lambda: pins(state, replay.lives.stack, 200), NUM_MOMENTS)
-    rounding = replay.segments.rounding
+    rounding = replay.rounding
     table.row("fit", lambda: fit(state, rounding, 1 << 30), NUM_MOMENTS)
 
     table = Table(f"of all events, in {WIDTH} columns")

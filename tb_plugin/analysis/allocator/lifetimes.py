@@ -212,7 +212,7 @@ def _uses(history: History) -> tuple[Ints, npt.NDArray[np.int32], Flags]:
     is_of_block = np.zeros(256, np.bool_)  # by action; -1, not known, is the last
     is_of_block[[ALLOC, FREE_REQUESTED, FREE_COMPLETED, FREE]] = True
     relevant = np.flatnonzero(is_of_block[history.action])
-    place, is_other = _by_address(history.addr[relevant])
+    place, is_other = by_address(history.addr[relevant])
     order = relevant[place]
     begins = (history.action[order] == ALLOC) | is_other
     ends_with = np.append(is_other[begins], True)[1:]  # the next one's; none is behind
@@ -220,7 +220,7 @@ def _uses(history: History) -> tuple[Ints, npt.NDArray[np.int32], Flags]:
     return order, use, ends_with
 
 
-def _by_address(addr: Ints) -> tuple[Ints, Flags]:
+def by_address(addr: Ints) -> tuple[Ints, Flags]:
     """The stable order of addresses, and in it where another address than before comes.
 
     Addresses are multiples of something, and fewer than 2**63 apart: with the place

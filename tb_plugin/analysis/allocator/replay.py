@@ -14,7 +14,11 @@ import numpy as np
 from memboard.tb_plugin.analysis.allocator.annotations import annotations_of
 from memboard.tb_plugin.analysis.allocator.lifetimes import ALLOC, levels, lifetimes
 from memboard.tb_plugin.analysis.allocator.live import held_rows, live_rows
-from memboard.tb_plugin.analysis.allocator.rounding import block_sizes, rounding_of
+from memboard.tb_plugin.analysis.allocator.rounding import (
+    block_sizes,
+    rests,
+    rounding_of,
+)
 from memboard.tb_plugin.analysis.allocator.segment_spans import (
     Changes,
     SpanIndex,
@@ -32,7 +36,11 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.allocator.annotations import AllocationAnnotations
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from memboard.tb_plugin.analysis.allocator.rounding import BlockSizes, Rounding
+    from memboard.tb_plugin.analysis.allocator.rounding import (
+        BlockSizes,
+        Rests,
+        Rounding,
+    )
     from memboard.tb_plugin.analysis.allocator.segment_spans import (
         ReservedLevels,
         Spans,
@@ -73,8 +81,16 @@ class Replay:
 
     def block_sizes(self, rows: Ints | None = None) -> BlockSizes:
         """The blocks of some lives, or of all: levels are sums of their sizes."""
+        rest = self.rests.of(np.arange(len(self.lives)) if rows is None else rows)
         lives = self.lives if rows is None else self.lives.take(rows)
-        return block_sizes(self.device, lives, self.rounding)
+        return block_sizes(self.device, lives, self.rounding, rest)
+
+    @cached_property
+    def rests(self) -> Rests:
+        """What was not split off behind blocks."""
+        if self.known is not None:
+            return self.known.rests
+        return rests(self.device, self.lives, self.spans, self.rounding)
 
     @property
     def active(self) -> Levels:
@@ -117,7 +133,7 @@ class Replay:
     @cached_property
     def segments(self) -> SegmentReplay:
         """Gives segments and blocks at any moment."""
-        return SegmentReplay(self.device, self.lives, self.spans, self.rounding)
+        return SegmentReplay(self.lives, self.spans, self.block_sizes())
 
     def at(self, moment: int) -> SegmentState:
         """Segments and blocks just after an event."""
@@ -177,7 +193,7 @@ class Replay:
         return told
 
 
-VERSION: Final = 8
+VERSION: Final = 9
 """To be raised when the same snapshot would come to anything else than before."""
 
 
@@ -186,6 +202,7 @@ class DeviceReplay:
     """Of one device; made once, and kept beside the snapshot's tables."""
 
     lives: Lifetimes
+    rests: Rests
     active: Levels
     allocated: Levels
     reserved: ReservedLevels

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, by_address
+from memboard.tb_plugin.analysis.allocator.segment_spans import SpanIndex
+from memboard.tb_plugin.analysis.arrays import NOTHING, Table, picked, places_in
 from memboard.tb_plugin.analysis.snapshots.snapshot import INACTIVE
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.allocator.segment_spans import Spans
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
 
@@ -41,6 +44,9 @@ OWN_SEGMENT_BYTES: Final = 10 * MIB
 MAX_NON_SPLIT_REST_BYTES: Final = 20 * MIB
 """A block of `max_split_size` or more may exceed its request by less than this; torch
 does not record when it is set to something else."""
+
+MAX_LOOKUPS: Final = 20_000_000
+"""Addresses looked at behind blocks of a history; real ones need a few per block."""
 
 _FIRST_INTERVAL_LOG2: Final = 20
 _NUM_INTERVALS: Final = 16
@@ -123,21 +129,39 @@ def rounding_of(settings: Mapping[str, Any]) -> Rounding:
 
 
 @dataclass(frozen=True, slots=True)
+class Rests(Table):
+    """What was not split off behind blocks: only allocations that have, or may have, any."""
+
+    life: Ints  # Rows of `Lifetimes`, ascending
+    num_bytes: Ints
+    """NOTHING: of a block from before the recording nothing shows whether there is one."""
+
+    def of(self, rows: Ints) -> Ints:
+        """By allocation: bytes; 0 where there are none, NOTHING where it is unknown."""
+        return picked(self.num_bytes, places_in(self.life, rows), 0)
+
+
+NO_RESTS: Final = Rests(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
 class BlockSizes:
     """Of some allocations: the blocks that they are in."""
 
     size: Ints
-    """Bytes, as recorded at the end, else as the allocator rounds the request; what was
-    not split off behind it is only in a recorded one."""
+    """Bytes, as recorded at the end, else as the allocator rounds the request, with what
+    it did not split off behind it."""
     requested: Ints
     is_recorded: Flags
     """Whether the block lives at the end, and the snapshot shows it."""
+    is_unsure: Flags
+    """Whether something may not have been split off, and nothing shows it."""
 
 
 def block_sizes(
-    device: DeviceSnapshot, lives: Lifetimes, rounding: Rounding
+    device: DeviceSnapshot, lives: Lifetimes, rounding: Rounding, rest: Ints
 ) -> BlockSizes:
-    """The blocks of all or some allocations of a device.
+    """The blocks of all or some allocations of a device, and the `rest` behind each.
 
     Of pinned host memory events write the sizes of blocks: there nothing is rounded.
     """
@@ -149,10 +173,83 @@ def block_sizes(
     requested = lives.size.astype(np.int64)
     requested[recorded] = blocks.requested_size[row]
     size = requested.copy() if device.is_host else rounding.sizes(requested)
+    size += np.maximum(rest, 0)
     size[recorded] = blocks.size[row]
     is_recorded = np.zeros(len(lives), np.bool_)
     is_recorded[recorded] = True
-    return BlockSizes(size, requested, is_recorded)
+    return BlockSizes(size, requested, is_recorded, (rest < 0) & ~is_recorded)
+
+
+def rests(
+    device: DeviceSnapshot, lives: Lifetimes, spans: Spans, rounding: Rounding
+) -> Rests:
+    """What the allocator did not split off behind each block.
+
+    A block of the large pool reaches to what lives next behind it, or to its segment's
+    end, where that is at most `SMALL_BYTES` away: free blocks of this pool are larger at
+    any moment, so that whatever lives there while it does shows it. Small pools and
+    expandable segments split off everything.
+    """
+    whole = spans.take(np.flatnonzero(spans.is_large & ~spans.is_expandable))
+    if device.is_host or rounding.expandable or not len(whole):
+        return NO_RESTS
+    sizes = rounding.sizes(lives.size)
+    uses = _Uses(lives, np.flatnonzero(sizes > SMALL_BYTES), len(device.events))
+    size = sizes[uses.life]
+    end = uses.addr + size
+    span = SpanIndex(whole, len(device.events)).rows(uses.addr, uses.born)
+    room = (whole.address + whole.size)[span] - end
+    has_room = (span != NOTHING) & (room > 0)
+    is_whole = rounding.has_whole(size) | (room <= SMALL_BYTES)
+    rest = np.where(is_whole, room, NOTHING)
+    rest[~has_room] = 0
+    reach = np.where(is_whole, room, SMALL_BYTES)
+    rows = np.flatnonzero(has_room)
+    gap = uses.gaps(rows, end[rows], reach[rows])
+    rest[rows] = np.where(gap == NOTHING, rest[rows], gap)
+    rest[(rest == NOTHING) & (uses.born != BEFORE)] = 0
+    kept = np.flatnonzero(rest)
+    kept = kept[np.argsort(uses.life[kept])]
+    return Rests(uses.life[kept], rest[kept])
+
+
+class _Uses:
+    """Some allocations by address, and at each address by birth."""
+
+    def __init__(self, lives: Lifetimes, rows: Ints, num_events: int) -> None:
+        order, is_first = by_address(lives.addr[rows])  # by birth they are already
+        self.life = rows[order]
+        self.addr = lives.addr[self.life]
+        self.born = lives.born[self.life].astype(np.int64)
+        self._gone = lives.gone[self.life].astype(np.int64)
+        self._address = np.append(self.addr[is_first], np.iinfo(np.int64).max)
+        self._place = np.cumsum(is_first) - 1
+        self._step = num_events + 2
+        self._keys = self._place * self._step + self.born + 1
+
+    def gaps(self, rows: Ints, end: Ints, reach: Ints) -> Ints:
+        """From the end of some to what next behind them lived while they did.
+
+        NOTHING where that is more than `reach` bytes away.
+        """
+        gap = np.full(len(rows), NOTHING, np.int64)
+        place = np.searchsorted(self._address[:-1], end)
+        born, gone = self.born[rows], self._gone[rows]
+        waiting, num_lookups = np.arange(len(rows)), 0
+        while len(waiting) and num_lookups < MAX_LOOKUPS:
+            distance = self._address[place[waiting]] - end[waiting]
+            waiting = waiting[distance <= reach[waiting]]
+            # The last one at that address that was born before this one went.
+            latest = place[waiting] * self._step + gone[waiting] + 1
+            use = np.searchsorted(self._keys, latest) - 1
+            lived = self._place[use] == place[waiting]
+            lived &= self._gone[use] > born[waiting]
+            near = waiting[lived]
+            gap[near] = self._address[place[near]] - end[near]
+            waiting = waiting[~lived]
+            place[waiting] += 1
+            num_lookups += len(lived)
+        return gap
 
 
 def _interval(key: Any) -> int | None:

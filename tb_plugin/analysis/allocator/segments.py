@@ -3,9 +3,8 @@
 The segments of a moment are the spans that are there (`segment_spans`); those of an
 expandable segment that touch are one, as torch shows them. The blocks in them are what
 lives then, and between any two of these, and at both ends, one free block: the allocator
-joins free neighbours always. How long a live block is follows from its request
-(`rounding`) and, where a rest was not split off, from what stood behind it when it was
-allocated. So blocks fill their segments and never overlap, whatever the events say;
+joins free neighbours always. How long a live block is follows from `rounding`, and from
+what lives next. So blocks fill their segments and never overlap, whatever the events say;
 where these contradict themselves, that is counted.
 """
 
@@ -16,11 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
-from memboard.tb_plugin.analysis.allocator.rounding import (
-    SMALL_BYTES,
-    block_sizes,
-)
 from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
     Table,
@@ -28,7 +22,6 @@ from memboard.tb_plugin.analysis.arrays import (
     highest,
     place_of,
     sums,
-    within,
 )
 from memboard.tb_plugin.analysis.snapshots.snapshot import (
     ALLOCATED,
@@ -40,14 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
-    from memboard.tb_plugin.analysis.allocator.rounding import Rounding
+    from memboard.tb_plugin.analysis.allocator.rounding import BlockSizes
     from memboard.tb_plugin.analysis.allocator.segment_spans import Spans
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
-
-
-MAX_LOOKUPS: Final = 4_000_000
-"""Addresses looked at behind blocks of one moment; real ones need some hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +109,8 @@ class SegmentState:
 class SegmentReplay:
     """Gives the state at any moment; made once per device."""
 
-    def __init__(
-        self,
-        device: DeviceSnapshot,
-        lives: Lifetimes,
-        spans: Spans,
-        rounding: Rounding,
-    ) -> None:
+    def __init__(self, lives: Lifetimes, spans: Spans, blocks: BlockSizes) -> None:
         self.spans = spans
-        self.rounding = rounding
-        self._num_events = len(device.events)
         # By address and birth: the lives of one address follow each other.
         order = np.lexsort((lives.born, lives.addr))
         self._life = order
@@ -138,12 +118,9 @@ class SegmentReplay:
         self._born = lives.born[order]
         self._freed = lives.freed[order]
         self._gone = lives.gone[order]
-        self._address, first = np.unique(self._addr, return_index=True)
-        self._first_use = np.append(first, len(order))
-        blocks = block_sizes(device, lives, rounding)
         self._size = blocks.size[order]
         self._requested = blocks.requested[order]
-        self._is_recorded = blocks.is_recorded[order]
+        self._is_unsure = blocks.is_unsure[order]
 
     def at(self, moment: int) -> SegmentState:
         """The state just after an event."""
@@ -202,56 +179,13 @@ class SegmentReplay:
         size = self._size[rows]
         rest = room - size
         _note(oddities, "live blocks that overlap", rest < 0)
-        # Only there may a rest belong to the block: see `rounding`.
-        keeps = segments.is_large[segment] & ~segments.is_expandable[segment]
-        keeps &= ~self._is_recorded[rows] & (not self.rounding.expandable)
-        whole = keeps & ((rest <= SMALL_BYTES) | self.rounding.has_whole(size))
-        unsure = np.flatnonzero(keeps & ~whole & (rest > 0))
-        if len(unsure):
-            rests, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
-            size[unsure] += rests
-            _note(
-                oddities,
-                "remainders of unknown blocks from before the recording",
-                assumed,
-            )
-        found_size: Ints = np.minimum(np.where(whole, room, size), room)
-        return found_size
-
-    def _rests(self, rows: Ints, end: Ints) -> tuple[Ints, Flags]:
-        """What was not split off behind each block, whose request ends at `end`.
-
-        It reached to what lived next behind it when it was allocated, if that was at
-        most `SMALL_BYTES` away. For blocks from before the first event, the state
-        before it shows a rest only while what stood behind still stands there: whether
-        nothing was found for such a block is said too.
-        """
-        low = np.searchsorted(self._address, end, "left")
-        high = np.searchsorted(self._address, end + SMALL_BYTES, "right")
-        counts = high - low
-        if int(counts.sum()) > MAX_LOOKUPS:
-            return np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_)
-        which = np.repeat(np.arange(len(rows)), counts)
-        address = within(counts) + np.repeat(low, counts)
-        born = self._born[rows]
-        alive = self._was_alive(address, np.maximum(born, 0)[which])
-        nearest = np.full(len(rows), SMALL_BYTES + 1, np.int64)
-        gap = self._address[address] - end[which]
-        np.minimum.at(nearest, which[alive], gap[alive])
-        is_near = nearest <= SMALL_BYTES
-        return np.where(is_near, nearest, 0), ~is_near & (born == BEFORE)
-
-    def _was_alive(self, address: Ints, event: Ints) -> Flags:
-        """Whether something lived at an address (a row) just before an event."""
-        low, high = self._first_use[address], self._first_use[address + 1]
-        # The last use born before the event, by halving: all queries at once.
-        while np.any(high - low > 1):
-            middle = (low + high) // 2
-            is_before = self._born[middle] < event
-            low = np.where(is_before, middle, low)
-            high = np.where(is_before, high, middle)
-        alive: Flags = (self._born[low] < event) & (self._gone[low] > event)
-        return alive
+        _note(
+            oddities,
+            "remainders of unknown blocks from before the recording",
+            self._is_unsure[rows] & (rest > 0),
+        )
+        sizes_in_room: Ints = np.minimum(size, room)
+        return sizes_in_room
 
     def _blocks(
         self,

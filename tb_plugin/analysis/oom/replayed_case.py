@@ -111,7 +111,7 @@ def _free(
     """Free blocks where the request belongs, and the largest that was kept from it."""
     events = replay.device.events
     pool, stream = max(0, int(events.pool[event])), int(events.stream[event])
-    fitting = fit(state, replay.segments.rounding, asked, pool=pool, stream=stream)
+    fitting = fit(state, replay.rounding, asked, pool=pool, stream=stream)
     by_place = arenas(state)
     here = (np.maximum(by_place.pool, 0) == pool) & (by_place.stream == stream)
     here &= by_place.is_large == fitting.is_large

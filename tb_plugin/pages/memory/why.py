@@ -133,7 +133,7 @@ def _of_request(
     common: _Figures,
 ) -> SegmentsWhy:
     where = {"pool": request.pool, "stream": request.stream}
-    fitting = fit(state, device.replay.segments.rounding, request.num_bytes, **where)
+    fitting = fit(state, device.replay.rounding, request.num_bytes, **where)
     missing = _missing(fitting, request)
     has_room = missing is not None and missing <= 0 and not request.is_oom
     fits = fitting.fits or has_room

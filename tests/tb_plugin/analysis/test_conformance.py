@@ -20,6 +20,7 @@ from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED, Snapshot
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.simulate import Form, trained_rank
 from tests.simulate.allocator.settings import parse_settings
+from tests.tb_plugin.analysis.slow_blocks import SlowBlocks
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
@@ -68,59 +69,25 @@ def loaded(name: str) -> Snapshot:
 # The figures of expected.json, and the peaks as counted here.
 
 
-def rounded(size: int) -> int:
-    return -(-size // 512) * 512
-
-
-def counted_peak(dump: dict, place: int, states: tuple[str, ...], falls_at: str):
-    """The highest sum of blocks after an event, from the end backwards; and the event.
-
-    Of a block that the end shows the size is recorded, of others the request is rounded.
-    What events allocate and nothing frees lives to the end, recorded there or not.
-    """
-    trace = dump["device_traces"][place] if dump["device_traces"] else []
-    live: dict[int, int] = {}
-    for event in trace:
-        if event["action"] == "alloc":
-            live[event["addr"]] = rounded(event["size"])
-        elif event["action"] == falls_at:
-            live.pop(event["addr"], None)
-    for segment in dump["segments"]:
-        address = segment["address"]
-        for block in segment["blocks"] if segment["device"] == place else ():
-            if block["state"] in states:
-                live[block.get("address", address)] = block["size"]
-            address += block["size"]
-    level = sum(live.values())
-    levels = [level]
-    for event in reversed(trace):
-        if event["action"] == "alloc":
-            level -= live.pop(event["addr"])
-        elif event["action"] == falls_at:
-            live[event["addr"]] = rounded(event["size"])
-            level += live[event["addr"]]
-        levels.append(level)
-    levels.reverse()
-    return max(levels), levels.index(max(levels)) - 1
-
-
-PENDING = ("active_pending_free", "active_awaiting_free")
-
-
 def counted_peaks(name: str, place: int) -> dict[str, int]:
-    dump = dumped(name)
-    live = ("active_allocated",)
-    # Older releases write only that a free was completed.
-    actions = {event["action"] for trace in dump["device_traces"] for event in trace}
-    freed = "free_requested" if "free_requested" in actions else "free_completed"
-    active = counted_peak(dump, place, (*live, *PENDING), "free_completed")
-    allocated = counted_peak(dump, place, live, freed)
-    return {
-        "peak_active_bytes": active[0],
-        "peak_active_event": active[1],
-        "peak_allocated_bytes": allocated[0],
-        "peak_allocated_event": allocated[1],
-    }
+    blocks = SlowBlocks(dumped(name), place)
+    peaks = {}
+    for kind, active in (("active", True), ("allocated", False)):
+        levels = blocks.levels(active=active)
+        peaks[f"peak_{kind}_bytes"] = max(levels)
+        peaks[f"peak_{kind}_event"] = levels.index(max(levels)) - 1
+    return peaks
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_levels_are_those_of_the_blocks_walked_event_by_event(name):
+    snapshot = loaded(name)
+    for device in snapshot.devices:
+        replay = Replay(snapshot, device)
+        blocks = SlowBlocks(dumped(name), device.device)
+        for level, active in ((replay.active, True), (replay.allocated, False)):
+            walked = blocks.levels(active=active)
+            assert [level.first, *level.after.tolist()] == walked
 
 
 @pytest.mark.parametrize(("name", "place", "figures"), real_devices())

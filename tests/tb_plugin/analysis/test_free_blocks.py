@@ -56,7 +56,7 @@ def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
         return
     found = fit(
         state,
-        replay.segments.rounding,
+        replay.rounding,
         wanted,
         pool=model.snapshot.pools.index(pool_id),
         # torch shows a stream's pointer; the model's first other one is number 1.
@@ -201,7 +201,7 @@ def units_of(state, life_stack):
 @given(ended, st.integers(1, 60 * MIB))
 def test_what_is_in_the_way_is_the_least_that_need_be_freed(model, wanted):
     replay, state = at_end(model)
-    found = fit(state, replay.segments.rounding, wanted)
+    found = fit(state, replay.rounding, wanted)
     way = obstacle(state, found, replay.lives.stack, pool=0, stream=0)
     segments, blocks = state.segments, state.blocks
     costs = []

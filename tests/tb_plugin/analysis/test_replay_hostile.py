@@ -75,8 +75,7 @@ def test_every_analysis_of_a_broken_history_adds_up(seed, text, how):
         assert int(whole) == state.segments.free_size.sum()
         pins(state, lives.stack, 9)
         assert (
-            fit(state, replay.segments.rounding, 1 << 20).free
-            <= state.segments.free_size.sum()
+            fit(state, replay.rounding, 1 << 20).free <= state.segments.free_size.sum()
         )
         rows = live_rows(lives, moment)
         assert 0 <= unknown_share(found, replay, rows) <= 1

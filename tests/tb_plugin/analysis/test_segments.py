@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
-from memboard.tb_plugin.analysis.allocator.rounding import rounding_of
+from memboard.tb_plugin.analysis.allocator.replay import Replay
+from memboard.tb_plugin.analysis.allocator.rounding import (
+    block_sizes,
+    rests,
+    rounding_of,
+)
 from memboard.tb_plugin.analysis.allocator.segment_spans import reserved, segment_spans
 from memboard.tb_plugin.analysis.allocator.segments import SegmentReplay
 from memboard.tb_plugin.analysis.arrays import NOTHING
@@ -27,10 +32,7 @@ from tests.tb_plugin.analysis.snapshots import (
 
 
 def replay_of(snapshot, device) -> SegmentReplay:
-    lives = lifetimes(device.history(), device.active_blocks())
-    return SegmentReplay(
-        device, lives, segment_spans(device), rounding_of(snapshot.settings)
-    )
+    return Replay(snapshot, device).segments
 
 
 @given(models)
@@ -67,6 +69,25 @@ def test_blocks_fill_their_segments_at_every_moment(model):
         check(state)
         expected = levels.after[moment] if moment >= 0 else levels.first
         assert state.reserved_bytes == expected
+
+
+@given(models)
+def test_levels_are_the_sums_of_the_blocks_of_every_moment(model):
+    replay = Replay(model.snapshot, model.device)
+    for moment in range(-1, len(model.device.events)):
+        assert_levels(replay, moment)
+
+
+def assert_levels(replay: Replay, moment: int) -> None:
+    """Lines, ledger and segments count each block with the same bytes."""
+    segments = replay.at(moment).segments
+    allocated = int(segments.allocated_size.sum())
+    active = allocated + int(segments.pending_size.sum())
+    at = np.array([moment])
+    assert (int(replay.active.at(at)[0]), int(replay.allocated.at(at)[0])) == (
+        active,
+        allocated,
+    )
 
 
 def check(state) -> None:
@@ -112,9 +133,10 @@ def test_the_last_moment_of_a_recorded_snapshot_is_its_end(name, place, figures)
     lives = lifetimes(device.history(), device.active_blocks())
     without_blocks = replace(device, blocks=device.blocks.take(slice(0)))
     rounding = rounding_of(snapshot.settings)
-    derived = SegmentReplay(without_blocks, lives, segment_spans(device), rounding).at(
-        len(device.events) - 1
-    )
+    spans = segment_spans(device)
+    rest = rests(device, lives, spans, rounding).of(np.arange(len(lives)))
+    sizes = block_sizes(without_blocks, lives, rounding, rest)
+    derived = SegmentReplay(lives, spans, sizes).at(len(device.events) - 1)
     assert_is_end(derived, device)
     assert len(derived.segments) == figures["num_segments"]
     assert len(derived.blocks) == figures["num_blocks"]
@@ -141,8 +163,8 @@ def assert_is_end(state, device) -> None:
 def test_recorded_snapshots_fit_together_at_every_moment(name):
     snapshot = real(name)
     for device in snapshot.devices:
-        replay = replay_of(snapshot, device)
-        levels = reserved(device).levels
+        whole = Replay(snapshot, device)
+        replay, levels = whole.segments, whole.reserved.levels
         for moment in np.linspace(-1, len(device.events) - 1, 60).astype(int).tolist():
             state = replay.at(moment)
             check(state)
@@ -151,6 +173,7 @@ def test_recorded_snapshots_fit_together_at_every_moment(name):
             }
             expected = levels.after[moment] if moment >= 0 else levels.first
             assert state.reserved_bytes == expected
+            assert_levels(whole, moment)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([True, False]))

@@ -49,6 +49,7 @@ def results(history: OpenHistory) -> list[Any]:
         (
             number,
             device.lives,
+            device.replay.rests,
             device.active,
             device.allocated,
             device.reserved,

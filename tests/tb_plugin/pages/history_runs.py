@@ -11,6 +11,7 @@ import numpy as np
 from memboard.collector.format.snapshots import tables_of
 from memboard.tb_plugin.contract.routes import ROUTES
 from tests.simulate import trained_rank
+from tests.tb_plugin.analysis.slow_blocks import SlowBlocks
 from tests.tb_plugin.client import Page, answered, refresh
 
 if TYPE_CHECKING:
@@ -121,30 +122,8 @@ class Slow:
             [sum(size for size, _ in state.values()) for state in self.states]
         )
         """Bytes as requested, after each event."""
-        self.active = self._active(snapshot["segments"], device)
+        self.active = np.array(SlowBlocks(snapshot, device).levels(active=True)[1:])
         """Bytes of blocks, after each event."""
-
-    def _active(self, segments: list[dict[str, Any]], device: int) -> np.ndarray:
-        blocks = [
-            block
-            for one in segments
-            if one["device"] == device
-            for block in one["blocks"]
-        ]
-        recorded = {
-            (address, *self.states[-1][address]): block["size"]
-            for block in blocks
-            if (address := block["address"]) in self.states[-1]
-        }
-        return np.array(
-            [
-                sum(
-                    recorded.get((address, size, born), -(-size // 512) * 512)
-                    for address, (size, born) in state.items()
-                )
-                for state in self.states
-            ]
-        )
 
 
 def painted(tile: dict[str, Any]) -> dict[tuple[int, int], float]:

@@ -22,6 +22,7 @@ KNOWN = {
     6: "64ba4ce728e1bbb5",
     7: "64ba4ce728e1bbb5",  # oddities of ends without segments alone
     8: "5de378390c8a9af8",  # levels of blocks, each rounded by itself
+    9: "3093a8955dfe3e08",  # blocks with what was not split off behind them, and one such
 }
 """By version: what the history below comes to. Who changes what replaying comes to
 raises the version: else caches that others have would show what was thought before."""
@@ -81,6 +82,10 @@ def by_hand() -> dict[str, Any]:
         for place in range(4, 8):
             trace.free(20 + place)
         trace.add("snapshot", 0, 0)
+    trace.add("segment_alloc", 64 << 20, 4 << 20)
+    trace.alloc(64, 3_500_000, "forward")  # the segment's rest is not split off
+    trace.free(64)
+    trace.add("segment_free", 64 << 20, 4 << 20)
     trace.add("free_completed", 30 << 20, 512)  # of what was there before
     sizes = {"size", "requested_size"}
     blocks = [
