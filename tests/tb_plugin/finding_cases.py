@@ -67,8 +67,12 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 SOURCES = Path(__file__).parents[2] / "tb_plugin"
 ENDS = ("exception", "lost", "signal")
-KEY_ARGUMENT = {("findings", "trace.py"): 1, ("findings", "losses.py"): 0}
-"""Of the functions `_finding` that make findings, by file: which argument the key is."""
+KEY_ARGUMENT = {
+    ("trace", "devices.py", "trace_finding"): 1,
+    ("trace", "waiting.py", "trace_finding"): 1,
+    ("findings", "losses.py", "_finding"): 0,
+}
+"""Of functions that make findings, by file: which argument the key is."""
 
 
 def declared() -> set[str]:
@@ -89,8 +93,9 @@ def declared() -> set[str]:
             if not isinstance(node, ast.Call):
                 continue
             name = getattr(node.func, "id", "")
-            if name == "_finding" and path.parts[-2:] in KEY_ARGUMENT:
-                keys |= _texts(node.args[KEY_ARGUMENT[path.parts[-2:]]], constants)
+            index = KEY_ARGUMENT.get((*path.parts[-2:], name))
+            if index is not None:
+                keys |= _texts(node.args[index], constants)
             elif name == "Finding":
                 given = {one.arg: one.value for one in node.keywords}
                 if "key" in given:

@@ -9,11 +9,12 @@ make one run. What is thinner than a fraction of a pixel is summed up on top of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE
 from memboard.tb_plugin.analysis.arrays import (
     Table,
     begins,
@@ -23,7 +24,7 @@ from memboard.tb_plugin.analysis.arrays import (
 )
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
 
 
@@ -41,7 +42,7 @@ class Columns(Table):
 
     at: Ints
     """The event each stands for: the first of the highest in it; where it holds none,
-    the last one before it, -1 before all."""
+    the last one before it; -1: what was there before all."""
     start: Ints
     """The first event in it, or after it where it holds none."""
     edge: Floats
@@ -134,6 +135,19 @@ def time_columns(
             after[: int(end[columns_with_events[-1]])], start[columns_with_events]
         )
     return Columns(peaks, start, edge)
+
+
+def with_start(columns: Columns, level: Levels) -> Columns:
+    """The first column shows what was there before all events, where that was most.
+
+    So no peak is lost of what only falls.
+    """
+    highest = int(level.at(columns.at[:1])[0])
+    if columns.start[0] > 0 or level.first < highest:
+        return columns
+    if level.first == highest and level.peak[1] != BEFORE:
+        return columns
+    return replace(columns, at=np.append(BEFORE, columns.at[1:]))
 
 
 def num_events_until(time_us: Ints, end_us: float) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
-from memboard.tb_plugin.analysis.allocator.stacking import columns
+from memboard.tb_plugin.analysis.allocator.stacking import columns, with_start
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.marks import KINDS
 from memboard.tb_plugin.api.memory.blocks import AllocationMoment
@@ -163,7 +163,8 @@ def _peak(level: HistoryLevel, levels: Levels) -> HistoryPeak:
 
 
 def _curve(device: OpenDevice) -> HistoryCurve:
-    curve = columns(device.active.after, 0, device.num_events, MAX_CURVE)
+    after = device.active.after
+    curve = with_start(columns(after, 0, len(after), MAX_CURVE), device.active)
     if not device.num_events:
         events = curve.start * 0
         time_ms = np.full(1, np.nan)

@@ -15,6 +15,7 @@ from memboard.tb_plugin.analysis.allocator.stacking import (
     num_events_until,
     stacked,
     time_columns,
+    with_start,
 )
 from memboard.tb_plugin.api.base import NO_F64
 from memboard.tb_plugin.api.memory.blocks import (
@@ -180,10 +181,11 @@ def columns_of(device: OpenDevice, shown: Selection, query: WindowQuery) -> Colu
         start = 0.0 if query.t0 is None else query.t0 * US_PER_MS
         stop = float(clock[-1]) if query.t1 is None else query.t1 * US_PER_MS
         in_time = time_columns(after, clock, start, stop, query.px)
-        return Columns(in_time.at, in_time.start, in_time.edge / US_PER_MS)
+        in_ms = replace(in_time, edge=in_time.edge / US_PER_MS)
+        return with_start(in_ms, shown.level)
     start_event = 0 if query.e0 is None else query.e0
     stop_event = device.num_events if query.e1 is None else query.e1
-    return columns(after, start_event, stop_event, query.px)
+    return with_start(columns(after, start_event, stop_event, query.px), shown.level)
 
 
 def window_of(

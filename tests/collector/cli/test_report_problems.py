@@ -404,7 +404,7 @@ def test_a_trace_whose_figures_fail_costs_its_row_alone(logdir, report, monkeypa
 
 
 def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.overview", fail)
+    monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.overview_of", fail)
     text, code = report(logdir, "--json")
     assert code == 2
     assert len(problems_in(text)) == 2
