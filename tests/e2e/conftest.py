@@ -128,7 +128,7 @@ def serving(command: list[str | Path], folder: Path, arguments: tuple[str | Path
         yield server
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, driven by Playwright.
 

@@ -77,7 +77,8 @@ def test_twenty_large_snapshots_opened_in_turn_stay_below_the_bound(tmp_path, op
         shown.history = ids[number]
         (device,) = shown.opened()["facts"]["devices"]
         assert device["first_ms"] == pytest.approx(first_ms + 1000 * number)
-        assert device["peaks"][0]["bytes"] == peak
+        # Of requests; blocks of a history that nobody's allocator made may be larger.
+        assert device["peaks"][0]["bytes"] == pytest.approx(peak, rel=0.01)
         for colour in ("category", "module", "stack", "age"):
             assert shown.raw("allocations", colour=colour).status_code == 200
         assert cache.PROCESS.num_bytes <= BOUND
