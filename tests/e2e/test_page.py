@@ -292,6 +292,7 @@ def test_keys_and_the_palette_lead_everywhere(board_of, open_page, simulated):
         commands.get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
         box.press("Enter")
         hash_holds(page, f"p.memboard.{view}")
+        box.wait_for(state="detached")  # keys of a palette that still closes go to it
     for number, view in enumerate(
         ("overview", "timeline", "segments", "steps", "compare"), start=1
     ):
