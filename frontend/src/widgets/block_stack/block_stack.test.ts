@@ -146,9 +146,9 @@ describe("colours", () => {
   });
 
   it("of blocks that are not looked at fade into the page", () => {
-    const look = { ...PICTURE, found: null };
+    const look = { ...PICTURE, matches: null };
     const all = runColours(tile, look);
-    const one = { ...look, found: (_: unknown, slot: number) => slot === 0 };
+    const one = { ...look, matches: (_: unknown, slot: number) => slot === 0 };
     const some = runColours(tile, one);
     expect(some.bySlot[0]).toBe(all.bySlot[0]);
     expect(some.bySlot[1]).not.toBe(all.bySlot[1]);
@@ -322,7 +322,7 @@ describe("files", () => {
     expect(seenSlots(tile, { ...VIEW, x0: 8 })).toEqual([0]);
     const table = blockTable(tile, VIEW, {
       stacks: null,
-      found: (_, slot) => slot > 0,
+      matches: (_, slot) => slot > 0,
     });
     expect(table.numRows).toBe(2);
     const column = (name: string) =>
@@ -356,7 +356,7 @@ describe("files", () => {
 describe("what the cursor shows", () => {
   const tile = testTile();
   const hover = {
-    at: { x: 0, y: 0 },
+    point: { x: 0, y: 0 },
     x: 150,
     tile,
     column: 0,

@@ -76,8 +76,8 @@ export function BlockStack(props: BlockStackProps) {
     const move = KEYS[key];
     const view = viewAfterKey(key, stage.view, stage.limits, "x");
     if (move !== undefined) {
-      const at = move(stage, shiftKey ? 10 : 1);
-      if (at !== null) spoken.value = spokenOf(of, at);
+      const moved = move(stage, shiftKey ? 10 : 1);
+      if (moved !== null) spoken.value = spokenOf(of, moved);
     } else if (view !== null) stage.setView(view);
     else if (key.toLowerCase() === "f") stage.fit();
     else if (key === "Enter" && hover !== null) props.onPin(hover);
@@ -120,7 +120,7 @@ export function BlockStack(props: BlockStackProps) {
         box={box}
         spoken={spoken}
         kind="block"
-        what="Picture"
+        drawing="Picture"
         zoom={(sign) => stage.setView(zoomStep(stage.view, stage.limits, sign, "x"))}
         fit={() => stage.fit()}
         onAsTable={setAsTable}
@@ -133,7 +133,7 @@ export function BlockStack(props: BlockStackProps) {
             <canvas ref={stage.over} />
             <canvas ref={stage.line} />
             <BlockCard stage={stage} of={of} />
-            <DrawingFailed what="The picture" failure={stage.failure} />
+            <DrawingFailed drawing="The picture" failure={stage.failure} />
           </>
         }
         legend={
@@ -184,13 +184,13 @@ export function stepEvents(stage: BlockStage, by: number): BlockHover | null {
   const x = from?.x ?? (view.x0 + view.x1) / 2;
   const column = tile.columnAt(Math.min(Math.max(x, tile.low), tile.high));
   const next = Math.min(Math.max(column + by, 0), tile.numColumns - 1);
-  const at = tile.middleOf(next);
-  if (at < view.x0 || at > view.x1) {
+  const middle = tile.middleOf(next);
+  if (middle < view.x0 || middle > view.x1) {
     stage.reveal(tile.answer.columns.moment[next] ?? -1);
   }
   const run = from === null ? -1 : runOf(from);
   const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
-  return stage.moveTo(Math.min(Math.max(at, axis.low), axis.high), y);
+  return stage.moveTo(Math.min(Math.max(middle, axis.low), axis.high), y);
 }
 
 /** by > 0: up. */
@@ -199,8 +199,8 @@ function stepBlocks(stage: BlockStage, by: number): BlockHover | null {
   if (from === null) return null;
   const { tile, column } = from;
   const runs = tile.runsAt(column);
-  const at = runs.indexOf(runOf(from));
-  const start = at >= 0 ? at : by > 0 ? -1 : runs.length;
+  const index = runs.indexOf(runOf(from));
+  const start = index >= 0 ? index : by > 0 ? -1 : runs.length;
   const run = runs[Math.min(Math.max(start + by, 0), runs.length - 1)];
   if (run === undefined) return from;
   return stage.moveTo(from.x, tile.middleOfRun(run, column));
@@ -220,14 +220,14 @@ const KEYS: Readonly<
   ArrowDown: (of, by) => stepBlocks(of, -by),
 };
 
-function spokenOf(of: BlockPicture, at: BlockHover): string {
-  const { tile, column, block, moment } = at;
+function spokenOf(of: BlockPicture, hover: BlockHover): string {
+  const { tile, column, block, moment } = hover;
   const total = tile.answer.columns.active[column] ?? NaN;
-  const reading = readingOf(at, of);
-  const words = [momentText(moment), `${formatBytes(total, of.byteUnit)} live`];
-  if (reading !== null) words.push(spokenWords(reading));
-  if (block !== null) words.push(`freed: ${freedText(block, of.device.numEvents)}`);
-  return words.join(", ");
+  const reading = readingOf(hover, of);
+  const parts = [momentText(moment), `${formatBytes(total, of.byteUnit)} live`];
+  if (reading !== null) parts.push(spokenWords(reading));
+  if (block !== null) parts.push(`freed: ${freedText(block, of.device.numEvents)}`);
+  return parts.join(", ");
 }
 
 /** A free is requested first; it completes when all streams have caught up. */

@@ -58,10 +58,10 @@ export function seenSlots(tile: BlockTile, view: Viewport): readonly number[] {
 export function blockTable(
   tile: BlockTile,
   view: Viewport,
-  { stacks, found }: Pick<BlockPicture, "stacks" | "found">,
+  { stacks, matches }: Pick<BlockPicture, "stacks" | "matches">,
 ): Table {
   const { lives, groups, bands } = tile.answer;
-  const slots = seenSlots(tile, view).filter((one) => found?.(tile, one) ?? true);
+  const slots = seenSlots(tile, view).filter((slot) => matches?.(tile, slot) ?? true);
   const numbers = (name: string, values: ArrayLike<number>) => ({
     name,
     values: Float64Array.from(slots, (slot) => values[slot] ?? NaN),
@@ -71,12 +71,12 @@ export function blockTable(
     of: ArrayLike<number>,
     among: readonly AllocationGroup[],
   ) => {
-    const words = among.map(groupLabel);
-    return { name, values: slots.map((slot) => words[of[slot] ?? -1] ?? "") };
+    const labels = among.map(groupLabel);
+    return { name, values: slots.map((slot) => labels[of[slot] ?? -1] ?? "") };
   };
-  const ofStack = (name: string, words: (stack: number) => string | undefined) => ({
+  const ofStack = (name: string, textOf: (stack: number) => string | undefined) => ({
     name,
-    values: slots.map((slot) => words(lives.stack[slot] ?? -1) ?? ""),
+    values: slots.map((slot) => textOf(lives.stack[slot] ?? -1) ?? ""),
   });
   return {
     numRows: slots.length,

@@ -27,7 +27,7 @@ export function BlockLegend(props: {
   const bytesOf = (key: string): number => {
     if (exact !== null) return exact.get(key) ?? 0;
     // Tiles may list groups in different orders.
-    const group = tile.answer.groups.findIndex((one) => one.key === key);
+    const group = tile.answer.groups.findIndex((candidate) => candidate.key === key);
     return tile.bytesOf(group)[column] ?? 0;
   };
   const shown = whole.answer.groups
@@ -96,5 +96,7 @@ export function BlockCard({
   const { value: hover } = stage.hovered;
   const reading = hover && readingOf(hover, of);
   if (hover === null || reading === null) return null;
-  return <PointerTip {...GUTTER} {...stage.size} at={hover.at} reading={reading} />;
+  return (
+    <PointerTip {...GUTTER} {...stage.size} point={hover.point} reading={reading} />
+  );
 }

@@ -89,11 +89,11 @@ export function nextMark(marks: DrawnMarks, from: number, side: -1 | 1): number 
     ...marks.points.map(({ moment }) => moment),
     ...marks.spans.map(({ moment }) => moment + 1),
   ].sort((a, b) => a - b);
-  const found =
+  const nearest =
     side > 0
       ? moments.find((moment) => moment > from)
       : moments.findLast((moment) => moment < from);
-  return found ?? null;
+  return nearest ?? null;
 }
 
 export function spansAt(marks: DrawnMarks, x: number): readonly SpanMark[] {

@@ -19,7 +19,7 @@ export interface BlockPicture {
   readonly stacks: CallStacks | null;
   /** Key of the group that does not fade; "": none fades. */
   readonly only: string;
-  readonly found: ((tile: BlockTile, slot: number) => boolean) | null;
+  readonly matches: ((tile: BlockTile, slot: number) => boolean) | null;
   /** Source lines that a finding blames, drawn in red. */
   readonly culprits: ReadonlySet<string>;
   /** Pinned; null: none. */
@@ -43,7 +43,7 @@ export interface BlockView {
 }
 
 export interface BlockHover {
-  readonly at: PointPx;
+  readonly point: PointPx;
   readonly x: number;
   readonly tile: BlockTile;
   readonly column: number;

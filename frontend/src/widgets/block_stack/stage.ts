@@ -49,7 +49,7 @@ export interface BlockEvents {
 }
 
 /** A change of any of these recolours all blocks. */
-const LOOK: readonly (keyof Look)[] = ["theme", "only", "found", "culprits"];
+const LOOK: readonly (keyof Look)[] = ["theme", "only", "matches", "culprits"];
 
 export class BlockStage {
   readonly plot = createRef<HTMLDivElement>();
@@ -193,11 +193,11 @@ export class BlockStage {
   /** World units; sets the cursor as the pointer would. */
   moveTo(x: number, y: number | null): BlockHover | null {
     const { widthPx, heightPx } = this.#size;
-    const found = this.#hoverAt({
+    const hover = this.#hoverAt({
       x: xToPx(this.#view, widthPx, x),
       y: y === null ? heightPx / 2 : yToPx(this.#view, heightPx, y),
     });
-    this.hovered.value = found === null ? null : { ...found, x };
+    this.hovered.value = hover === null ? null : { ...hover, x };
     this.#paintSoon();
     return this.hovered.peek();
   }
@@ -285,8 +285,8 @@ export class BlockStage {
     this.#paintSoon("lines");
   }
 
-  #paintSoon(...what: readonly ("picture" | "lines" | "layers")[]): void {
-    for (const one of what) this.#dirty.add(one);
+  #paintSoon(...layers: readonly ("picture" | "lines" | "layers")[]): void {
+    for (const layer of layers) this.#dirty.add(layer);
     this.#turns.paintSoon();
   }
 
@@ -324,29 +324,29 @@ export class BlockStage {
     if (context !== null) paint(context);
   }
 
-  #hoverAt(at: PointPx): BlockHover | null {
-    const x = pxToX(this.#view, this.#size.widthPx, at.x);
+  #hoverAt(point: PointPx): BlockHover | null {
+    const x = pxToX(this.#view, this.#size.widthPx, point.x);
     const tile = this.#tileAt(x);
     if (tile === null) return null;
     const column = tile.columnAt(x);
     if (column < 0) return null;
     const moment = tile.answer.columns.moment[column] ?? -1;
-    const found = { at, x, tile, column, moment, block: null, rest: null };
-    const pick = this.#surface?.pick(at) ?? null;
-    if (pick === null || this.#layers.get(tile) !== pick.layer) return found;
-    const what = runPick(tile.runs, pick.id);
-    if (what.kind === "block") {
-      return { ...found, block: tile.factsOf(tile.runs.slot[what.run] ?? 0) };
+    const hover = { point, x, tile, column, moment, block: null, rest: null };
+    const pick = this.#surface?.pick(point) ?? null;
+    if (pick === null || this.#layers.get(tile) !== pick.layer) return hover;
+    const hit = runPick(tile.runs, pick.id);
+    if (hit.kind === "block") {
+      return { ...hover, block: tile.factsOf(tile.runs.slot[hit.run] ?? 0) };
     }
-    const bytes = tile.runs.rest[what.band * tile.numColumns + what.column] ?? 0;
-    return { ...found, rest: { band: what.band, bytes } };
+    const bytes = tile.runs.rest[hit.band * tile.numColumns + hit.column] ?? 0;
+    return { ...hover, rest: { band: hit.band, bytes } };
   }
 
   /** Not during a gesture: cards and tables would be rendered in each of its frames. */
-  #hover(at: PointPx | null): void {
-    this.#pointer = at;
-    if (at !== null && this.#turns.isMoving) return;
-    this.hovered.value = at === null ? null : this.#hoverAt(at);
+  #hover(point: PointPx | null): void {
+    this.#pointer = point;
+    if (point !== null && this.#turns.isMoving) return;
+    this.hovered.value = point === null ? null : this.#hoverAt(point);
     this.#paintSoon();
   }
 
@@ -361,7 +361,7 @@ export class BlockStage {
       size: () => this.#size,
       view: () => this.#view,
       limits: () => this.limits,
-      wheelAxes: (at) => (at.x < 0 ? "y" : "x"),
+      wheelAxes: (point) => (point.x < 0 ? "y" : "x"),
       dragAxes: "both",
       onView: (view) => this.setView(view),
       onFit: () => this.fit(),
@@ -372,11 +372,12 @@ export class BlockStage {
       onBoxDone: (view, box) => {
         if (box.width >= 2) this.events?.onRange(view.x0, view.x1);
       },
-      onHover: (at) => this.#hover(at !== null && this.#inside(at) ? at : null),
-      onClick: (at) => {
+      onHover: (point) =>
+        this.#hover(point !== null && this.#inside(point) ? point : null),
+      onClick: (point) => {
         plot.focus({ preventScroll: true });
-        const found = this.#inside(at) ? this.#hoverAt(at) : null;
-        if (found !== null) this.events?.onPin(found);
+        const hover = this.#inside(point) ? this.#hoverAt(point) : null;
+        if (hover !== null) this.events?.onPin(hover);
       },
     });
   }

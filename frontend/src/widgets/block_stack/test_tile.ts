@@ -136,7 +136,7 @@ export function testPicture(): BlockPicture {
     tiles: [testTile()],
     stacks: null,
     only: "",
-    found: null,
+    matches: null,
     culprits: NO_LINES,
     moment: null,
     life: null,

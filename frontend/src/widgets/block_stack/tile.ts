@@ -163,12 +163,12 @@ export class BlockTile {
   /** From bottom to top. */
   runsAt(column: number): readonly number[] {
     const { slot, first, last, offset, band } = this.runs;
-    const found: number[] = [];
+    const runs: number[] = [];
     for (let run = 0; run < slot.length; run += 1) {
-      if ((first[run] ?? 0) <= column && column <= (last[run] ?? 0)) found.push(run);
+      if ((first[run] ?? 0) <= column && column <= (last[run] ?? 0)) runs.push(run);
     }
     const bandOf = (run: number): number => band[slot[run] ?? 0] ?? 0;
-    return found.sort(
+    return runs.sort(
       (a, b) => bandOf(a) - bandOf(b) || (offset[a] ?? 0) - (offset[b] ?? 0),
     );
   }

@@ -30,8 +30,8 @@ function paintSwatch(pen: Pen, item: LegendItem, x: number, y: number): void {
     strokeLine(pen, x, y, x + LINE_PX, y);
     return;
   }
-  scale.forEach((one, i) => {
-    pen.fillStyle = one;
+  scale.forEach((fill, i) => {
+    pen.fillStyle = fill;
     // Overlaps the next one: no seam at any zoom.
     const spare = i < scale.length - 1 ? 0.5 : 0;
     pen.fillRect(x + i * SQUARE_PX, y - SQUARE_PX / 2, SQUARE_PX + spare, SQUARE_PX);

@@ -45,11 +45,11 @@ function rounded(px: number): number {
 }
 
 function opening(tag: string, attributes: Attributes): string {
-  const words = Object.entries(attributes).map(([name, value]) => {
+  const pairs = Object.entries(attributes).map(([name, value]) => {
     if (value === null) return "";
     return ` ${name}="${typeof value === "number" ? rounded(value) : escaped(value)}"`;
   });
-  return `<${tag}${words.join("")}>`;
+  return `<${tag}${pairs.join("")}>`;
 }
 
 function colour(style: SvgPen["fillStyle"]): string {
@@ -99,8 +99,8 @@ export class SvgPen {
   }
 
   /** Tooltip of the next element. */
-  name(words: string): void {
-    this.#name = words;
+  name(tooltip: string): void {
+    this.#name = tooltip;
   }
 
   save(): void {
@@ -229,8 +229,8 @@ export class SvgPen {
   }
 
   #letters(): { readonly size: number; readonly weight: string | null } {
-    const found = /^(?:(bold|\d+) )?(\d+)px/.exec(this.font);
-    return { size: Number(found?.[2] ?? FONT_PX), weight: found?.[1] ?? null };
+    const match = /^(?:(bold|\d+) )?(\d+)px/.exec(this.font);
+    return { size: Number(match?.[2] ?? FONT_PX), weight: match?.[1] ?? null };
   }
 
   #write(text: string, x: number, y: number, ink: Attributes): void {

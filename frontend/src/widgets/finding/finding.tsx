@@ -39,47 +39,47 @@ export function Findings(props: FindingsProps) {
   if (findings.length === 0) return null;
   return (
     <section class="findings" aria-label="Findings">
-      {findings.map((one, at) => (
+      {findings.map((finding, index) => (
         // Not keyed by its sentence: numbers change while it is read.
         <Finding
-          key={`${one.key} ${one.id}`}
+          key={`${finding.key} ${finding.id}`}
           {...props}
-          one={one}
-          opens={opensFirst && at === 0}
+          finding={finding}
+          opens={opensFirst && index === 0}
         />
       ))}
     </section>
   );
 }
 
-type FindingProps = FindingsProps & { readonly one: FindingData };
+type FindingProps = FindingsProps & { readonly finding: FindingData };
 
 function Finding(props: FindingProps & { readonly opens: boolean }) {
-  const { one } = props;
-  const { state, advice } = one;
+  const { finding } = props;
+  const { state, advice } = finding;
   const [chosen, setChosen] = useState<boolean | null>(null);
   const isOpen = chosen ?? props.opens;
   const id = useId();
   const showModules = (): void => {
-    if (one.rank !== null) props.chooseRank(one.rank);
+    if (finding.rank !== null) props.chooseRank(finding.rank);
     props.showPage("modules", {});
   };
   return (
-    <article class={`finding ${one.severity} ${isOpen ? "open" : ""}`}>
+    <article class={`finding ${finding.severity} ${isOpen ? "open" : ""}`}>
       <Head {...props} isOpen={isOpen} body={id} toggle={() => setChosen(!isOpen)} />
       {isOpen && (
         <div id={id} class="finding-body">
           <p class="finding-sentence">
-            <Blaming line={one.line} text={one.sentence} />
-            {one.also.length > 0 && (
-              <span class="quiet"> Also: {one.also.join(", ")}.</span>
+            <Blaming line={finding.line} text={finding.sentence} />
+            {finding.also.length > 0 && (
+              <span class="quiet"> Also: {finding.also.join(", ")}.</span>
             )}
           </p>
           <div class="finding-columns">
             {state !== null && (
               <HeldBy
                 state={state}
-                line={one.line}
+                line={finding.line}
                 theme={props.theme}
                 byteUnit={props.byteUnit}
                 showModules={state.origin === "file" ? null : showModules}
@@ -97,9 +97,9 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
                 </>
               )}
               <div class="row finding-more">
-                <EvidenceTable one={one} byteUnit={props.byteUnit} />
-                <Texts title="More ranks" texts={one.others} />
-                <Texts title="Not recorded" texts={one.notRecorded} />
+                <EvidenceTable finding={finding} byteUnit={props.byteUnit} />
+                <Texts title="More ranks" texts={finding.others} />
+                <Texts title="Not recorded" texts={finding.notRecorded} />
               </div>
             </div>
           </div>
@@ -112,8 +112,8 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
 export function Blaming(props: { readonly line: string; readonly text: string }) {
   return (
     <>
-      {apart(props.text, props.line).map((part, at) => (
-        <span key={at} class={at % 2 === 0 ? undefined : "culprit"}>
+      {apart(props.text, props.line).map((part, index) => (
+        <span key={index} class={index % 2 === 0 ? undefined : "culprit"}>
           {part}
         </span>
       ))}
@@ -128,10 +128,10 @@ function Head(
     readonly toggle: () => void;
   },
 ) {
-  const { one, say, isOpen } = props;
-  const { place, state, cost } = one;
-  const [icon, tone] = LOOKS[one.severity];
-  const where = whereParts(one).filter((part) => !says(one.sentence, part));
+  const { finding, say, isOpen } = props;
+  const { place, state, cost } = finding;
+  const [icon, tone] = LOOKS[finding.severity];
+  const where = whereParts(finding).filter((part) => !says(finding.sentence, part));
   const copyReport = async (report: string): Promise<void> => {
     say((await copyText(report)) ? "Report copied" : "The browser refused to copy");
   };
@@ -145,32 +145,32 @@ function Head(
           onClick={props.toggle}
         >
           <Icon name={icon} sizePx={18} />
-          {one.title}
+          {finding.title}
         </button>
       </h2>
       <p
         class={`finding-where quiet ${isOpen ? "" : "cut"}`}
-        title={isOpen ? undefined : one.sentence}
+        title={isOpen ? undefined : finding.sentence}
       >
-        {where.map((part, at) => (
+        {where.map((part, index) => (
           <Fragment key={part}>
-            {at > 0 && " · "}
+            {index > 0 && " · "}
             <span class="nowrap">
-              <Blaming line={one.line} text={part} />
+              <Blaming line={finding.line} text={part} />
             </span>
           </Fragment>
         ))}
         {!isOpen && (
           <>
             {where.length > 0 && " — "}
-            <Blaming line={one.line} text={one.sentence} />
+            <Blaming line={finding.line} text={finding.sentence} />
           </>
         )}
       </p>
       {cost !== null && cost > 0 && (
         <b class="nowrap" title="Cost">
-          {formatQuantity(cost, one.unit, props.byteUnit)}
-          {PER[one.unit]}
+          {formatQuantity(cost, finding.unit, props.byteUnit)}
+          {PER[finding.unit]}
         </b>
       )}
       {place !== null && (
@@ -196,15 +196,19 @@ function Head(
 
 /** "rank 1" is not in "rank 12". */
 function says(sentence: string, part: string): boolean {
-  const at = sentence.toLowerCase().indexOf(part.toLowerCase());
-  return at >= 0 && !/\d/.test(sentence[at + part.length] ?? "");
+  const start = sentence.toLowerCase().indexOf(part.toLowerCase());
+  return start >= 0 && !/\d/.test(sentence[start + part.length] ?? "");
 }
 
-function Try({ one, byteUnit, advice }: FindingProps & { readonly advice: Advice }) {
+function Try({
+  finding,
+  byteUnit,
+  advice,
+}: FindingProps & { readonly advice: Advice }) {
   const { text, gain, unit, setting } = advice;
   return (
     <li>
-      <Blaming line={one.line} text={text} />
+      <Blaming line={finding.line} text={text} />
       {gain !== null && (
         <b class="nowrap" title={formatExact(gain, unit)}>
           {" "}
@@ -222,10 +226,10 @@ function Try({ one, byteUnit, advice }: FindingProps & { readonly advice: Advice
 }
 
 function EvidenceTable(props: {
-  readonly one: FindingData;
+  readonly finding: FindingData;
   readonly byteUnit: ByteUnit;
 }) {
-  const { evidence, rule } = props.one;
+  const { evidence, rule } = props.finding;
   if (evidence.length === 0) return null;
   const columns: readonly PlainColumn<Evidence>[] = [
     {

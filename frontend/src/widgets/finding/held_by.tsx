@@ -37,7 +37,7 @@ export function HeldBy(props: {
         )}
       </h3>
       <ul>
-        {shown.map((line, at) => {
+        {shown.map((line, index) => {
           const { label, bytes, share, category, isPending } = line;
           const isBlamed = props.line !== "" && label === props.line;
           const background =
@@ -47,7 +47,7 @@ export function HeldBy(props: {
           const kind = isBlamed ? "cause" : category === "unknown" ? "" : category;
           const word = isPending ? "waits to be freed" : kind;
           return (
-            <li key={`${label} ${at}`} title={note(line)}>
+            <li key={`${label} ${index}`} title={note(line)}>
               <code class={isBlamed ? "cut culprit" : "cut"} title={label}>
                 {label === "" ? "no stack recorded" : label}
               </code>

@@ -28,11 +28,11 @@ const OF_BEFORE = [
 /** Without a moment Blocks opens the device that ran out of memory. */
 export function placeWords(place: Place): Words {
   if (place.page === "blocks") {
-    const at = place.moment === null ? null : place.device;
+    const momentDevice = place.moment === null ? null : place.device;
     return {
       ...Object.fromEntries(OF_BEFORE.map((word) => [word, null])),
       history: place.history,
-      history_device: at?.toString() ?? null,
+      history_device: momentDevice?.toString() ?? null,
       moment: place.moment?.toString() ?? null,
     };
   }
@@ -45,17 +45,19 @@ export function openPlace(place: Place, opener: PlaceOpener): void {
   opener.showPage(place.page, placeWords(place));
 }
 
-export function whereParts(one: Finding): readonly string[] {
-  const number = (what: string, value: number | null): readonly string[] =>
-    value === null ? [] : [`${what} ${formatInteger(value)}`];
-  const file = one.state?.origin === "file" ? one.state.file : "";
+export function whereParts(finding: Finding): readonly string[] {
+  const number = (name: string, value: number | null): readonly string[] =>
+    value === null ? [] : [`${name} ${formatInteger(value)}`];
+  const file = finding.state?.origin === "file" ? finding.state.file : "";
   return [
-    ...number("rank", one.rank),
+    ...number("rank", finding.rank),
     // Most processes have one device.
-    ...(one.device === 0 && one.rank !== null ? [] : number("device", one.device)),
-    ...number("step", one.step),
+    ...(finding.device === 0 && finding.rank !== null
+      ? []
+      : number("device", finding.device)),
+    ...number("step", finding.step),
     // A recording's file is named for its rank, which is here already.
-    ...[one.during, one.line, file].filter((word) => word !== ""),
+    ...[finding.during, finding.line, file].filter((word) => word !== ""),
   ];
 }
 
@@ -63,8 +65,8 @@ export function whereParts(one: Finding): readonly string[] {
 export function apart(text: string, line: string): readonly string[] {
   const [place] = line.split(" ");
   if (place === undefined || place === "") return [text];
-  const escaped = [line, place].map((one) =>
-    one.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"),
+  const escaped = [line, place].map((literal) =>
+    literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"),
   );
   // model.py:17 does not match model.py:177.
   return text.split(new RegExp(`((?:${escaped.join("|")})(?![\\d]))`));

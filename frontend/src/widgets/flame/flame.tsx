@@ -28,7 +28,8 @@ interface Hover {
 const FOLLOW_MS = 80;
 
 export function Flame(props: FlameProps) {
-  const { label, data, stacks, found, zoom, upwards, hideRoot, heightPx } = props;
+  const { label, data, stacks, frameMatches, zoom, upwards, hideRoot, heightPx } =
+    props;
   const { theme, byteUnit, onFrame } = props;
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
@@ -79,13 +80,13 @@ export function Flame(props: FlameProps) {
           byteUnit,
           widthPx,
           heightPx,
-          found,
+          frameMatches,
           scrollPx: scrollPx.value,
           hovered: hovered.value,
           selected: selected.value,
         });
       }),
-    [labels, theme, byteUnit, widthPx, heightPx, found],
+    [labels, theme, byteUnit, widthPx, heightPx, frameMatches],
   );
 
   function nodeAt(event: MouseEvent): Hover | null {
@@ -115,9 +116,12 @@ export function Flame(props: FlameProps) {
     selected.value = node;
     spoken.value = nodeWords(now, node, stacks, byteUnit).join(", ");
     const top = rowTop(now.data.tree.depth(node), now);
-    const at = scroller.current;
-    if (at !== null && (top < at.scrollTop || top + ROW_PX > at.scrollTop + heightPx)) {
-      at.scrollTo({ top: top - heightPx / 2 });
+    const element = scroller.current;
+    if (
+      element !== null &&
+      (top < element.scrollTop || top + ROW_PX > element.scrollTop + heightPx)
+    ) {
+      element.scrollTo({ top: top - heightPx / 2 });
     }
   }
 
@@ -155,8 +159,8 @@ export function Flame(props: FlameProps) {
           hover.value = null;
         }}
         onClick={(event) => {
-          const [at, now] = [nodeAt(event), drawn.peek()];
-          if (at !== null && now !== null) choose(now, at.node, event.shiftKey);
+          const [hit, now] = [nodeAt(event), drawn.peek()];
+          if (hit !== null && now !== null) choose(now, hit.node, event.shiftKey);
         }}
       >
         <canvas ref={canvas} />
@@ -211,12 +215,12 @@ function FlameTip(
   },
 ) {
   const { stacks, onFrame, widthPx, heightPx } = own;
-  const at = own.hover.value;
+  const hit = own.hover.value;
   const now = own.drawn.value;
-  if (at === null || now === null || at.node >= now.data.tree.numNodes) return null;
-  const frame = now.data.tree.frame[at.node] ?? ROOT_FRAME;
+  if (hit === null || now === null || hit.node >= now.data.tree.numNodes) return null;
+  const frame = now.data.tree.frame[hit.node] ?? ROOT_FRAME;
   const { filename, line } = stacks.frame(frame);
-  const [title = "", ...rest] = nodeWords(now, at.node, stacks, own.byteUnit);
+  const [title = "", ...rest] = nodeWords(now, hit.node, stacks, own.byteUnit);
   const place = line > 0 ? `${filename}:${line}` : filename;
   const sides = onFrame === undefined ? "" : " Shift-click: callers and callees.";
   const reading: Reading = {
@@ -227,5 +231,7 @@ function FlameTip(
     ],
     foot: [{ text: `Click: zoom.${sides}`, class: "quiet" }],
   };
-  return <PointerTip at={at} widthPx={widthPx} heightPx={heightPx} reading={reading} />;
+  return (
+    <PointerTip point={hit} widthPx={widthPx} heightPx={heightPx} reading={reading} />
+  );
 }

@@ -49,7 +49,7 @@ export interface FlameProps extends FlameShape {
   readonly data: ReadonlySignal<FlameData | null>;
   readonly stacks: FrameNames;
   /** By frame: 1 if the search found it; null: no search. */
-  readonly found: Uint8Array | null;
+  readonly frameMatches: Uint8Array | null;
   readonly onZoom: (path: readonly number[]) => void;
   /** Shift-click: callers and callees. */
   readonly onFrame?: (frame: number) => void;
@@ -90,20 +90,20 @@ export function boxFills(
   const colours = change === null ? fills(palette, theme) : changeFills(theme);
   return (node) => {
     if (node === 0) return surface;
-    const at =
+    const index =
       change === null
         ? (colour[node] ?? 0)
         : changeStep(change.before[node] ?? 0, change.after[node] ?? 0);
-    return colours[at] ?? surface;
+    return colours[index] ?? surface;
   };
 }
 
 /** Shades of a difference may be dark: the ink depends on the fill. */
 export function boxInks(): (fill: string) => string {
-  const known = new Map<string, string>();
+  const inkByFill = new Map<string, string>();
   return (fill) => {
-    const ink = known.get(fill) ?? inkOn(fill);
-    known.set(fill, ink);
+    const ink = inkByFill.get(fill) ?? inkOn(fill);
+    inkByFill.set(fill, ink);
     return ink;
   };
 }
@@ -192,7 +192,7 @@ export function zoomedNode(tree: FlameTree, path: readonly number[]): number {
 }
 
 export class FlameLabels {
-  readonly #known = new Map<
+  readonly #labels = new Map<
     number,
     { readonly text: string; readonly width: number }
   >();
@@ -204,30 +204,30 @@ export class FlameLabels {
 
   /** "" where fewer than 3 letters fit. */
   fitting(frame: number, roomPx: number): string {
-    let known = this.#known.get(frame);
-    if (known === undefined) {
+    let label = this.#labels.get(frame);
+    if (label === undefined) {
       const text = this.stacks.boxLabel(frame);
-      known = { text, width: this.widthOf(text) };
-      this.#known.set(frame, known);
+      label = { text, width: this.widthOf(text) };
+      this.#labels.set(frame, label);
     }
-    if (known.width <= roomPx) return known.text;
+    if (label.width <= roomPx) return label.text;
     // Measuring every cut text would take longer than the rest of a drawing.
-    const letters = Math.floor((roomPx - 6) / (known.width / known.text.length));
-    return letters < 3 ? "" : `${known.text.slice(0, letters).trimEnd()}…`;
+    const letters = Math.floor((roomPx - 6) / (label.width / label.text.length));
+    return letters < 3 ? "" : `${label.text.slice(0, letters).trimEnd()}…`;
   }
 }
 
 /** No box is counted twice. */
 export function foundBytes(
   { tree, values }: FlameData,
-  found: Uint8Array,
+  frameMatches: Uint8Array,
   root: number,
 ): number {
   let bytes = 0;
   const end = tree.end[root] ?? 0;
   for (let node = root; node < end;) {
     const frame = tree.frame[node] ?? ROOT_FRAME;
-    if (frame >= 0 && found[frame] === 1) {
+    if (frame >= 0 && frameMatches[frame] === 1) {
       bytes += values[node] ?? 0;
       node = tree.end[node] ?? end;
     } else node += 1;

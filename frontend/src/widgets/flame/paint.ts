@@ -33,7 +33,7 @@ interface FlamePaint extends FlameLayout {
   readonly widthPx: number;
   readonly heightPx: number;
   readonly scrollPx: number;
-  readonly found: Uint8Array | null;
+  readonly frameMatches: Uint8Array | null;
   /** Nodes; -1: none. */
   readonly hovered: number;
   readonly selected: number;
@@ -53,7 +53,8 @@ export function rowAt(y: number, { upwards, hideRoot, totalPx }: Rows): number {
 }
 
 export function paintFlame(pen: Pen, paint: FlamePaint): void {
-  const { data, boxes, theme, widthPx, heightPx, scrollPx, hideRoot, found } = paint;
+  const { data, boxes, theme, widthPx, heightPx, scrollPx, hideRoot, frameMatches } =
+    paint;
   const { hovered, selected } = paint;
   const fillOf = boxFills(data, theme);
   const inkOf = boxInks();
@@ -68,7 +69,7 @@ export function paintFlame(pen: Pen, paint: FlamePaint): void {
     if (top + ROW_PX < 0 || top > heightPx) continue;
     const [left, wide] = [x * widthPx, width * widthPx];
     const frame = data.tree.frame[node] ?? ROOT_FRAME;
-    const dimmed = found !== null && (frame < 0 || found[frame] !== 1);
+    const dimmed = frameMatches !== null && (frame < 0 || frameMatches[frame] !== 1);
     pen.globalAlpha = dimmed ? 0.35 : 1;
     const fill = fillOf(node);
     pen.fillStyle = fill;
@@ -84,11 +85,11 @@ export function paintFlame(pen: Pen, paint: FlamePaint): void {
     }
     if (wide < LABEL_LEAST_PX) continue;
     pen.fillStyle = dimmed ? text : inkOf(fill);
-    const words =
+    const name =
       row === 0
         ? rootText(data, paint.byteUnit)
         : paint.labels.fitting(frame, wide - 8);
-    if (words !== "") pen.fillText(words, left + 4, top + ROW_PX / 2);
+    if (name !== "") pen.fillText(name, left + 4, top + ROW_PX / 2);
   }
   pen.globalAlpha = 1;
   for (const outline of outlines) outline();
@@ -101,7 +102,7 @@ interface FlameFigure extends FlameShape {
   readonly data: FlameData;
   readonly stacks: FrameNames;
   readonly title: string;
-  readonly key: readonly (readonly [colour: string, words: string])[];
+  readonly key: readonly (readonly [colour: string, label: string])[];
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly widthPx: number;
@@ -118,7 +119,7 @@ export function flameFigure(of: FlameFigure): Figure {
     heightPx,
     paint: (pen) => {
       const labels = new FlameLabels(of.stacks, (text) => pen.measureText(text).width);
-      const whole = { scrollPx: 0, found: null, hovered: -1, selected: -1 };
+      const whole = { scrollPx: 0, frameMatches: null, hovered: -1, selected: -1 };
       paintFlame(pen, {
         ...all,
         ...whole,

@@ -147,11 +147,11 @@ export function Heatmap(props: HeatmapProps) {
     };
   }, [canvas, ranks, marks, pinned, theme]);
 
-  function factsAt(at: PointPx): CellFacts | null {
-    const found = surface?.pick(at);
-    if (!found) return null;
-    const answer = found.layer === "detail" ? detail : overview;
-    return answer && factsOf(answer, ranks, found.id);
+  function factsAt(point: PointPx): CellFacts | null {
+    const pick = surface?.pick(point);
+    if (!pick) return null;
+    const answer = pick.layer === "detail" ? detail : overview;
+    return answer && factsOf(answer, ranks, pick.id);
   }
   const inside = (step: number): number =>
     Math.min(Math.max(Math.round(step), Math.ceil(world.x0)), Math.floor(world.x1));
@@ -162,14 +162,14 @@ export function Heatmap(props: HeatmapProps) {
       const each = Math.max(1, Math.round((view.x1 - view.x0) / size.widthPx));
       return inside(Math.round(from) + count * each);
     },
-    read: (_, at) => {
+    read: (_, point) => {
       // Subscribes: read again after each drawing.
-      const facts = numPainted.value < 0 ? null : factsAt(at);
+      const facts = numPainted.value < 0 ? null : factsAt(point);
       const of = { unit, byteUnit, capacityBytes, diverging, pooled };
       return facts && cellReading(facts, of);
     },
-    pick: (_, at) => {
-      const facts = factsAt(at);
+    pick: (_, point) => {
+      const facts = factsAt(point);
       if (facts !== null) props.onPick(facts);
     },
   };
@@ -186,7 +186,7 @@ export function Heatmap(props: HeatmapProps) {
       onSeen={onSeen}
       plotPx={plotPx}
       kind="heatmap"
-      what="Heatmap"
+      drawing="Heatmap"
       subject="the heatmap"
       cross="cells"
       extent={{ low: world.x0, high: world.x1 }}
@@ -235,7 +235,7 @@ export function Heatmap(props: HeatmapProps) {
               height: `${plotPx}px`,
             }}
           />
-          <DrawingFailed what="The heatmap" failure={failure} />
+          <DrawingFailed drawing="The heatmap" failure={failure} />
         </>
       }
       help={`${counted(ranks.length, "rank")} over steps ${formatInteger(overview.xLow)} to ${formatInteger(overview.xHigh)}, highest ${formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins the rank, W and S zoom, A and D pan, F shows everything.`}

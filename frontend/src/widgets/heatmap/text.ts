@@ -84,11 +84,11 @@ export function summaryTable(answer: HeatmapResponse, unit: Unit): Table {
   const { numRows, numColumns, values } = answer;
   const rows = Array.from({ length: numRows }, (_, row) => {
     const cells = values.subarray(row * numColumns, (row + 1) * numColumns);
-    const at = highestColumn(cells);
-    const highest = cells[at] ?? 0;
+    const peakColumn = highestColumn(cells);
+    const highest = cells[peakColumn] ?? 0;
     return {
       highest: valueOf(answer, highest),
-      step: highest > 0 ? stepOf(answer, at) : NaN,
+      step: highest > 0 ? stepOf(answer, peakColumn) : NaN,
       newest: valueOf(answer, cells.findLast((cell) => cell > 0) ?? 0),
     };
   });

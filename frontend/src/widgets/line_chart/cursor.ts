@@ -7,14 +7,14 @@ import { byGravity } from "./marks";
 import type { ChartBand, ChartLine } from "./types";
 
 /** -1: x is further from it than twice the distance to its own neighbours. */
-export function pointAt(x: Float64Array, at: number): number {
-  const index = nearestIndex(x, at);
+export function pointAt(x: Float64Array, cursorX: number): number {
+  const index = nearestIndex(x, cursorX);
   if (index < 0) return -1;
   const here = x[index] ?? NaN;
   const left = here - (x[index - 1] ?? -Infinity);
   const right = (x[index + 1] ?? Infinity) - here;
   const reach = Math.min(left, right);
-  return Number.isFinite(reach) && Math.abs(at - here) > reach * 2 ? -1 : index;
+  return Number.isFinite(reach) && Math.abs(cursorX - here) > reach * 2 ? -1 : index;
 }
 
 interface CursorRow {
@@ -25,22 +25,23 @@ interface CursorRow {
   readonly low: number;
 }
 
-export function rowOf(line: ChartLine, at: number): CursorRow {
-  const held = lowerBound(line.x, at);
-  const isAt = (line.x[held] ?? NaN) === at;
-  const index = line.isStepped === true ? held - (isAt ? 0 : 1) : pointAt(line.x, at);
+export function rowOf(line: ChartLine, cursorX: number): CursorRow {
+  const next = lowerBound(line.x, cursorX);
+  const isAt = (line.x[next] ?? NaN) === cursorX;
+  const index =
+    line.isStepped === true ? next - (isAt ? 0 : 1) : pointAt(line.x, cursorX);
   return { line, value: line.y[index] ?? NaN, low: line.yLow[index] ?? NaN };
 }
 
 /** Highest first, absent values last; equal values in the order of the lines. */
 export function cursorRows(
   lines: readonly ChartLine[],
-  at: number,
+  cursorX: number,
 ): readonly CursorRow[] {
   const key = ({ value }: CursorRow): number =>
     Number.isFinite(value) ? value : -Infinity;
   return lines
-    .map((line) => rowOf(line, at))
+    .map((line) => rowOf(line, cursorX))
     .sort((a, b) => (key(a) === key(b) ? 0 : key(b) - key(a)));
 }
 
@@ -65,7 +66,7 @@ export function envelopeOf(
 /** null: none within `reachPx`. */
 export function nearestLine(
   lines: readonly ChartLine[],
-  at: number,
+  cursorX: number,
   yPx: number,
   toY: (value: number) => number,
   reachPx: number,
@@ -73,7 +74,7 @@ export function nearestLine(
   let best: ChartLine | null = null;
   let distance = reachPx;
   for (const line of lines) {
-    const { value, low } = rowOf(line, at);
+    const { value, low } = rowOf(line, cursorX);
     const [top, bottom] = [toY(value), toY(low)];
     const away = Math.max(top - yPx, yPx - bottom, 0);
     if (away < distance) {

@@ -121,10 +121,10 @@ export function LineChart(props: LineChartProps) {
     dash: dashOf(colour),
   });
 
-  function names(at: number | null): readonly LegendEntry[] {
+  function names(cursorX: number | null): readonly LegendEntry[] {
     const bandItem = (of: ChartBand): LegendEntry => ({
       label: `${of.label}: median, p5–p95, min–max`,
-      value: text(of.median[pointAt(of.x, at ?? of.x.at(-1) ?? NaN)] ?? NaN),
+      value: text(of.median[pointAt(of.x, cursorX ?? of.x.at(-1) ?? NaN)] ?? NaN),
       colour: link,
       dash: [],
       isBand: true,
@@ -133,44 +133,46 @@ export function LineChart(props: LineChartProps) {
     const lineItem = (line: ChartLine): LegendEntry => ({
       label: line.label,
       note: line.note,
-      value: text(at === null ? (line.y.at(-1) ?? NaN) : rowOf(line, at).value),
+      value: text(
+        cursorX === null ? (line.y.at(-1) ?? NaN) : rowOf(line, cursorX).value,
+      ),
       ...lineLook(line),
       isHidden: hidden.has(line.id),
     });
     return [...(band === null ? [] : [bandItem(band)]), ...lines.map(lineItem)];
   }
 
-  function read(x: number, at: PointPx, { view, size }: PlotSight): Reading {
-    const found = cursorRows(visibleLines(data), x);
+  function read(x: number, point: PointPx, { view, size }: PlotSight): Reading {
+    const sorted = cursorRows(visibleLines(data), x);
     const near = marks.filter(
-      (mark) => Math.abs(xToPx(view, size.widthPx, mark.x) - at.x) <= MARK_REACH_PX,
+      (mark) => Math.abs(xToPx(view, size.widthPx, mark.x) - point.x) <= MARK_REACH_PX,
     );
     const notes = near.slice(0, MOST_MARKS).map(markWords);
     if (near.length > MOST_MARKS)
       notes.push(`and ${counted(near.length - MOST_MARKS, "more mark")}`);
-    const rows = found.slice(0, MOST_ROWS).map(({ line, value, low: least }) => ({
+    const rows = sorted.slice(0, MOST_ROWS).map(({ line, value, low: least }) => ({
       name: line.label,
       note: line.note,
       value: text(value),
       swatch: lineLook(line),
       ...(least < value ? { exact: `from ${text(least)}` } : {}),
     }));
-    const numLower = found.length - rows.length;
+    const numLower = sorted.length - rows.length;
     const foot: readonly ReadingNote[] =
       numLower > 0
         ? [{ text: `and ${counted(numLower, "lower line")}`, class: "quiet" }]
         : [];
-    const said = found.map(({ value }) => value);
+    const values = sorted.map(({ value }) => value);
     const isDrawn = band !== null && !hidden.has(BAND_ID);
-    const above = isDrawn ? bandRows(band, x, text, said) : [];
+    const above = isDrawn ? bandRows(band, x, text, values) : [];
     return { title: axis.text(x), notes, rows: [...above, ...rows], foot };
   }
-  function pick(x: number, at: PointPx, seen: PlotSight): void {
+  function pick(x: number, point: PointPx, seen: PlotSight): void {
     const visible = visibleLines(data);
     const toY = projectY({ ...seen, logScale });
     const [top] = cursorRows(visible, x);
     // Keys mean the highest line; a single line is hit wherever the click was.
-    const yPx = Number.isNaN(at.y) ? toY(top?.value ?? NaN) : at.y;
+    const yPx = Number.isNaN(point.y) ? toY(top?.value ?? NaN) : point.y;
     const isOnly = visible.length === 1 && band === null;
     const hit = nearestLine(visible, x, yPx, toY, isOnly ? Infinity : LINE_REACH_PX);
     const rank = band?.highRank[pointAt(band.x, x)];
@@ -180,7 +182,7 @@ export function LineChart(props: LineChartProps) {
   const reader: Reader = { ...columns, read, pick, peak: props.peak };
 
   const from = axis.text(props.extent.low);
-  const what = band === null ? "" : `a band over ${band.label} and `;
+  const bandText = band === null ? "" : `a band over ${band.label} and `;
   return (
     <Plot
       {...props}
@@ -226,15 +228,15 @@ export function LineChart(props: LineChartProps) {
           }}
         />
       }
-      help={`${props.label}: ${what}${counted(lines.length, "line")}, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
+      help={`${props.label}: ${bandText}${counted(lines.length, "line")}, ${from} to ${axis.text(props.extent.high)}. Arrow keys read values, Enter chooses the highest, P goes to the peak, brackets to the next one, W and S zoom, A and D pan, F shows everything.`}
     />
   );
 }
 
 function markWords({ kind, rank, label }: Mark): ReadingNote {
-  const words = `${MARK_WORDS[kind] ?? kind}${rank === null ? "" : ` on rank ${rank}`}${label === "" ? "" : `: ${label}`}`;
+  const text = `${MARK_WORDS[kind] ?? kind}${rank === null ? "" : ` on rank ${rank}`}${label === "" ? "" : `: ${label}`}`;
   const isWarning = kind === "retry" || kind === "dropped";
-  return { text: words, class: kind === "oom" ? "bad" : isWarning ? "warn" : "quiet" };
+  return { text, class: kind === "oom" ? "bad" : isWarning ? "warn" : "quiet" };
 }
 
 /** Key, name in files, name at the cursor. */
@@ -251,16 +253,16 @@ function bandRows(
   band: ChartBand,
   x: number,
   text: (value: number) => string,
-  said: readonly number[],
+  lineValues: readonly number[],
 ): readonly ReadingRow[] {
   const i = pointAt(band.x, x);
   if (i < 0) return [];
   const rank = band.highRank[i];
-  const rows = BAND.map(([key, , words]) => ({
-    name: key === "high" && rank !== undefined ? `${words} (rank ${rank})` : words,
+  const rows = BAND.map(([key, , name]) => ({
+    name: key === "high" && rank !== undefined ? `${name} (rank ${rank})` : name,
     value: text(band[key][i] ?? NaN),
   }));
-  return rows.reverse().slice(said.includes(band.high[i] ?? NaN) ? 1 : 0);
+  return rows.reverse().slice(lineValues.includes(band.high[i] ?? NaN) ? 1 : 0);
 }
 
 /** A row per x in view, columns for lines and band. */
@@ -273,7 +275,9 @@ export function chartTable(
 ): Table {
   const all = [...lines, ...(band === null ? [] : [band])];
   // More is fetched than is shown.
-  const merged = mergeX(all.map((of) => of.x)).filter((at) => at >= low && at <= high);
+  const merged = mergeX(all.map((of) => of.x)).filter(
+    (value) => value >= low && value <= high,
+  );
   const columns: TableColumn[] = [{ name: x, values: merged }];
   const add = (name: string, of: Float64Array, y: ArrayLike<number>): void => {
     columns.push({ name, values: alignTo(merged, of, Float64Array.from(y)) });

@@ -34,8 +34,8 @@ export function paintMarks(
   const toX = projectX(frame);
   pen.textBaseline = "alphabetic";
   for (const group of groupMarks(marks, { low, high }, widthPx)) {
-    const [{ kind, label, x: at }] = group;
-    const x = Math.round(toX(at)) + 0.5;
+    const [{ kind, label, x: markX }] = group;
+    const x = Math.round(toX(markX)) + 0.5;
     const look = markLook(kind, theme);
     pen.name?.(group.map((mark) => mark.label || mark.kind).join("; "));
     pen.strokeStyle = pen.fillStyle = look.colour;
@@ -123,7 +123,8 @@ export function paintLines(
   };
   // Round joins take most of the time of a line with thousands of corners.
   pen.lineJoin = "bevel";
-  for (const one of fills) fill(one, one.low, one.high, one.colour, 0.3);
+  for (const chartFill of fills)
+    fill(chartFill, chartFill.low, chartFill.high, chartFill.colour, 0.3);
   if (band !== null && !hidden.has(BAND_ID)) {
     const [outer, inner] = theme === "dark" ? [0.2, 0.3] : [0.14, 0.24];
     fill(band, band.low, band.high, link, outer);

@@ -42,8 +42,8 @@ export function Opener(props: {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (by === undefined || items.length === 0) return;
     event.preventDefault();
-    const at = items.findIndex((item) => item === document.activeElement);
-    items[(at + by + items.length) % items.length]?.focus();
+    const index = items.findIndex((item) => item === document.activeElement);
+    items[(index + by + items.length) % items.length]?.focus();
   };
   return (
     <span class={props.class} ref={root} onKeyDown={onKeyDown}>
@@ -96,12 +96,12 @@ export function Menu(props: {
   readonly id?: string;
 }) {
   const { id, label, items, children } = props;
-  const words = { id, title: label, "aria-label": label };
+  const attributes = { id, title: label, "aria-label": label };
   return (
     <Opener
       popup="menu"
       class="menu"
-      button={{ ...words, class: "icon-button", children }}
+      button={{ ...attributes, class: "icon-button", children }}
     >
       {(close) => (
         <div class="menu-list" role="menu" aria-label={label}>

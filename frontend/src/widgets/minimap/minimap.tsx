@@ -11,7 +11,7 @@ export interface MinimapProps {
   readonly label?: string;
   /** On a context in CSS px; a new function draws again. */
   readonly draw: (context: CanvasRenderingContext2D, widthPx: number) => void;
-  readonly words?: (widthPx: number) => string;
+  readonly tooltip?: (widthPx: number) => string;
   readonly extent: XRange;
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;
@@ -64,9 +64,9 @@ export function Minimap(props: MinimapProps) {
   }
 
   function onMove(event: PointerEvent): void {
-    const held = grip.current;
-    if (held === null) return;
-    onRange(brushAfter(held.part, held.range, xAt(event) - held.from, extent));
+    const drag = grip.current;
+    if (drag === null) return;
+    onRange(brushAfter(drag.part, drag.range, xAt(event) - drag.from, extent));
   }
 
   return (
@@ -75,7 +75,7 @@ export function Minimap(props: MinimapProps) {
       class="minimap"
       role="img"
       aria-label={label}
-      title={widthPx < 1 ? "" : props.words?.(widthPx)}
+      title={widthPx < 1 ? "" : props.tooltip?.(widthPx)}
       onPointerDown={onDown}
       onPointerMove={onMove}
       onPointerUp={() => {

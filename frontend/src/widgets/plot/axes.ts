@@ -95,7 +95,7 @@ export function paintPointer(
   pen: Pen,
   theme: Theme,
   { view, size, left, top }: PlotSight,
-  at: {
+  pointer: {
     readonly x: number;
     readonly row: number;
     readonly box: RectPx | null;
@@ -105,23 +105,25 @@ export function paintPointer(
 ): void {
   const { text, secondary, link } = tokens(theme);
   const line = (colour: string, x0: number, y0: number, x1: number, y1: number) => {
-    for (const [stroke, width] of at.onCells ? ON_CELLS : ([[colour, 1]] as const)) {
+    for (const [stroke, width] of pointer.onCells
+      ? ON_CELLS
+      : ([[colour, 1]] as const)) {
       pen.strokeStyle = stroke;
       pen.lineWidth = width;
       strokeLine(pen, x0, y0, x1, y1);
     }
   };
-  if (at.x >= view.x0 && at.x <= view.x1) {
-    const x = Math.round(left + xToPx(view, size.widthPx, at.x)) + 0.5;
-    const strip = at.stripPx > 0 ? AXIS_PX + at.stripPx - 4 : 0;
+  if (pointer.x >= view.x0 && pointer.x <= view.x1) {
+    const x = Math.round(left + xToPx(view, size.widthPx, pointer.x)) + 0.5;
+    const strip = pointer.stripPx > 0 ? AXIS_PX + pointer.stripPx - 4 : 0;
     line(text, x, top, x, top + size.heightPx + strip);
-    const y = top + at.row;
-    if (at.row >= 0 && at.row <= size.heightPx)
+    const y = top + pointer.row;
+    if (pointer.row >= 0 && pointer.row <= size.heightPx)
       line(secondary, left, y, left + size.widthPx, y);
   }
-  if (at.box === null) return;
-  const { x, y, width, height } = at.box;
-  pen.fillStyle = pen.strokeStyle = at.onCells ? "#ffffff" : link;
+  if (pointer.box === null) return;
+  const { x, y, width, height } = pointer.box;
+  pen.fillStyle = pen.strokeStyle = pointer.onCells ? "#ffffff" : link;
   pen.lineWidth = 1;
   pen.globalAlpha = 0.2;
   pen.fillRect(left + x, top + y, width, height);

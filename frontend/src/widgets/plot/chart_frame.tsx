@@ -34,7 +34,7 @@ export interface ChartFrameProps {
   readonly box: Ref<HTMLDivElement>;
   readonly plotRef?: Ref<HTMLDivElement>;
   /** Kind of drawing, in its accessible name: "Heatmap". */
-  readonly what?: string;
+  readonly drawing?: string;
   readonly children?: ComponentChildren;
   readonly legend?: ComponentChildren;
   readonly help: string;
@@ -80,7 +80,7 @@ export function ChartFrame(props: ChartFrameProps) {
             style={{ height: `${heightPx}px` }}
             tabIndex={0}
             role="application"
-            aria-label={`${props.what ?? "Chart"} of ${label}`}
+            aria-label={`${props.drawing ?? "Chart"} of ${label}`}
             aria-describedby={helpId}
             onKeyDown={onKeyDown}
           >
@@ -101,14 +101,14 @@ export function ChartFrame(props: ChartFrameProps) {
 }
 
 export function DrawingFailed(props: {
-  readonly what: string;
+  readonly drawing: string;
   /** "": it did not fail. */
   readonly failure: ReadonlySignal<string>;
 }) {
   if (props.failure.value === "") return null;
   return (
     <p class="chart-failure" role="alert">
-      {props.what} could not be drawn: {props.failure}. Reload the page.
+      {props.drawing} could not be drawn: {props.failure}. Reload the page.
     </p>
   );
 }

@@ -53,7 +53,7 @@ export function Legend(props: {
     <ul class="plot-legend">
       {items.map((item, i) => {
         const { label, note, value, help, isHidden = false, isAlone } = item;
-        const words = (
+        const content = (
           <>
             <Swatch {...item} />
             <span class="cut">{label}</span>
@@ -65,7 +65,7 @@ export function Legend(props: {
         return (
           <li key={label} title={help}>
             {onToggle === undefined ? (
-              words
+              content
             ) : (
               <button
                 type="button"
@@ -76,7 +76,7 @@ export function Legend(props: {
                 title={isAlone === undefined ? toggle : help}
                 onClick={() => onToggle(i)}
               >
-                {words}
+                {content}
               </button>
             )}
           </li>

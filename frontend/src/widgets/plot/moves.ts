@@ -55,7 +55,7 @@ export function movesOf(
   };
   const middle = (view.x0 + view.x1) / 2;
   const xPx = (x: number): number => xToPx(view, size.widthPx, x);
-  const snapped = (at: PointPx) => reader.snap(pxToX(view, size.widthPx, at.x));
+  const snapped = (point: PointPx) => reader.snap(pxToX(view, size.widthPx, point.x));
 
   function setView(next: Viewport): void {
     gestured.current = performance.now();
@@ -77,10 +77,10 @@ export function movesOf(
     if (x === null || !Number.isFinite(x)) return false;
     const next = rangeAround(range, x, all);
     if (next !== range) onRange(next);
-    const at = { x: xPx(x), y };
+    const point = { x: xPx(x), y };
     cursor.value = x;
-    hover.value = at;
-    const reading = reader.read(x, at, seen);
+    hover.value = point;
+    const reading = reader.read(x, point, seen);
     if (reading !== null) spoken.value = spokenWords(reading);
     return true;
   }
@@ -103,8 +103,8 @@ export function movesOf(
     if (rows !== undefined) return goTo(cursor.peek() ?? middle, rowPx(count));
     return toStop(reader.stops ?? [], count > 0 ? 1 : -1);
   }
-  function pick(x: number | null, at: PointPx | null): void {
-    if (x !== null) reader.pick?.(x, at ?? { x: xPx(x), y: NaN }, seen);
+  function pick(x: number | null, point: PointPx | null): void {
+    if (x !== null) reader.pick?.(x, point ?? { x: xPx(x), y: NaN }, seen);
   }
   function leave(): boolean {
     const had = cursor.peek() !== null;
@@ -151,13 +151,14 @@ export function movesOf(
               if (act() === false) page.view.say("No peak found");
             },
           })),
-    hoverAt: (at: PointPx | null): void => {
-      const isIn = at !== null && at.x >= 0 && at.x < size.widthPx && at.y >= 0;
-      const isOver = isIn && (rows === undefined || at.y < size.heightPx);
-      cursor.value = isOver ? snapped(at) : null;
-      hover.value = cursor.value === null ? null : at;
+    hoverAt: (point: PointPx | null): void => {
+      const isIn =
+        point !== null && point.x >= 0 && point.x < size.widthPx && point.y >= 0;
+      const isOver = isIn && (rows === undefined || point.y < size.heightPx);
+      cursor.value = isOver ? snapped(point) : null;
+      hover.value = cursor.value === null ? null : point;
     },
-    clickAt: (at: PointPx): void => pick(snapped(at), at),
+    clickAt: (point: PointPx): void => pick(snapped(point), point),
     /** true: the key was handled. */
     onKey: ({ key, shiftKey }: KeyboardEvent): boolean => {
       const far = shiftKey ? 10 : 1;

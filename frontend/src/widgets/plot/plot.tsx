@@ -42,7 +42,7 @@ export interface PlotProps
       | "subject"
       | "tableView"
       | "title"
-      | "what"
+      | "drawing"
     > {
   /** The pointer's row has a line, too; "cells": visible on every colour. */
   readonly cross?: boolean | "cells";
@@ -162,10 +162,10 @@ export function Plot(props: PlotProps) {
         now.current.props.onBox?.(rect, now.current.seen);
         if (isFree || rect.width >= WIDE_BOX_PX) now.current.moves.setView(next);
       },
-      onHover: (at) => now.current.moves.hoverAt(at),
-      onClick: (at) => {
+      onHover: (point) => now.current.moves.hoverAt(point),
+      onClick: (point) => {
         plot.current?.focus({ preventScroll: true });
-        now.current.moves.clickAt(at);
+        now.current.moves.clickAt(point);
       },
     });
   }, [ready, isFree, topPx]);

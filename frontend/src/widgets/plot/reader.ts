@@ -44,9 +44,9 @@ export interface Reader {
   readonly peak?: (() => number | null) | undefined;
   /** Up and down move between them. */
   readonly stops?: readonly number[] | undefined;
-  /** `at`: px of the plot; y is NaN where keys moved the cursor. */
-  readonly read: (x: number, at: PointPx, seen: PlotSight) => Reading | null;
-  readonly pick?: ((x: number, at: PointPx, seen: PlotSight) => void) | undefined;
+  /** `point`: px of the plot; y is NaN where keys moved the cursor. */
+  readonly read: (x: number, point: PointPx, seen: PlotSight) => Reading | null;
+  readonly pick?: ((x: number, point: PointPx, seen: PlotSight) => void) | undefined;
 }
 
 export interface Rows {

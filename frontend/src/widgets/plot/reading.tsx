@@ -80,18 +80,18 @@ function ReadingCard(props: {
 export function PointerTip(
   props: SizePx & {
     /** Px of the plot, whose corner is `left`, `top`. */
-    readonly at: PointPx;
+    readonly point: PointPx;
     readonly left?: number;
     readonly top?: number;
     readonly reading: Reading;
   },
 ) {
-  const { at, left = 0, top = 0, widthPx, heightPx, reading } = props;
-  const [flip, above] = [at.x > widthPx / 2, at.y > heightPx / 2];
-  const topPx = top + at.y + (above ? 0 : BELOW_PX);
+  const { point, left = 0, top = 0, widthPx, heightPx, reading } = props;
+  const [flip, above] = [point.x > widthPx / 2, point.y > heightPx / 2];
+  const topPx = top + point.y + (above ? 0 : BELOW_PX);
   return (
     <ReadingCard
-      leftPx={left + at.x}
+      leftPx={left + point.x}
       topPx={topPx}
       flip={flip}
       above={above}
@@ -114,9 +114,9 @@ export function ReadingTip(props: {
   const { left, top, view, size } = seen;
   const root = useRef<HTMLDivElement>(null);
   const [isAbove, setAbove] = useState(false);
-  const at = props.hover.value;
+  const point = props.hover.value;
   const x = props.cursor.value;
-  const reading = at === null || x === null ? null : props.read(x, at, seen);
+  const reading = point === null || x === null ? null : props.read(x, point, seen);
   // Once each time the pointer enters.
   useLayoutEffect(() => {
     const plot = root.current?.parentElement?.getBoundingClientRect();
@@ -125,7 +125,7 @@ export function ReadingTip(props: {
     const fits = plot.bottom + tip.height <= window.innerHeight;
     setAbove(!fits && plot.top > window.innerHeight - plot.bottom);
   }, [reading === null]);
-  if (at === null || x === null || reading === null) return null;
+  if (point === null || x === null || reading === null) return null;
   const px = xToPx(view, size.widthPx, x);
   if (beside) {
     return (
@@ -134,7 +134,7 @@ export function ReadingTip(props: {
         left={left}
         top={top}
         reading={reading}
-        at={{ x: px, y: at.y }}
+        point={{ x: px, y: point.y }}
       />
     );
   }

@@ -35,7 +35,7 @@ export function paintStrip(
 ): void {
   const { view, size, left } = seen;
   const { text, bg, link } = tokens(theme);
-  const widthOf = (words: string): number => pen.measureText(words).width;
+  const widthOf = (name: string): number => pen.measureText(name).width;
   const height = STRIP_ROW_PX - 2;
   Object.assign(pen, { font: FONT, textAlign: "left", textBaseline: "middle" });
   for (const span of spans) {
@@ -50,9 +50,9 @@ export function paintStrip(
     if (span.isHatched === true) paintHatch(pen, [{ x, y, width, height }], bg, 7, 2);
     if (width >= LABEL_LEAST_PX) {
       const { label, short = label } = span;
-      const words = widthOf(label) > width - 8 ? short : label;
+      const name = widthOf(label) > width - 8 ? short : label;
       pen.fillStyle = text;
-      pen.fillText(fitting(words, width - 8, widthOf), x + 4, y + height / 2 + 0.5);
+      pen.fillText(fitting(name, width - 8, widthOf), x + 4, y + height / 2 + 0.5);
     }
     if (span.isOutlined !== true) continue;
     pen.strokeStyle = link;

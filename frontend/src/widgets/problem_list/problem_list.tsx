@@ -24,11 +24,11 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
       {groupProblems(problems).map((members) => {
         const [first] = members;
         const rest = members.length - MOST_MEMBERS;
-        const where = members.slice(0, MOST_MEMBERS).map((one) => (
-          <p key={`${one.path} ${one.where}`} class="quiet">
-            <code>{one.path}</code>
-            {one.where !== "" && `, ${one.where}`}
-            {one.salvaged !== "" && `; recovered: ${one.salvaged}`}
+        const where = members.slice(0, MOST_MEMBERS).map((problem) => (
+          <p key={`${problem.path} ${problem.where}`} class="quiet">
+            <code>{problem.path}</code>
+            {problem.where !== "" && `, ${problem.where}`}
+            {problem.salvaged !== "" && `; recovered: ${problem.salvaged}`}
           </p>
         ));
         return (
@@ -62,16 +62,16 @@ type ProblemGroup = readonly [Problem, ...Problem[]];
 /** The worst first, otherwise in the order of the files. */
 export function groupProblems(problems: readonly Problem[]): readonly ProblemGroup[] {
   const byTrouble = new Map<string, [Problem, ...Problem[]]>();
-  for (const one of problems) {
-    const key = JSON.stringify([one.severity, one.what, one.remedy]);
+  for (const problem of problems) {
+    const key = JSON.stringify([problem.severity, problem.what, problem.remedy]);
     const group = byTrouble.get(key);
-    if (group === undefined) byTrouble.set(key, [one]);
-    else group.push(one);
+    if (group === undefined) byTrouble.set(key, [problem]);
+    else group.push(problem);
   }
   const order = ([{ severity }]: ProblemGroup) => SEVERITIES.indexOf(severity);
   return [...byTrouble.values()]
     .flatMap((group): readonly ProblemGroup[] =>
-      group.length <= MOST_APART ? group.map((one) => [one]) : [group],
+      group.length <= MOST_APART ? group.map((problem) => [problem]) : [group],
     )
     .sort((a, b) => order(a) - order(b));
 }

@@ -32,7 +32,7 @@ function toneOf({ numOoms, outliers, rank }: Bars, i: number): 0 | 1 | 2 {
 function seenPlaces({ view }: PlotSight, { places }: BarLook): readonly number[] {
   const first = Math.max(0, Math.floor(view.x0));
   const end = Math.min(places.length, Math.ceil(view.x1));
-  return Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
+  return Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
 }
 
 /** Outliers last: bars thinner than a px would hide them. */
@@ -49,17 +49,17 @@ export function paintBars(pen: Pen, seen: PlotSight, look: BarLook): void {
     const isStrong = !isDimmed && (own === rank || tone > 0);
     const strength = (isDimmed ? 0.4 : 1) * (isStrong ? 1 : 0.6);
     const y = yToPx(view, size.heightPx, strip.peakBytes[i] ?? NaN);
-    return { at: barPx(place, seen), tone, strength, y };
+    return { span: barPx(place, seen), tone, strength, y };
   });
   bars.sort((a, b) => a.tone - b.tone || a.strength - b.strength);
-  for (const { at, tone, strength, y } of bars) {
+  for (const { span, tone, strength, y } of bars) {
     const isAbsent = Number.isNaN(y);
     const top = isAbsent
       ? size.heightPx - 2
       : Math.min(size.heightPx - 1, Math.round(y));
     pen.fillStyle = isAbsent ? grid : colours[tone];
     pen.globalAlpha = isAbsent ? 1 : strength;
-    pen.fillRect(at[0], top, at[1], size.heightPx - top);
+    pen.fillRect(span[0], top, span[1], size.heightPx - top);
   }
   pen.globalAlpha = 1;
   for (const { value, colour, dash } of lines) {

@@ -112,19 +112,24 @@ function heldAgainst(
   theme: Theme,
 ): { readonly top: number; readonly lines: readonly BarLine[] } {
   const { text, secondary } = tokens(theme);
-  const known = peakBytes.filter((value) => Number.isFinite(value)).sort();
-  const highest = known.at(-1) ?? 0;
-  const capacity = capacityBytes.reduce((most, one) => (one > most ? one : most), 0);
+  const recordedPeaks = peakBytes.filter((value) => Number.isFinite(value)).sort();
+  const highest = recordedPeaks.at(-1) ?? 0;
+  const capacity = capacityBytes.reduce(
+    (most, bytes) => (bytes > most ? bytes : most),
+    0,
+  );
   const isShown = capacity > 0 && highest >= capacity * LEAST_SHARE;
-  const words = `${LIMIT_WORDS[capacityKind]} ${formatBytes(capacity, byteUnit)}`;
-  const middle = (known.length - 1) / 2;
+  const limitText = `${LIMIT_WORDS[capacityKind]} ${formatBytes(capacity, byteUnit)}`;
+  const middle = (recordedPeaks.length - 1) / 2;
   const median =
-    ((known[Math.floor(middle)] ?? NaN) + (known[Math.ceil(middle)] ?? NaN)) / 2;
+    ((recordedPeaks[Math.floor(middle)] ?? NaN) +
+      (recordedPeaks[Math.ceil(middle)] ?? NaN)) /
+    2;
   const limit = {
     value: capacity,
     colour: text,
     dash: [6, 4],
-    label: isShown ? words : `${words}, above the chart`,
+    label: isShown ? limitText : `${limitText}, above the chart`,
   };
   const half = {
     value: median,
@@ -134,6 +139,9 @@ function heldAgainst(
   };
   return {
     top: HEADROOM * (isShown ? Math.max(capacity, highest) : highest) || 1,
-    lines: [...(capacity > 0 ? [limit] : []), ...(known.length > 2 ? [half] : [])],
+    lines: [
+      ...(capacity > 0 ? [limit] : []),
+      ...(recordedPeaks.length > 2 ? [half] : []),
+    ],
   };
 }

@@ -22,7 +22,7 @@ export function Heading(props: {
   const { key, title, values, sortable = values !== undefined } = column;
   const sorted = sort?.key === key;
   const direction = sort?.descending === true ? "descending" : "ascending";
-  const words = (
+  const content = (
     <>
       {column.swatch !== undefined && <Swatch colour={column.swatch} />}
       {title}
@@ -38,10 +38,10 @@ export function Heading(props: {
     >
       {sortable && onSort !== undefined ? (
         <button type="button" class="row-table-title cut" onClick={() => onSort(key)}>
-          {words}
+          {content}
         </button>
       ) : (
-        <span class="row-table-title cut">{words}</span>
+        <span class="row-table-title cut">{content}</span>
       )}
       <span
         class="row-table-edge"

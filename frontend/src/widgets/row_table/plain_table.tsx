@@ -22,8 +22,8 @@ export function PlainTable<T>(props: {
         {columns.some(({ title }) => title !== "") && (
           <thead>
             <tr>
-              {columns.map(({ title, look }, at) => (
-                <th key={at} scope="col" class={look}>
+              {columns.map(({ title, look }, index) => (
+                <th key={index} scope="col" class={look}>
                   {title}
                 </th>
               ))}
@@ -33,13 +33,13 @@ export function PlainTable<T>(props: {
         <tbody>
           {rows.map((row, place) => (
             <tr key={place}>
-              {columns.map(({ look, cell }, at) =>
-                at === 0 ? (
-                  <th key={at} scope="row" class={look}>
+              {columns.map(({ look, cell }, index) =>
+                index === 0 ? (
+                  <th key={index} scope="row" class={look}>
                     {cell(row)}
                   </th>
                 ) : (
-                  <td key={at} class={look}>
+                  <td key={index} class={look}>
                     {cell(row)}
                   </td>
                 ),

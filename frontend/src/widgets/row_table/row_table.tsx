@@ -54,7 +54,10 @@ export function RowTable(props: RowTableProps) {
   /** Remainder of the wheel, below one px of the scroll bar. */
   const turned = useRef(0);
   const selected = props.selected === undefined ? cursor : props.selected;
-  const numLines = Math.max(1, ...columns.map((one) => headingLines(one.title).length));
+  const numLines = Math.max(
+    1,
+    ...columns.map((column) => headingLines(column.title).length),
+  );
   const headPx = HEAD_PX + (numLines - 1) * HEAD_LINE_PX;
   const bodyPx = heightPx - headPx;
   const scale = scrollScale(rows.length, bodyPx);

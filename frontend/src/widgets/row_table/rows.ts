@@ -16,8 +16,8 @@ export function scrollScale(numRows: number, heightPx: number): number {
 }
 
 export function firstRow(scrollPx: number, numRows: number, heightPx: number): number {
-  const at = Math.floor((scrollPx * scrollScale(numRows, heightPx)) / ROW_PX);
-  return Math.max(0, Math.min(at, numRows - 1));
+  const row = Math.floor((scrollPx * scrollScale(numRows, heightPx)) / ROW_PX);
+  return Math.max(0, Math.min(row, numRows - 1));
 }
 
 interface KeyEffect {
@@ -33,31 +33,31 @@ export function afterKey(
   pageRows: number,
   nodes: readonly TreeRow[] = [],
 ): KeyEffect | null {
-  const at = selected === null ? -1 : Array.from(rows).indexOf(selected);
+  const index = selected === null ? -1 : Array.from(rows).indexOf(selected);
   const select = (place: number): KeyEffect | null => {
     const row = rows[Math.min(Math.max(place, 0), rows.length - 1)];
     return row === undefined ? null : { kind: "select", row };
   };
   const places: Readonly<Record<string, number>> = {
-    ArrowDown: at + 1,
-    ArrowUp: at - 1,
-    PageDown: at + pageRows,
-    PageUp: at - pageRows,
+    ArrowDown: index + 1,
+    ArrowUp: index - 1,
+    PageDown: index + pageRows,
+    PageUp: index - pageRows,
     Home: 0,
     End: rows.length - 1,
   };
   const place = places[key];
   if (place !== undefined) return select(place);
-  const node = nodes[at];
+  const node = nodes[index];
   if (node === undefined) return null;
   const { id, depth, expanded, numChildren } = node;
   const toggle = { kind: "toggle", row: id } as const;
   if (key === "ArrowRight" && numChildren > 0)
-    return expanded ? select(at + 1) : toggle;
+    return expanded ? select(index + 1) : toggle;
   if (key !== "ArrowLeft") return null;
   if (expanded) return toggle;
   // The parent.
   return depth === 0
     ? null
-    : select(nodes.findLastIndex((one, i) => i < at && one.depth < depth));
+    : select(nodes.findLastIndex((row, i) => i < index && row.depth < depth));
 }

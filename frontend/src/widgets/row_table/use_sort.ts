@@ -32,9 +32,9 @@ function orderOf(
   const sort = sortOf(word ?? undefined, keys, usual);
   return {
     sort,
-    values: columns.find((one) => one.key === sort.key)?.values,
+    values: columns.find((column) => column.key === sort.key)?.values,
     onSort: (wanted) => {
-      const column = columns.find((one) => one.key === wanted);
+      const column = columns.find((candidate) => candidate.key === wanted);
       const ascends = column?.ascends ?? column?.numeric === false;
       setWord(sortWord(clicked(sort, wanted, ascends), usual));
     },

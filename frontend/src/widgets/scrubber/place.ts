@@ -13,7 +13,7 @@ export function wholeRange(numEvents: number): XRange {
 /** Clamped to the whole; null: all. */
 export function zoomedRange(
   range: XRange,
-  at: number,
+  moment: number,
   factor: number,
   numEvents: number,
 ): XRange | null {
@@ -21,7 +21,7 @@ export function zoomedRange(
   const world = { x0: all.low, x1: all.high, y0: 0, y1: 1 };
   const limits = { world, leastX: LEAST_EVENTS, leastY: 1 };
   const view = { ...world, x0: range.low, x1: range.high };
-  const { x0, x1 } = zoomAt(view, limits, { x: at, y: 0 }, factor, 1);
+  const { x0, x1 } = zoomAt(view, limits, { x: moment, y: 0 }, factor, 1);
   return x0 <= all.low && x1 >= all.high ? null : { low: x0, high: x1 };
 }
 

@@ -34,7 +34,7 @@ interface ScrubberProps {
   readonly moment: number;
   /** null: all. */
   readonly range: XRange | null;
-  readonly words: string;
+  readonly valueText: string;
   readonly onMoment: (moment: number) => void;
   readonly onRange: (range: XRange | null) => void;
   readonly theme: Theme;
@@ -115,7 +115,7 @@ export function Scrubber(props: ScrubberProps) {
         aria-valuemin={-1}
         aria-valuemax={numEvents - 1}
         aria-valuenow={moment}
-        aria-valuetext={props.words}
+        aria-valuetext={props.valueText}
         onPointerDown={(event) => {
           if (event.button !== 0 || size.widthPx < 2) return;
           event.currentTarget.setPointerCapture(event.pointerId);

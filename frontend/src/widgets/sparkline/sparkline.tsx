@@ -37,21 +37,21 @@ export function sparklinePath(
   widthPx: number,
   heightPx: number,
 ): string {
-  const at = (i: number): number => values[i] ?? NaN;
-  const known = [...values.keys()].filter((i) => Number.isFinite(at(i)));
-  if (known.length < 2) return "";
-  const low = known.reduce((least, i) => Math.min(least, at(i)), Infinity);
-  const high = known.reduce((most, i) => Math.max(most, at(i)), -Infinity);
-  const steps = known.map((i, n) => i - (known[n - 1] ?? -Infinity));
+  const valueAt = (i: number): number => values[i] ?? NaN;
+  const indices = [...values.keys()].filter((i) => Number.isFinite(valueAt(i)));
+  if (indices.length < 2) return "";
+  const low = indices.reduce((least, i) => Math.min(least, valueAt(i)), Infinity);
+  const high = indices.reduce((most, i) => Math.max(most, valueAt(i)), -Infinity);
+  const steps = indices.map((i, n) => i - (indices[n - 1] ?? -Infinity));
   const sorted = steps.slice(1).sort((a, b) => a - b);
   const usual = sorted[Math.floor(sorted.length / 2)] ?? 1;
   const join = Math.max(
     usual > 1 ? USUAL_HOLES * usual : 1,
     WIDEST_JOIN * values.length,
   );
-  const parts = known.map((i, n) => {
+  const parts = indices.map((i, n) => {
     const x = (i / (values.length - 1)) * widthPx;
-    const share = high === low ? 0.5 : (at(i) - low) / (high - low);
+    const share = high === low ? 0.5 : (valueAt(i) - low) / (high - low);
     const y = heightPx - 2 - share * (heightPx - 4);
     return `${(steps[n] ?? 0) <= join ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
   });

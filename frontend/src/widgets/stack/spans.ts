@@ -22,11 +22,11 @@ export function spansOf(spans: ModuleSpans): readonly Span[] {
   // Containers that are never called get no row.
   const rows = [...new Set(levels)].sort((a, b) => a - b).slice(0, MOST_ROWS);
   const rowOf = new Map(rows.map((level, row) => [level, row]));
-  const found: Span[] = [];
+  const drawnSpans: Span[] = [];
   spans.module.forEach((module, i) => {
     const row = rowOf.get(levels[module] ?? -1);
     if (row === undefined) return;
-    found.push({
+    drawnSpans.push({
       module: spans.modules[module] ?? "",
       kind: spans.kinds[spans.kind[i] ?? -1] ?? "forward",
       call: spans.call[i] ?? 0,
@@ -35,7 +35,7 @@ export function spansOf(spans: ModuleSpans): readonly Span[] {
       x1: spans.x1[i] ?? NaN,
     });
   });
-  return found.sort((a, b) => a.row - b.row || a.x0 - b.x0);
+  return drawnSpans.sort((a, b) => a.row - b.row || a.x0 - b.x0);
 }
 
 export function numRows(spans: readonly Span[]): number {
@@ -57,10 +57,10 @@ export function spanAt(
   row: number | null,
 ): Span | null {
   // The last of a row is on top.
-  const found = spans.findLast(
+  const topmost = spans.findLast(
     (span) => span.x0 <= x && x <= span.x1 && (row === null || span.row === row),
   );
-  return found ?? null;
+  return topmost ?? null;
 }
 
 const STATE_AT: Readonly<Record<SpanKind, readonly [ModuleState, ModuleState]>> = {
@@ -88,11 +88,11 @@ export function boundaries(
   spans: readonly Span[],
   marks: readonly ModuleMark[],
 ): readonly Boundary[] {
-  const found: Boundary[] = marks.map(({ kind, x }) => {
+  const merged: Boundary[] = marks.map(({ kind, x }) => {
     return { x, state: MARK_STATE[kind], module: null, call: null };
   });
-  for (const span of spans) found.push(...edgesOf(span));
-  return found.sort((a, b) => a.x - b.x);
+  for (const span of spans) merged.push(...edgesOf(span));
+  return merged.sort((a, b) => a.x - b.x);
 }
 
 export function edgesOf(span: Span): readonly [Boundary, Boundary] {
@@ -107,8 +107,9 @@ export function edgesOf(span: Span): readonly [Boundary, Boundary] {
 /** Of equally near ones the last, which is the innermost. */
 export function nearestBoundary(all: readonly Boundary[], x: number): Boundary | null {
   let best: Boundary | null = null;
-  for (const one of all) {
-    if (best === null || Math.abs(one.x - x) <= Math.abs(best.x - x)) best = one;
+  for (const boundary of all) {
+    if (best === null || Math.abs(boundary.x - x) <= Math.abs(best.x - x))
+      best = boundary;
   }
   return best;
 }

@@ -30,7 +30,7 @@ describe("columns", () => {
   it("of a window are as wide as each other, and read where they are highest", () => {
     const data = stackOf(ANSWER, "light");
     expect(data.edges).toEqual([100, 110, 120, 130, 140]);
-    expect(data.at).toBe(ANSWER.peakX);
+    expect(data.columnX).toBe(ANSWER.peakX);
     expect(data.layers[0]).toMatchObject({ name: "param", label: "Params" });
     expect(columnAt(data, 119.9)).toBe(1);
     expect(columnAt(data, 99)).toBe(-1);

@@ -24,7 +24,7 @@ export interface StackData {
   /** One more than there are columns. */
   readonly edges: ArrayLike<number>;
   /** x at which each column is read. */
-  readonly at: Float64Array;
+  readonly columnX: Float64Array;
   readonly totals: Float64Array;
   /** Others may be cut; default all. */
   readonly isCounted?: (column: number) => boolean;
@@ -47,7 +47,12 @@ interface StackProps
   readonly total: string;
   readonly exact: (value: number, total: number) => string;
   /** The rest of the tip; column -1: none at x. */
-  readonly words: (x: number, at: PointPx, column: number, seen: PlotSight) => Reading;
+  readonly reading: (
+    x: number,
+    point: PointPx,
+    column: number,
+    seen: PlotSight,
+  ) => Reading;
   readonly look: BandLook;
   /** The cursor is not limited to columns. */
   readonly isFree?: boolean;
@@ -77,15 +82,15 @@ export function Stack(props: StackProps) {
     [data, axis, unit, byteUnit, theme, over, look],
   );
   const cursor = useMemo(() => {
-    const on = onColumns(() => ({ x: data.at, y: data.totals }));
-    const centre = (x: number) => data.at[columnAt(data, x)] ?? null;
+    const on = onColumns(() => ({ x: data.columnX, y: data.totals }));
+    const centre = (x: number) => data.columnX[columnAt(data, x)] ?? null;
     return { ...on, snap: props.isFree === true ? (x: number) => x : centre };
   }, [data, props.isFree]);
 
-  function read(x: number, at: PointPx, seen: PlotSight): Reading {
+  function read(x: number, point: PointPx, seen: PlotSight): Reading {
     const column = columnAt(data, x);
-    const words = props.words(x, at, column, seen);
-    if (column < 0) return words;
+    const reading = props.reading(x, point, column, seen);
+    if (column < 0) return reading;
     const total = data.totals[column] ?? NaN;
     const row = (name: string, value: number) => ({
       name,
@@ -103,7 +108,7 @@ export function Stack(props: StackProps) {
         ...row(label, value),
         swatch: { colour },
       }));
-    return { ...words, rows: [row(props.total, total), ...rows.reverse()] };
+    return { ...reading, rows: [row(props.total, total), ...rows.reverse()] };
   }
   const { pick, stops } = props;
   const reader: Reader = { ...cursor, read, pick, stops };
@@ -145,11 +150,11 @@ export function columnsWithin(
   low: number,
   high: number,
 ): readonly number[] {
-  const found: number[] = [];
+  const columns: number[] = [];
   for (let c = 0; c + 1 < edges.length; c += 1) {
-    if ((edges[c + 1] ?? NaN) > low && (edges[c] ?? NaN) < high) found.push(c);
+    if ((edges[c + 1] ?? NaN) > low && (edges[c] ?? NaN) < high) columns.push(c);
   }
-  return found;
+  return columns;
 }
 
 const HEADROOM = 1.08;
@@ -184,7 +189,7 @@ export function stackTable(
 ): Table {
   const { axis, data, total, unit, columns = [] } = of;
   const shown = columnsWithin(data, view.x0, view.x1);
-  const own = { name: axis.column, values: data.at };
+  const own = { name: axis.column, values: data.columnX };
   const sum = { name: `${total} (${unit})`, values: data.totals };
   const parts = data.layers.map(({ name, values }) => ({
     name: `${name} (${unit})`,
@@ -252,20 +257,20 @@ export function paintBands(
       const [begin, end] = [edges[column] ?? NaN, edges[column + 1] ?? NaN];
       if (!(end > view.x0 && begin < view.x1) || low > view.y0) continue;
       const [x0, x1] = [xToPx(view, widthPx, begin), xToPx(view, widthPx, end)];
-      const [at, across] = span(x0, x1, widthPx);
+      const [x, across] = span(x0, x1, widthPx);
       const apart = x1 - x0 >= look.apartPx ? 1 : 0;
       const upper = yToPx(view, heightPx, low + value);
       const lower = yToPx(view, heightPx, low);
       const [y, high] = span(upper, lower, heightPx);
       const room = Math.max(across - apart, 1);
       // Neighbours of one height become one rectangle.
-      if (wide > 0 && at === left + wide && y === top && high === tall) wide += room;
+      if (wide > 0 && x === left + wide && y === top && high === tall) wide += room;
       else {
         draw();
-        [left, top, wide, tall] = [at, y, room, high];
+        [left, top, wide, tall] = [x, y, room, high];
       }
       const isThick = lower - upper >= look.edgedPx;
-      if (isThick && x1 - x0 >= look.linedPx) lines.push([at, y, room]);
+      if (isThick && x1 - x0 >= look.linedPx) lines.push([x, y, room]);
     }
     draw();
     pen.fillStyle = colour;

@@ -69,8 +69,11 @@ export function WindowStack(props: WindowStackProps) {
   const { answer, theme, selected = null, moment = null, boundaryWords } = props;
   const { began = "tracking began" } = props;
   const data = useMemo(() => stackOf(answer, theme), [answer, theme]);
-  const { marks = NO_MARKS, spans: given } = answer;
-  const spans = useMemo(() => (given === undefined ? [] : spansOf(given)), [given]);
+  const { marks = NO_MARKS, spans: moduleSpans } = answer;
+  const spans = useMemo(
+    () => (moduleSpans === undefined ? [] : spansOf(moduleSpans)),
+    [moduleSpans],
+  );
   const all = useMemo(() => boundaries(spans, marks), [spans, marks]);
   const axis = useMemo(() => windowAxis(answer, began), [answer, began]);
   const over = useCallback(
@@ -106,8 +109,8 @@ export function WindowStack(props: WindowStackProps) {
         look={LOOK}
         isFree
         stops={all.map(({ x }) => x)}
-        words={(x, at) => {
-          const { span, boundary } = meant(x, at);
+        reading={(x, point) => {
+          const { span, boundary } = meant(x, point);
           const click = boundary && boundaryWords?.(boundary);
           const text = `Click: ${click ?? ""}`;
           return {
@@ -116,14 +119,14 @@ export function WindowStack(props: WindowStackProps) {
             foot: click ? [{ text, class: "quiet" }] : [],
           };
         }}
-        pick={(x, at) => {
-          const { boundary } = meant(x, at);
+        pick={(x, point) => {
+          const { boundary } = meant(x, point);
           if (boundary !== null) props.onPick?.(boundary);
         }}
         about={() => ({ ...props.about, axis: answer.axis, marks })}
         help="Left and right read values, up and down go from boundary to boundary, Enter shows the boundary in the table, P goes to the peak, W and S zoom, A and D pan, F shows everything."
       />
-      {given !== undefined && given.numLeftOut > 0 && (
+      {moduleSpans !== undefined && moduleSpans.numLeftOut > 0 && (
         <p class="quiet">
           Modules too narrow to see are left out; zoom in to see them.
         </p>
@@ -138,7 +141,7 @@ export function stackOf(answer: WindowAnswer, theme: Theme): StackData {
   const colours = categoryColours(theme, categories);
   return {
     edges: Array.from({ length: totalBytes.length + 1 }, (_, c) => x0 + c * xPerColumn),
-    at: peakX,
+    columnX: peakX,
     totals: totalBytes,
     layers: categories.map(({ name, bytes }, i) => ({
       name,

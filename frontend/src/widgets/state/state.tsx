@@ -21,12 +21,12 @@ export function Failure(props: {
   readonly action?: ComponentChildren;
 }) {
   const { note } = props;
-  const { what, where, remedy } = props.failure;
+  const { what: message, where, remedy } = props.failure;
   return (
     <div class="failure" role="alert">
       <Icon name="warning" sizePx={20} />
       <div>
-        <strong>{what}</strong>
+        <strong>{message}</strong>
         <p>{remedy}</p>
         <p class="quiet">
           {note} {where !== "" && <code>{where}</code>}
@@ -53,8 +53,8 @@ export function Waiting(props: {
   if (hasContent) return null;
   return (
     <>
-      {blocksPx.map((heightPx, at) => (
-        <Skeleton key={at} heightPx={heightPx} />
+      {blocksPx.map((heightPx, index) => (
+        <Skeleton key={index} heightPx={heightPx} />
       ))}
     </>
   );

@@ -100,7 +100,7 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         label="Flamegraph of the difference between A and B"
         data={read}
         stacks={stacks}
-        found={null}
+        frameMatches={null}
         zoom={state.zoom}
         onZoom={(zoom) => setState({ ...state, zoom })}
         onFrame={(frame) => {

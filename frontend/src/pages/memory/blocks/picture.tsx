@@ -110,7 +110,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
         anchor={anchor}
         exact={of.exact}
       />
-      {picture.found !== null && tiles.length > 0 && stacks === null && (
+      {picture.matches !== null && tiles.length > 0 && stacks === null && (
         <p class="quiet">The stacks are still being read; the search waits for them.</p>
       )}
     </>

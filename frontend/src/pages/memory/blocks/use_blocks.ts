@@ -85,7 +85,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     tiles,
     stacks,
     only,
-    found: search.blocks,
+    matches: search.blocks,
     culprits,
     moment,
     life,

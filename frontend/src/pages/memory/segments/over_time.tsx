@@ -50,7 +50,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: OpenSegme
     theme,
     byteUnit,
     topBytes: peak * HEADROOM,
-    found: null,
+    matches: null,
     culprits: NO_LINES,
     life: null,
     marked: null,

@@ -172,7 +172,7 @@ function OfDevice({
               marks={marks}
               moment={at}
               range={range}
-              words={atMoment(at)}
+              valueText={atMoment(at)}
               onMoment={go}
               onRange={(next) => setParams({ range: next })}
               theme={theme}

@@ -95,9 +95,9 @@ export function StepStack(props: StepStackProps) {
         { name: "step", values: answer.shownStep },
         { name: "rank", values: answer.columnRank },
       ]}
-      words={(_x, _at, column) => readingOf(answer, column)}
+      reading={(_x, _at, column) => readingOf(answer, column)}
       pick={(x) => {
-        const column = data.at.indexOf(x);
+        const column = data.columnX.indexOf(x);
         const step = answer.shownStep[column];
         if (step !== undefined && (data.totals[column] ?? NaN) > 0) props.pin(step);
       }}
@@ -165,7 +165,7 @@ export function stackOf(answer: StackedSteps, theme: Theme): StackData {
     edges,
     totals: seconds,
     isCounted: (column) => profiledIn(answer, column) === null,
-    at: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
+    columnX: seconds.map((_, c) => ((edges[c] ?? NaN) + (edges[c + 1] ?? NaN)) / 2),
     layers: layers.map(({ seconds: values, ...layer }) => ({
       ...layer,
       values,

@@ -45,7 +45,7 @@ export function MapStrip(props: { readonly trace: Timeline; readonly label: stri
     <Minimap
       label={`${label}: all of the time`}
       draw={draw}
-      words={(widthPx) => {
+      tooltip={(widthPx) => {
         const overview = at(widthPx);
         if (overview === null) return "";
         const columnNs = span / overview.totals.length;

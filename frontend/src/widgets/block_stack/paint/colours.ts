@@ -59,7 +59,7 @@ function scattered(value: number): number {
   return Math.imul(value ^ 0x9e3779b9, 0x85ebca6b) >>> 7;
 }
 
-export type Look = Pick<BlockPicture, "theme" | "only" | "found" | "culprits">;
+export type Look = Pick<BlockPicture, "theme" | "only" | "matches" | "culprits">;
 
 interface TileColours {
   /** By group. */
@@ -68,10 +68,10 @@ interface TileColours {
   readonly bandColours: readonly string[];
 }
 
-function isChosen(tile: BlockTile, slot: number, { only, found }: Look): boolean {
+function isChosen(tile: BlockTile, slot: number, { only, matches }: Look): boolean {
   const { groups, lives } = tile.answer;
   if (only !== "" && groups[lives.group[slot] ?? -1]?.key !== only) return false;
-  return found === null || found(tile, slot);
+  return matches === null || matches(tile, slot);
 }
 
 export function tileColours(
@@ -83,7 +83,7 @@ export function tileColours(
   // no colour of the legend fits.
   const none = categoryColour(theme, "unknown");
   const bandColours = bands.map(
-    ({ key }) => colours[groups.findIndex((one) => one.key === key)] ?? none,
+    ({ key }) => colours[groups.findIndex((group) => group.key === key)] ?? none,
   );
   return { colours, bandColours };
 }
@@ -101,33 +101,33 @@ export function labelColour(
   if (kind === "band") {
     // A search fades only some blocks of a band.
     const all = look.only === "" || bands[of]?.key === look.only;
-    return look.found === null && all ? (bandColours[of] ?? null) : null;
+    return look.matches === null && all ? (bandColours[of] ?? null) : null;
   }
   return isChosen(tile, of, look) ? (colours[lives.group[of] ?? 0] ?? null) : null;
 }
 
 /** By group, and one more in the background's colour; by variant; plain and faded. */
 function variantsOf(colours: readonly string[], bg: number): Uint32Array {
-  const found = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
+  const pixels = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
   [...colours.map(pixelOf), bg].forEach((pixel, group) =>
     VARIANTS.forEach((share, which) => {
       const own =
         group === colours.length
           ? pixel
           : mixed(pixel, share > 0 ? 0xffffffff : 0, 1 - Math.abs(share));
-      const at = 2 * (group * VARIANTS.length + which);
-      found[at] = own;
-      found[at + 1] = mixed(own, bg, DIMMED_KEEPS);
+      const index = 2 * (group * VARIANTS.length + which);
+      pixels[index] = own;
+      pixels[index + 1] = mixed(own, bg, DIMMED_KEEPS);
     }),
   );
-  return found;
+  return pixels;
 }
 
 export function runColours(tile: BlockTile, look: Look): RunColours {
-  const { theme, only, found } = look;
+  const { theme, only, matches } = look;
   const { lives } = tile.answer;
   const { colours, bandColours } = tileColours(tile, look);
-  const all = only === "" && found === null;
+  const all = only === "" && matches === null;
   const bg = pixelOf(tokens(theme).bg);
   const unknown = colours.length;
   const pixels = variantsOf(colours, bg);
@@ -143,8 +143,8 @@ export function runColours(tile: BlockTile, look: Look): RunColours {
     }
     const group = Math.min(lives.group[slot] ?? 0, unknown);
     const seen = all || isChosen(tile, slot, look);
-    const at = 2 * (group * VARIANTS.length + which) + (seen ? 0 : 1);
-    bySlot[slot] = pixels[at] ?? 0;
+    const index = 2 * (group * VARIANTS.length + which) + (seen ? 0 : 1);
+    bySlot[slot] = pixels[index] ?? 0;
   }
   const byBand = Uint32Array.from(bandColours, (colour) => {
     const pixel = pixelOf(colour);

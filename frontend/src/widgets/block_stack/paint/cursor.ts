@@ -63,8 +63,8 @@ export function chosenRange({
   size,
 }: Pick<BlockScene, "of" | "view" | "size">): RectPx | null {
   if (range === null) return null;
-  const [left, right] = [range.low, range.high].map((at) =>
-    Math.min(Math.max(xToPx(view, size.widthPx, at), 0), size.widthPx),
+  const [left, right] = [range.low, range.high].map((x) =>
+    Math.min(Math.max(xToPx(view, size.widthPx, x), 0), size.widthPx),
   ) as [number, number];
   if (right <= left) return null;
   return { x: left, y: 0, width: right - left, height: size.heightPx };

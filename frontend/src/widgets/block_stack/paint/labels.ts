@@ -72,8 +72,8 @@ export function directLabels(
   );
   for (const { slot, rect } of large) {
     if (placed.length >= MOST_BLOCKS) break;
-    const text = fitting(names.block(slot), rect.width - 2 * PAD_PX, (one) =>
-      names.widthOf(one, "block"),
+    const text = fitting(names.block(slot), rect.width - 2 * PAD_PX, (shortened) =>
+      names.widthOf(shortened, "block"),
     );
     if (text === "") continue;
     const [x, y] = [rect.x + rect.width / 2, rect.y + rect.height / 2];
@@ -183,7 +183,7 @@ function candidates(
   const perByte = size.heightPx / Math.abs(view.y1 - view.y0);
   const perX = size.widthPx / (view.x1 - view.x0);
   const area = (rect: RectPx): number => rect.width * rect.height;
-  const found = new Map<number, Candidate>();
+  const candidateByBlock = new Map<number, Candidate>();
   for (let run = 0; run < slot.length; run += 1) {
     const block = slot[run] ?? 0;
     if ((bytes[block] ?? 0) * perByte < BLOCK_PX) continue;
@@ -193,14 +193,14 @@ function candidates(
       // Most parts of a long block are narrow: skip them before making a rectangle.
       if (((edges[to] ?? 0) - (edges[from] ?? 0)) * perX < BLOCK_LEAST_WIDTH_PX) return;
       const rect = rectOf(tile, view, size, run, from, to);
-      const known = found.get(block);
+      const previous = candidateByBlock.get(block);
       const large = rect.width >= BLOCK_LEAST_WIDTH_PX && rect.height >= BLOCK_PX;
-      if (large && (known === undefined || area(rect) > area(known.rect))) {
-        found.set(block, { slot: block, rect });
+      if (large && (previous === undefined || area(rect) > area(previous.rect))) {
+        candidateByBlock.set(block, { slot: block, rect });
       }
     });
   }
-  return [...found.values()].sort((a, b) => area(b.rect) - area(a.rect));
+  return [...candidateByBlock.values()].sort((a, b) => area(b.rect) - area(a.rect));
 }
 
 function within(px: number, most: number): number {

@@ -47,13 +47,13 @@ export function totalHeight({ heightPx }: SizePx, marks: DrawnMarks): number {
 }
 
 export function widthIn(pen: Pen, font: string): (text: string) => number {
-  const known = new Map<string, number>();
+  const widthByText = new Map<string, number>();
   return (text) => {
-    let width = known.get(text);
+    let width = widthByText.get(text);
     if (width === undefined) {
       pen.font = font;
       width = pen.measureText(text).width;
-      known.set(text, width);
+      widthByText.set(text, width);
     }
     return width;
   };
@@ -227,9 +227,9 @@ function paintMoments(pen: Pen, scene: MarkScene): void {
     [moment, link, "●"],
   ] as const;
   for (const [flagged, colour, sign] of flags) {
-    const at = flagged === null ? NaN : axis.xOf(flagged);
-    if (!(at >= view.x0 && at <= view.x1)) continue;
-    const x = Math.round(plotX(scene, at)) + 0.5;
+    const momentX = flagged === null ? NaN : axis.xOf(flagged);
+    if (!(momentX >= view.x0 && momentX <= view.x1)) continue;
+    const x = Math.round(plotX(scene, momentX)) + 0.5;
     pen.strokeStyle = bg;
     pen.lineWidth = 4;
     pen.globalAlpha = 0.6;

@@ -131,7 +131,7 @@ export function FlamePanel(props: {
 function flameProps({ actions, search, view }: Blocks, stacks: CallStacks) {
   return {
     stacks,
-    found: search.frames,
+    frameMatches: search.frames,
     onFrame: (frame: number) => actions.set({ frame, flame: "sandwich" }),
     theme: view.theme,
     byteUnit: view.byteUnit,

@@ -202,7 +202,7 @@ export function TimeFlame(props: {
           label="Flame graph of modules"
           data={source}
           stacks={names}
-          found={null}
+          frameMatches={null}
           zoom={zoom}
           onZoom={(path) => onSelect(path.at(-1) ?? null)}
           theme={theme}

@@ -223,7 +223,7 @@ export function SegmentMap(props: OpenSegments) {
         box={box}
         spoken={spoken}
         kind="segment-map"
-        what="Map"
+        drawing="Map"
         label={name}
         title={`${num}, ${bytes(answer.reservedBytes)}${perLine}`}
         subject="the map"
@@ -317,6 +317,6 @@ function Card({
   const widthPx = HEAD_PX + layout.barsPx;
   const own = { x: at.x, y: at.y - scrollPx };
   return (
-    <PointerTip at={own} widthPx={widthPx} heightPx={heightPx} reading={reading} />
+    <PointerTip point={own} widthPx={widthPx} heightPx={heightPx} reading={reading} />
   );
 }

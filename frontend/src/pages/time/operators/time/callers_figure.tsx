@@ -122,7 +122,7 @@ function Boxes(props: {
       data={source}
       stacks={names}
       hideRoot
-      found={null}
+      frameMatches={null}
       onZoom={setZoom}
       heightPx={Math.min(MOST_PX, maxDepth * ROW_PX)}
     />

@@ -97,7 +97,7 @@ export function Plot(props: PlotProps) {
           </div>
         </div>
       </div>
-      <DrawingFailed what="The timeline" failure={stage.failure} />
+      <DrawingFailed drawing="The timeline" failure={stage.failure} />
       <p id={helpId} class="off-screen">
         {trace.answer.summary} The wheel zooms, dragging pans, shift and drag measures a
         range, as M does at its two ends. W and S zoom, A and D pan, arrow up and down

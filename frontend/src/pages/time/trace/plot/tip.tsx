@@ -21,7 +21,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   return (
     reading && (
       <PointerTip
-        at={hover.at}
+        point={hover.at}
         widthPx={widthPx}
         heightPx={heightPx}
         reading={reading}
