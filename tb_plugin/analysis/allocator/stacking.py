@@ -143,11 +143,10 @@ def with_start(columns: Columns, level: Levels) -> Columns:
     So no peak is lost of what only falls.
     """
     highest = int(level.at(columns.at[:1])[0])
-    if columns.start[0] > 0 or level.first < highest:
-        return columns
-    if level.first == highest and level.peak[1] != BEFORE:
-        return columns
-    return replace(columns, at=np.append(BEFORE, columns.at[1:]))
+    peaks_before = level.first == highest and level.peak[1] == BEFORE
+    if columns.start[0] == 0 and (level.first > highest or peaks_before):
+        return replace(columns, at=np.append(BEFORE, columns.at[1:]))
+    return columns
 
 
 def num_events_until(time_us: Ints, end_us: float) -> int:
