@@ -43,12 +43,13 @@ if TYPE_CHECKING:
 
     from memboard.collector.config import RecordConfig
     from memboard.collector.config.templates import Kind as RemoteKind
-    from memboard.collector.core.source import Row, Source, SourceInfo
+    from memboard.collector.core.source import SourceInfo
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.columns import Column
     from memboard.collector.format.records import Header, How
     from memboard.collector.process.rank import Identity
     from memboard.collector.sources.sampling import Live
+    from memboard.collector.sources.source import Row, Source
     from memboard.collector.steps.progress import Progress
 
 QUEUE_ROWS: Final = 8192

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memboard.collector.config import RecordConfig
-    from memboard.collector.core.source import Reader, Row, Source, SourceInfo
+    from memboard.collector.core.source import SourceInfo
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.sources.source import Reader, Row, Source
 
     Note = Callable[[SourceInfo, str, str, str], object]
 

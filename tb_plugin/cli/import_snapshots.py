@@ -39,7 +39,7 @@ from memboard.tb_plugin.formats.snapshots.files.listing import (
     FoundSnapshot,
     snapshot_at,
 )
-from memboard.tb_plugin.index.layout import run_folder
+from memboard.tb_plugin.index.search.layout import run_folder
 from memboard.tb_plugin.worker.cache import FileKey
 from memboard.tb_plugin.worker.errors import ImportFailedError
 from memboard.tb_plugin.worker.importer import Importer

@@ -125,8 +125,8 @@ def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
         UnknownFormatError,
         format_of,
     )
-    from memboard.tb_plugin.index.layout import run_folder, run_id
     from memboard.tb_plugin.index.listing import FoundRun
+    from memboard.tb_plugin.index.search.layout import run_folder, run_id
 
     root = os.sep
     by_folder: dict[str, dict[tuple[Kind, str], list[Candidate]]] = {}

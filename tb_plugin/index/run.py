@@ -19,6 +19,7 @@ from memboard.tb_plugin.formats.recording.rank_file import RankFile
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshots
 from memboard.tb_plugin.formats.traces.files.listing import FoundTraces
 from memboard.tb_plugin.index.catalogue import Catalogue
+from memboard.tb_plugin.index.history_list import HistoryList
 from memboard.tb_plugin.index.notes import RunNotes
 from memboard.tb_plugin.index.problems import (
     FileProblems,
@@ -29,7 +30,6 @@ from memboard.tb_plugin.index.problems import (
     settled_at,
     worst_first,
 )
-from memboard.tb_plugin.jobs.history_list import HistoryList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.formats.recording.series import SeriesReader
 from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.search.walk import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,7 +11,7 @@ from memboard.tb_plugin.analysis.snapshots.snapshot import SnapshotError
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.formats.recording.captures.reading import capture_of
-from memboard.tb_plugin.jobs.history_list import FoundHistory, OwnCapture
+from memboard.tb_plugin.index.history_list import FoundHistory, OwnCapture
 from memboard.tb_plugin.jobs.job import Job, Jobs
 from memboard.tb_plugin.jobs.open_history import Capacity, OpenHistory
 from memboard.tb_plugin.jobs.replays import (

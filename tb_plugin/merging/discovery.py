@@ -19,7 +19,7 @@ from memboard.tb_plugin.analysis.ranks.clocks import (
 from memboard.tb_plugin.formats.recording.captures.reading import TRACE
 from memboard.tb_plugin.formats.traces.files.starts import read_start
 from memboard.tb_plugin.index.logdirs import Logdir
-from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.search.walk import Index
 from memboard.tb_plugin.jobs.trace_files import artifact
 from memboard.tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
 from memboard.tb_plugin.merging.recorded import SPANS, entries_of

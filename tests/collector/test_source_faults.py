@@ -10,12 +10,13 @@ import pytest
 
 from memboard.collector import engine
 from memboard.collector.core import guard
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.format.columns import RSS, SWAP
 from memboard.collector.sources import STEP
 from memboard.collector.sources.device.accelerator import Device
 from memboard.collector.sources.sampling import Live, Sampler, next_due
+from memboard.collector.sources.source import Reader, Source
 from tests import programs
 from tests.collector.recordings import (
     read,

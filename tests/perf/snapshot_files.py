@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 
 from memboard.tb_plugin.index.logdirs import Logdir
-from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.search.walk import Index
 from tests.perf import bench
 from tests.tb_plugin.client import Ticking
 

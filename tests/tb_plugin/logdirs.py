@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from memboard.tb_plugin.index.logdirs import logdirs_of
-from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.search.walk import Index
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Ticking
 

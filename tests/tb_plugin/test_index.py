@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memboard.tb_plugin.index.folders import foreign_kind
 from memboard.tb_plugin.index.logdirs import logdirs_of
-from memboard.tb_plugin.index.walk import Index
+from memboard.tb_plugin.index.search.folders import foreign_kind
+from memboard.tb_plugin.index.search.walk import Index
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
 from tests.tb_plugin.logdirs import index_of
@@ -260,7 +260,7 @@ def test_directories_too_deep_are_said(tmp_path):
 
 
 def test_too_many_entries_are_said_and_what_was_found_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.index.walk.MAX_DIRECTORIES", 5)
+    monkeypatch.setattr("memboard.tb_plugin.index.search.walk.MAX_DIRECTORIES", 5)
     RunBuilder(tmp_path / "a").simple(1, 1)
     for number in range(20):
         (tmp_path / f"z{number:02d}").mkdir()
@@ -270,7 +270,7 @@ def test_too_many_entries_are_said_and_what_was_found_stays(tmp_path, monkeypatc
 
 
 def test_a_slow_walk_gives_way_and_goes_on_later(tmp_path, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.index.walk._WALK_SECONDS", 0.5)
+    monkeypatch.setattr("memboard.tb_plugin.index.search.walk._WALK_SECONDS", 0.5)
     for number in range(30):
         RunBuilder(tmp_path / f"r{number:02d}").simple(1, 1)
 
@@ -289,7 +289,7 @@ def test_a_slow_walk_gives_way_and_goes_on_later(tmp_path, monkeypatch):
 
 def test_news_of_a_store_while_a_walk_gives_way_are_walked_for(tmp_path, monkeypatch):
     """They may be of a directory that it has passed: a store lists behind its back."""
-    monkeypatch.setattr("memboard.tb_plugin.index.walk._WALK_SECONDS", 0.0)
+    monkeypatch.setattr("memboard.tb_plugin.index.search.walk._WALK_SECONDS", 0.0)
     for name in ("a", "b"):
         RunBuilder(tmp_path / name).simple(1, 1)
     news = 0

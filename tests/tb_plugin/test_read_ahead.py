@@ -13,8 +13,8 @@ from tensorboard.plugins import base_plugin
 from memboard.tb_plugin import plugin as plugin_module
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.traces import profiled as of_profile
+from memboard.tb_plugin.index.history_list import listed
 from memboard.tb_plugin.index.logdirs import Logdir, OpenedPaths
-from memboard.tb_plugin.jobs.history_list import listed
 from memboard.tb_plugin.loader import Loader
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from memboard.tb_plugin.server import read_ahead

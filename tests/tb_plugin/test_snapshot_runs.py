@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memboard.tb_plugin.formats.found_files import file_id
-from memboard.tb_plugin.index import sniffing
+from memboard.tb_plugin.index.search import sniffing
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
 from tests.tb_plugin.logdirs import SMALL, again, index_of, write

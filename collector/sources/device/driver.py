@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.format.columns import DEVICE_FREE, PINNED
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.format.columns import GPU
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core.source import Reader, Source
 from memboard.collector.format.columns import DEVICE_COUNTERS, device_byte_columns
 from memboard.collector.sources.device.peak_wrapping import open_ledger, release_ledger
 from memboard.collector.sources.device.peaks import KEYS, picked
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

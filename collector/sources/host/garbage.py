@@ -9,8 +9,9 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.format.columns import GARBAGE
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

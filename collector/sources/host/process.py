@@ -10,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.format.columns import PROCESS, PROCESS_FULL
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,9 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core.source import Reader, Source, nothing
 from memboard.collector.format.columns import RSS
 from memboard.collector.process.fork import watch
+from memboard.collector.sources.source import Reader, Source, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.core.source import Reader, Source, Unavailable
+from memboard.collector.core.source import Unavailable
 from memboard.collector.format.columns import WORKERS
+from memboard.collector.sources.source import Reader, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -33,7 +33,7 @@ from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import View
-from memboard.tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
+from memboard.tb_plugin.index.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.modules.modules import modules
 from memboard.tb_plugin.pages.steps.steps import StepsQuery, steps
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.overview import OverviewResponse
     from memboard.tb_plugin.api.time.steps import StepsResponse, StragglersResponse
     from memboard.tb_plugin.contract.routes import Q
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store
     from memboard.tb_plugin.jobs.histories import HistoryJob
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 MAX_CAPTURES: Final = 20

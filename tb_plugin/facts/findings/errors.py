@@ -25,7 +25,7 @@ from memboard.tb_plugin.facts.findings.of_error import (
 )
 from memboard.tb_plugin.facts.findings.reports import ErrorReport, error_reports
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
-from memboard.tb_plugin.jobs.history_list import OwnCapture, history_of, listed
+from memboard.tb_plugin.index.history_list import OwnCapture, history_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.formats.recording.captures.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import AttemptFiles, Run
     from memboard.tb_plugin.jobs.histories import Histories
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
 
 MAX_ERRORS: Final = 20
 MAX_UNASKED: Final = 4

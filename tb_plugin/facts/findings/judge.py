@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from memboard.tb_plugin.api.base import Problem
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import Histories, HistoryJob
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 MAX_UNASKED_BYTES: Final = 256 << 20

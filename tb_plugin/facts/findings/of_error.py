@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader, FileFacts
     from memboard.tb_plugin.formats.recording.captures.oom import OomReport
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import AttemptFiles, Run
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
 
 _MAX_TEXT: Final = 2000
 

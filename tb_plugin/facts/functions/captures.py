@@ -18,7 +18,10 @@ from memboard.tb_plugin.api.memory.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.formats.recording.captures.reading import read_capture
-from memboard.tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
+from memboard.tb_plugin.index.history_list import (
+    reference_of_capture,
+    reference_of_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

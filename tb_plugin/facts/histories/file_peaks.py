@@ -17,15 +17,15 @@ from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.judge import MAX_UNASKED_BYTES
 from memboard.tb_plugin.facts.histories.figures import figures_of
 from memboard.tb_plugin.facts.histories.rank_peaks import OPEN_AT_ONCE
-from memboard.tb_plugin.jobs.history_list import listed
+from memboard.tb_plugin.index.history_list import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.api.base import RunStatus
     from memboard.tb_plugin.facts.readers import RunReaders
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 

@@ -20,7 +20,7 @@ from memboard.tb_plugin.contract.errors import (
 from memboard.tb_plugin.contract.parameters import Moment, Query, Text, Whole
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of
-from memboard.tb_plugin.jobs.history_list import default_of, history_of, listed
+from memboard.tb_plugin.index.history_list import default_of, history_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.readers import Reading, RunReaders
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import HistoryJob
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 

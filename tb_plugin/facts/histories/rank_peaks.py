@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.cache import Cache
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import Histories
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
     from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 

@@ -13,7 +13,7 @@ from memboard.tb_plugin.facts.histories.file_peaks import (
     peaks_of_files,
     standing_of_files,
 )
-from memboard.tb_plugin.jobs.history_list import listed, of_rank
+from memboard.tb_plugin.index.history_list import listed, of_rank
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
 
 

@@ -8,11 +8,11 @@ from memboard.tb_plugin.api.memory.histories import HistoriesResponse, HistoryCh
 from memboard.tb_plugin.contract.parameters import Query, Rank
 from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of, why_absent
-from memboard.tb_plugin.jobs.history_list import default_of, listed, of_rank
+from memboard.tb_plugin.index.history_list import default_of, listed, of_rank
 
 if TYPE_CHECKING:
+    from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.jobs.histories import HistoryJob
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
 
 MAX_HISTORIES: Final = 1000
 

@@ -23,7 +23,7 @@ from memboard.tb_plugin.facts.histories.rank_peaks import (
     line_bytes,
     median_peak,
 )
-from memboard.tb_plugin.jobs.history_list import listed
+from memboard.tb_plugin.index.history_list import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.facts.histories.rank_peaks import LineBytes
-    from memboard.tb_plugin.jobs.history_list import FoundHistory
+    from memboard.tb_plugin.index.history_list import FoundHistory
 
 OPEN_SECONDS: Final = 2.0
 

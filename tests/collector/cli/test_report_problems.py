@@ -14,7 +14,7 @@ from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.report import traces as report_traces
 from memboard.tb_plugin.facts.histories import figures, file_peaks
 from memboard.tb_plugin.formats.plain_files import WRITING_SECONDS
-from memboard.tb_plugin.index import sniffing
+from memboard.tb_plugin.index.search import sniffing
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.readers.traces.reading import document, event

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memboard.collector.core.source import SourceInfo, nothing
+from memboard.collector.core.source import SourceInfo
 from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.format import capture as body_codec
 from memboard.collector.format.capture import PART_BYTES
 from memboard.collector.format.columns import AXES, Column
 from memboard.collector.format.encoding.framing import Damage, read_frames
+from memboard.collector.sources.source import nothing
 from memboard.collector.writing.append import AppendFile
 from memboard.collector.writing.capture_queue import CaptureQueue
 from memboard.tb_plugin.budget import Budget

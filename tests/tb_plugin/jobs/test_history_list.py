@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.index.history_list import listed
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.run import Run
-from memboard.tb_plugin.jobs.history_list import listed
 from tests.builders import START_NS
 
 

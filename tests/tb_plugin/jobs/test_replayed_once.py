@@ -17,13 +17,13 @@ from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,
 )
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
-from memboard.tb_plugin.jobs import replays as module
-from memboard.tb_plugin.jobs.histories import Histories
-from memboard.tb_plugin.jobs.history_list import (
+from memboard.tb_plugin.index.history_list import (
     FoundHistory,
     OwnCapture,
     reference_of_file,
 )
+from memboard.tb_plugin.jobs import replays as module
+from memboard.tb_plugin.jobs.histories import Histories
 from memboard.tb_plugin.jobs.replays import key_of_content
 from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
 from memboard.tb_plugin.worker.importer import Importer

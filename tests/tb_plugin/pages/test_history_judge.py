@@ -11,7 +11,7 @@ import pytest
 from memboard.tb_plugin.facts.findings import judge as module
 from memboard.tb_plugin.facts.findings.judge import HistoryJudge, HistoryVerdict
 from memboard.tb_plugin.formats.snapshots.files.listing import FoundSnapshot
-from memboard.tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from memboard.tb_plugin.index.history_list import FoundHistory, reference_of_file
 from memboard.tb_plugin.jobs.job import Job
 from memboard.tb_plugin.worker.cache import FileKey
 

@@ -253,7 +253,7 @@ def test_a_file_is_read_and_sought_in_as_one_of_the_disk(address):
 
 
 def test_not_everything_at_a_store_is_looked_into(address, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.index.sniffing.MAX_REMOTE", 3)
+    monkeypatch.setattr("memboard.tb_plugin.index.search.sniffing.MAX_REMOTE", 3)
     for number in range(10):
         put(address, f"data{number}.pkl", b"\x80\x04N.")
     page = StorePage(address)

@@ -18,13 +18,13 @@ from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
 from memboard.tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
 from memboard.tb_plugin.formats.snapshots.files.names import alike
-from memboard.tb_plugin.index.layout import relative
+from memboard.tb_plugin.index.search.layout import relative
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.formats.registry import Kind
-    from memboard.tb_plugin.index.sniffing import Damage, SniffedFiles
+    from memboard.tb_plugin.index.search.sniffing import Damage, SniffedFiles
     from memboard.tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]

@@ -28,17 +28,17 @@ from memboard.collector.format.names import (
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import ForeignFiles, Problem
 from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
-from memboard.tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
-from memboard.tb_plugin.index.layout import OtherRuns, relative, run_name
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.problems import problems_at
-from memboard.tb_plugin.index.sniffing import SniffedFiles
+from memboard.tb_plugin.index.search.folders import MAX_ENTRIES, Folder, list_folder
+from memboard.tb_plugin.index.search.layout import OtherRuns, relative, run_name
+from memboard.tb_plugin.index.search.sniffing import SniffedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from memboard.tb_plugin.index.folders import ForeignKind, Place
     from memboard.tb_plugin.index.logdirs import Logdir
+    from memboard.tb_plugin.index.search.folders import ForeignKind, Place
 
 MAX_DIRECTORIES: Final = 100_000
 _WALK_SECONDS: Final = 0.5

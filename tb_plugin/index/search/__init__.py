@@ -1,0 +1,1 @@
+"""Finds the runs of a logdir: a walk through its folders."""
