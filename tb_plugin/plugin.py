@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tensorboard.plugins import base_plugin
 
 from memboard.tb_plugin import PLUGIN_NAME
-from memboard.tb_plugin.contract.respond import guarded
-from memboard.tb_plugin.contract.routes import ROUTES
 from memboard.tb_plugin.index.logdirs import logdirs_of
 from memboard.tb_plugin.server.access import EVERYWHERE, Hosts
 from memboard.tb_plugin.server.assets import Assets, LocalPerfetto
+from memboard.tb_plugin.server.respond import guarded, respond, respond_to_drop
+from memboard.tb_plugin.server.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -131,7 +131,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return guarded(partial(self._answer, name), self.hosts)
 
     def _answer(self, name: str, request: Request) -> Response:
-        return self.state().answer(name, request)
+        return respond(self.state(), name, request)
 
     def _documentation(self, request: Request) -> Response:
         from memboard.tb_plugin.server.documentation import documentation
@@ -139,7 +139,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return documentation(request)
 
     def _drop(self, request: Request) -> Response:
-        return self.state().drop(request)
+        return respond_to_drop(self.state(), request)
 
     def _knows_runs(self) -> bool:
         return self._made is not None and self._made.store.knows_runs

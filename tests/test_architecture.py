@@ -369,8 +369,8 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
         "memboard.tb_plugin.server.assets",
         "memboard.tb_plugin.contract",
         "memboard.tb_plugin.contract.errors",
-        "memboard.tb_plugin.contract.respond",
-        "memboard.tb_plugin.contract.routes",
+        "memboard.tb_plugin.server.respond",
+        "memboard.tb_plugin.server.routes",
     }
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 
@@ -379,7 +379,7 @@ def test_the_list_of_runs_leaves_histories_errors_and_traces_for_later():
     """Every first page waits for these imports."""
     loaded = modules_after(
         "import memboard.tb_plugin.server.state;"
-        " from memboard.tb_plugin.contract.routes import declared;"
+        " from memboard.tb_plugin.server.routes import declared;"
         " declared('runs')"
     )
     later = re.compile(

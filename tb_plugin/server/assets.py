@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.wrappers import Response
 
 from memboard.tb_plugin.contract.errors import NotFoundError
-from memboard.tb_plugin.contract.respond import accepts_gzip, finish, not_modified
+from memboard.tb_plugin.server.respond import accepts_gzip, finish, not_modified
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request

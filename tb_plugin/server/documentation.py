@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.wrappers import Response
 
 from memboard.tb_plugin.contract.errors import NotFoundError
-from memboard.tb_plugin.contract.respond import finish, not_modified
 from memboard.tb_plugin.docs import FOLDER, NAMES, PAGES, text_of, title_of
+from memboard.tb_plugin.server.respond import finish, not_modified
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request

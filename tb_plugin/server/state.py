@@ -5,11 +5,11 @@ Heavy, and imported at the first question.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.wire import envelope
 from memboard.tb_plugin.facts.ranks.standings import SECONDS as STANDING_SECONDS
 from memboard.tb_plugin.facts.ranks.standings import (
     by_need,
@@ -22,11 +22,12 @@ from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
 from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from werkzeug.wrappers import Request, Response
+    from werkzeug.wrappers import Request
 
     from memboard.tb_plugin.api.base import RunStanding, RunSummary
+    from memboard.tb_plugin.api.drop import DropResponse
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
@@ -57,19 +58,12 @@ class State(RunReaders):
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
 
-    def answer(self, name: str, request: Request) -> Response:
-        """The answer of `/<name>`.
-
-        Raises:
-            RequestError: what was asked for is invalid, is not there, or is not open
-                yet.
-            HeldError: the client holds the answer already.
-        """
-        from memboard.tb_plugin.contract.respond import respond
-
+    @contextmanager
+    def answering(self, name: str) -> Iterator[None]:
+        """A request of `/<name>` is being answered."""
         self._asked.append(name)
         try:
-            return respond(self, name, request)
+            yield
         finally:
             self._asked.pop()
 
@@ -78,17 +72,15 @@ class State(RunReaders):
         """Whether a request is being answered now."""
         return bool(self._asked)
 
-    def drop(self, request: Request) -> Response:
+    def drop(self, request: Request) -> DropResponse:
         """Take the body of a request as a file that was dropped onto the page.
 
         Raises:
             RequestError: it is not taken.
         """
-        from memboard.tb_plugin.contract.respond import fresh_answer
-
         candidate = self.drops.receive(request)
         run = self.store.hand_over(lambda: self.drops.add(candidate))
-        return fresh_answer(envelope(self.drops.response(candidate, run)))
+        return self.drops.response(candidate, run)
 
     def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
         """Every run as the run picker shows it, and how it stands, the worst first."""

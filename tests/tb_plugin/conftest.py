@@ -49,12 +49,12 @@ def _patient():
         patch.setattr(BaseWSGIServer.serve_forever, "__defaults__", (0.01,))
         for name in (
             "facts.histories.opening.PICTURE_SECONDS",
-            "index.walk._WALK_SECONDS",
+            "index.search.walk._WALK_SECONDS",
             "plugin._FIRST_LOOK_SECONDS",
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
             "formats.traces.files.listing.LOOK_SECONDS",
-            "index.sniffing.LOOK_SECONDS",
+            "index.search.sniffing.LOOK_SECONDS",
             "storage.content.blocks.WAIT_SECONDS",
             "facts.traces.run_traces.PICTURE_SECONDS",
         ):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memboard.tb_plugin.contract.parameters import expected
-from memboard.tb_plugin.contract.routes import ROUTES, query_of
 from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.server.routes import ROUTES, query_of
 from tests.tb_plugin.client import Page
 
 PAGES = Path(__file__).parents[2] / "tb_plugin" / "pages"

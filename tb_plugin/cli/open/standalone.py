@@ -13,9 +13,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from memboard.tb_plugin import PLUGIN_NAME
-from memboard.tb_plugin.contract.respond import guarded
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from memboard.tb_plugin.server.access import WORD, Access, Hosts
+from memboard.tb_plugin.server.respond import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.memory.modules import ModulesResponse
     from memboard.tb_plugin.api.overview import OverviewResponse
     from memboard.tb_plugin.api.time.steps import StepsResponse, StragglersResponse
-    from memboard.tb_plugin.contract.routes import Q
     from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store
     from memboard.tb_plugin.jobs.histories import HistoryJob
     from memboard.tb_plugin.jobs.open_history import OpenHistory
+    from memboard.tb_plugin.server.routes import Q
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""

@@ -1,4 +1,4 @@
-"""Routes about allocator histories: finding one, opening it, and pictures of it.
+"""Histories of the allocator that a query names: found, and opened.
 
 Pictures are made of an open history alone: no run is brought up to date for them and no
 lock of a run is taken, so panning stays smooth while a run is being read.
@@ -6,7 +6,7 @@ lock of a run is taken, so panning stays smooth while a run is being read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
@@ -18,21 +18,17 @@ from memboard.tb_plugin.contract.errors import (
     UnreadableError,
 )
 from memboard.tb_plugin.contract.parameters import Moment, Query, Text, Whole
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of
 from memboard.tb_plugin.index.history_list import default_of, history_of, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.readers import Reading, RunReaders
     from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.histories import HistoryJob
-    from memboard.tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from memboard.tb_plugin.jobs.open_history import OpenHistory
 
 
 PICTURE_SECONDS: Final = 3.0
@@ -157,49 +153,3 @@ def begin(readers: RunReaders, path: str) -> None:
                     history = history_of(run, file.id, budget)
                 readers.histories.open(run, history)
                 return
-
-
-H = TypeVar("H", bound=HistoryQuery)
-
-
-def of_history(
-    name: str, query: type[H]
-) -> Callable[[Callable[[OpenHistory, H], object]], Callable[[OpenHistory, H], object]]:
-    """Declare what is made of an open history and a query as the route `name`."""
-
-    def declare(
-        view: Callable[[OpenHistory, H], object],
-    ) -> Callable[[OpenHistory, H], object]:
-        @route(name, query)
-        def answer(asked: RouteRequest[H]) -> object:
-            history = open_history(asked.state, asked.query)
-            asked.decided_by(history.key)
-            return view(history, asked.query)
-
-        return view
-
-    return declare
-
-
-D = TypeVar("D", bound=DeviceQuery)
-
-DeviceView: TypeAlias = "Callable[[OpenDevice, Selection, D], object]"
-
-
-def of_device(
-    name: str, query: type[D]
-) -> Callable[[DeviceView[D]], Callable[[OpenHistory, D], object]]:
-    """Declare what is made of a device, and of what is shown of it, as the route `name`.
-
-    It is answered NotFoundError where there is no such device, stream or pool.
-    """
-
-    def declare(view: DeviceView[D]) -> Callable[[OpenHistory, D], object]:
-        @of_history(name, query)
-        def of_its_history(history: OpenHistory, asked: D) -> object:
-            device = history.device(asked.device)
-            return view(device, device.selection(asked.stream, asked.pool), asked)
-
-        return of_its_history
-
-    return declare

@@ -1,29 +1,23 @@
-"""Routes about profiles: where time and memory of profiled steps went.
-
-They are made of a trace that is open alone. One that is still being opened is answered
-too: the answer says which it is and how far, and the page asks again.
-"""
+"""The profiled trace that a query names: which it is, and how far it is opened."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
-from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.time.profile import ProfileChoice, ProfiledTrace
 from memboard.tb_plugin.contract.parameters import Count, Query, SourceId, Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
@@ -233,27 +227,3 @@ def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[P
                 f"{opening.failure.what}",
                 salvaged=f"{shown.name} is shown.",
             )
-
-
-S = TypeVar("S", bound=SourceQuery)
-
-View: TypeAlias = "Callable[[RunSummary, ProfileChoice, TraceProfile, S], object]"
-
-_EMPTY: Final = TraceProfile(EMPTY_TRACE)
-
-
-def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
-    """Declare a view of a profiled trace as the route `name`; empty while it is opened."""
-
-    def declare(view: View[S]) -> View[S]:
-        @route(name, query)
-        def answer(asked: RouteRequest[S]) -> object:
-            chosen = shown(asked.state, asked.query)
-            asked.decided_by(*chosen.stamp)
-            profile = chosen.profile
-            choice = chosen.choice(asked.query)
-            return view(chosen.run, choice, profile or _EMPTY, asked.query)
-
-        return view
-
-    return declare

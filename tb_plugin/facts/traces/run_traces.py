@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
-from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
+from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Query, SourceId
 from memboard.tb_plugin.facts.histories.opening import not_open
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
     PlacedSource,
     RunClocks,
-    TracksQuery,
     placed,
     run_clocks,
 )
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.api.base import Problem, RunSummary
     from memboard.tb_plugin.budget import Budget
-    from memboard.tb_plugin.contract.routes import RouteRequest
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, OpenSource
@@ -174,43 +172,3 @@ def _placed(
 ) -> list[PlacedSource]:
     open_sources = [source for source in sources if source is not None]
     return placed(open_sources, clocks, int(summary.first_ms * 1e6))
-
-
-def places_of(asked: RouteRequest[TracksQuery]) -> dict[str, PlacedSource]:
-    """What a picture of tracks is made of, by source.
-
-    Raises:
-        RequestError: a source is not there, or not open.
-        HeldError: the client holds the answer already.
-    """
-    query, traces = asked.query, asked.state.traces
-    ids = [source_id for source_id, _ in query.tracks]
-    listed = traces.listed(query.run)
-    places = traces.places(query.run, listed, ids)
-    numbers = any(source_id.startswith(COUNTERS) for source_id in ids)
-    asked.decided_by(*_stamp(places), listed.version if numbers else 0)
-    return places
-
-
-def row_of(asked: RouteRequest[RowQuery]) -> tuple[PlacedSource, int]:
-    """The source of a row, and the row.
-
-    Raises:
-        RequestError: they are not named, or the source is not there, or not open.
-        HeldError: the client holds the answer already.
-    """
-    query, traces = asked.query, asked.state.traces
-    if query.source is None or query.row is None:
-        raise BadRequestError(
-            "A source and a row must be given.", "source, row", "Reload the page."
-        )
-    places = traces.places(query.run, traces.listed(query.run), [query.source])
-    asked.decided_by(*_stamp(places))
-    return places[query.source], query.row
-
-
-def _stamp(places: dict[str, PlacedSource]) -> tuple[object, ...]:
-    placed_sources = list(places.values())
-    return [place.source.found.key for place in placed_sources], [
-        place.zero_ns for place in placed_sources
-    ]

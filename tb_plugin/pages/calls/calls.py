@@ -35,7 +35,7 @@ from memboard.tb_plugin.facts.functions.statistics import (
     stats_of,
     table_of_calls,
 )
-from memboard.tb_plugin.facts.view import View, of_run, why_absent
+from memboard.tb_plugin.facts.view import View, why_absent
 from memboard.tb_plugin.formats.recording.captures.modules import WindowKey
 from memboard.tb_plugin.formats.recording.functions import (
     KINDS,
@@ -43,6 +43,7 @@ from memboard.tb_plugin.formats.recording.functions import (
     bit_of,
 )
 from memboard.tb_plugin.index.catalogue import said_instead
+from memboard.tb_plugin.pages.run_views import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

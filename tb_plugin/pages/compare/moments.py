@@ -12,7 +12,6 @@ from memboard.tb_plugin.api.compare import (
     StackMatch,
 )
 from memboard.tb_plugin.contract.parameters import Moment, Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.comparison.difference import (
     Difference,
@@ -29,6 +28,7 @@ from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
 )
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.api.compare import CompareRunsResponse
 from memboard.tb_plugin.contract.parameters import Query, Rank, Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.comparison.difference import (
     Figure,
@@ -19,6 +18,7 @@ from memboard.tb_plugin.facts.comparison.difference import (
 )
 from memboard.tb_plugin.facts.comparison.run_sides import side_of, window_differences
 from memboard.tb_plugin.facts.comparison.sentences import Pair, runs_sentence
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,7 +12,6 @@ from memboard.tb_plugin.api.compare import (
     TraceTableName,
 )
 from memboard.tb_plugin.contract.parameters import SourceId, Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column
 from memboard.tb_plugin.facts.comparison.sentences import steps_sentence
 from memboard.tb_plugin.facts.comparison.traces import (
@@ -24,6 +23,7 @@ from memboard.tb_plugin.facts.comparison.traces import (
     trace_side,
 )
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery, shown
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,6 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
@@ -28,6 +27,7 @@ from memboard.tb_plugin.pages.distributed.tables import (
     waits_text,
 )
 from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,9 +20,9 @@ from memboard.tb_plugin.api.time.distributed import (
 )
 from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.parameters import Pixels
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.series.matrix import cells_response
 from memboard.tb_plugin.pages.distributed.distributed import CycleQuery, cycle_of
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
 

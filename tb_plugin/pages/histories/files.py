@@ -8,13 +8,13 @@ from __future__ import annotations
 from memboard.tb_plugin.api.memory.snapshot_files import (
     SnapshotFilesResponse,
 )
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.histories.file_peaks import (
     peaks_of_files,
     standing_of_files,
 )
 from memboard.tb_plugin.index.history_list import listed, of_rank
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 
 @route("snapshot_files", HistoriesQuery)

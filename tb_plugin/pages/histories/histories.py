@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.api.memory.histories import HistoriesResponse, HistoryChoice
 from memboard.tb_plugin.contract.parameters import Query, Rank
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.view import setup_of, why_absent
 from memboard.tb_plugin.index.history_list import default_of, listed, of_rank
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.index.history_list import FoundHistory

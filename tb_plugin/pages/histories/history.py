@@ -8,9 +8,9 @@ from typing import Final
 from memboard.tb_plugin.api.memory.histories import (
     HistoryResponse,
 )
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.facts.histories.description import facts_of
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, begin_opening
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 OPEN_SECONDS: Final = 1.0
 """Longest wait of an answer for a history before it returns the progress."""

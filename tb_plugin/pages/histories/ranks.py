@@ -13,7 +13,6 @@ from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
@@ -24,6 +23,7 @@ from memboard.tb_plugin.facts.histories.rank_peaks import (
     median_peak,
 )
 from memboard.tb_plugin.index.history_list import listed
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

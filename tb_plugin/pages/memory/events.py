@@ -24,8 +24,8 @@ from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,
-    of_history,
 )
+from memboard.tb_plugin.pages.history_views import of_history
 from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 
 if TYPE_CHECKING:

@@ -28,12 +28,8 @@ from memboard.tb_plugin.api.memory.blocks import (
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, finite, i32, u8, u16
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
-from memboard.tb_plugin.facts.histories.opening import (
-    HistoryQuery,
-    MomentQuery,
-    of_device,
-    of_history,
-)
+from memboard.tb_plugin.facts.histories.opening import HistoryQuery, MomentQuery
+from memboard.tb_plugin.pages.history_views import of_device, of_history
 from memboard.tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
 
 if TYPE_CHECKING:

@@ -34,7 +34,8 @@ from memboard.tb_plugin.api.memory.segments import (
 from memboard.tb_plugin.api.memory.segments import SegmentRows as ApiSegmentRows
 from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
-from memboard.tb_plugin.facts.histories.opening import MomentQuery, of_device
+from memboard.tb_plugin.facts.histories.opening import MomentQuery
+from memboard.tb_plugin.pages.history_views import of_device
 from memboard.tb_plugin.pages.memory.blocks import allocation_groups, is_large
 from memboard.tb_plugin.pages.memory.segment_tables import (
     arena_table,

@@ -22,8 +22,8 @@ from memboard.tb_plugin.facts.modules.choice import (
     problems_of,
 )
 from memboard.tb_plugin.facts.modules.one_module import OneModule, moments_of, row_of
-from memboard.tb_plugin.facts.view import of_run
 from memboard.tb_plugin.formats.recording.captures.modules import KIND
+from memboard.tb_plugin.pages.run_views import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.facts.modules.choice import Choice

@@ -29,12 +29,13 @@ from memboard.tb_plugin.facts.traces.memory_table import (
     memory_rows,
     usual_device,
 )
-from memboard.tb_plugin.facts.traces.profiled import MS, TableQuery, of_profile
+from memboard.tb_plugin.facts.traces.profiled import MS, TableQuery
 from memboard.tb_plugin.pages.operators.allocations import (
     HoldersBy,
     allocation_table,
     peak_of,
 )
+from memboard.tb_plugin.pages.trace_views import of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints

@@ -32,16 +32,12 @@ from memboard.tb_plugin.contract.table import (
     titled,
 )
 from memboard.tb_plugin.contract.wire import i32
-from memboard.tb_plugin.facts.traces.profiled import (
-    MS,
-    SourceQuery,
-    TableQuery,
-    of_profile,
-)
+from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import (
     module_rows,
     operator_rows,
 )
+from memboard.tb_plugin.pages.trace_views import of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import RunsResponse
 from memboard.tb_plugin.contract.parameters import Query
-from memboard.tb_plugin.contract.routes import RouteRequest, route
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 
 @route("runs", Query)

@@ -15,7 +15,6 @@ from memboard.tb_plugin.api.time.profile import (
     ProfileResponse,
 )
 from memboard.tb_plugin.contract.parameters import Count
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
@@ -25,6 +24,7 @@ from memboard.tb_plugin.facts.traces.profiled import (
     shown,
 )
 from memboard.tb_plugin.facts.view import loader_workers
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -29,7 +29,7 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.one_step import relative_step_cells, step_on_ranks
 from memboard.tb_plugin.facts.steps.step_tables import memory_series
-from memboard.tb_plugin.facts.view import of_run
+from memboard.tb_plugin.pages.run_views import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from memboard.tb_plugin.facts.steps.step_tables import (
     memory_series,
     parts_of,
 )
-from memboard.tb_plugin.facts.view import of_run
+from memboard.tb_plugin.pages.run_views import of_run
 from memboard.tb_plugin.pages.steps.rate_words import worded
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from memboard.tb_plugin.facts.series.selection import (
     chosen_ranks,
     x_axis,
 )
-from memboard.tb_plugin.facts.view import of_run
+from memboard.tb_plugin.pages.run_views import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.facts.view import View

@@ -23,7 +23,7 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.facts.view import of_run
+from memboard.tb_plugin.pages.run_views import of_run
 from memboard.tb_plugin.rank_set import RankSet
 
 if TYPE_CHECKING:

@@ -26,11 +26,12 @@ from memboard.tb_plugin.api.time.trace import (
 )
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, cut, table_of, titled
 from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
-from memboard.tb_plugin.facts.traces.run_traces import RowQuery, places_of, row_of
+from memboard.tb_plugin.facts.traces.run_traces import RowQuery
+from memboard.tb_plugin.pages.trace_views import places_of, row_of
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -21,7 +21,6 @@ from memboard.tb_plugin.api.time.trace import (
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Pixels
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import i32, u8, u16
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
@@ -30,8 +29,9 @@ from memboard.tb_plugin.facts.traces.axis import (
     run_clocks,
     window_of,
 )
-from memboard.tb_plugin.facts.traces.run_traces import places_of
 from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters, trace_lines
+from memboard.tb_plugin.pages.trace_views import places_of
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.timeline.drawn import SourcePieces

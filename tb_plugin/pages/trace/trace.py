@@ -24,7 +24,6 @@ from memboard.tb_plugin.api.time.trace import (
     TraceSteps,
     TraceTrack,
 )
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.wire import f64, i32, i32_clipped
 from memboard.tb_plugin.facts.traces.axis import COUNTERS, run_clocks
 from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters
@@ -38,6 +37,7 @@ from memboard.tb_plugin.facts.traces.timeline.sources import (
     first_ranks,
     rank_of,
 )
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

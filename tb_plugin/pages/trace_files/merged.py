@@ -25,7 +25,6 @@ from memboard.tb_plugin.contract.errors import (
     RequestError,
 )
 from memboard.tb_plugin.contract.parameters import Query
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.index.run import Run
 from memboard.tb_plugin.merging.discovery import (
     inputs_of_files,
@@ -35,6 +34,7 @@ from memboard.tb_plugin.merging.discovery import (
 from memboard.tb_plugin.merging.merged import merged
 from memboard.tb_plugin.merging.output import deflated
 from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.server.routes import RouteRequest, route
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

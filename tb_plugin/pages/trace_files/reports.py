@@ -26,7 +26,6 @@ from memboard.tb_plugin.contract.errors import (
     UnreadableError,
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Text
-from memboard.tb_plugin.contract.routes import RouteRequest, route
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
@@ -35,6 +34,7 @@ from memboard.tb_plugin.formats.recording.captures.trace_reports import (
     device_shown,
     tables_of,
 )
+from memboard.tb_plugin.server.routes import RouteRequest, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

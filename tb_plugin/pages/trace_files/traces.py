@@ -16,7 +16,7 @@ from memboard.tb_plugin.api.time.traces import (
 )
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Query, SourceId
-from memboard.tb_plugin.contract.routes import RouteRequest, route
+from memboard.tb_plugin.server.routes import RouteRequest, route
 from memboard.tb_plugin.worker.cache import FileKey
 
 if TYPE_CHECKING:

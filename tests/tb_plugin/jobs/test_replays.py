@@ -13,11 +13,11 @@ import pytest
 from memboard.collector.format.snapshots import tables_of
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from memboard.tb_plugin.contract.parameters import parse
-from memboard.tb_plugin.contract.routes import query_of
 from memboard.tb_plugin.facts.histories.description import facts_of
 from memboard.tb_plugin.jobs import replays as module
 from memboard.tb_plugin.jobs.open_history import OpenHistory
 from memboard.tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
+from memboard.tb_plugin.server.routes import query_of
 from memboard.tb_plugin.worker.cache import ColumnCache, FileKey
 from memboard.tb_plugin.worker.columns import open_columns, write_columns
 from tests.simulate import Form, oom_case

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memboard.collector.format.snapshots import tables_of
-from memboard.tb_plugin.contract.routes import ROUTES
+from memboard.tb_plugin.server.routes import ROUTES
 from tests.simulate import trained_rank
 from tests.tb_plugin.analysis.slow_blocks import SlowBlocks
 from tests.tb_plugin.client import Page, answered, refresh

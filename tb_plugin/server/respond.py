@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.wrappers import Request, Response
 
 from memboard.tb_plugin.contract.errors import HeldError, MethodError, RequestError
-from memboard.tb_plugin.contract.routes import RouteRequest, declared, is_held
+from memboard.tb_plugin.server.routes import RouteRequest, declared, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def guarded(
 
 
 def respond(state: State, name: str, request: Request) -> Response:
-    """Answer a data route.
+    """The answer of `/<name>`.
 
     Raises:
         RequestError: what was asked for is invalid, is not there, or is not open yet.
@@ -96,16 +96,17 @@ def respond(state: State, name: str, request: Request) -> Response:
     from memboard.tb_plugin.contract.parameters import parse
     from memboard.tb_plugin.contract.wire import envelope
 
-    query, answer = declared(name)
-    asked = RouteRequest(state, name, parse(query, request.args), request)
-    before = SHOWN_UNIT.set(asked.query.unit)
-    try:
-        made = answer(asked)
-    finally:
-        SHOWN_UNIT.reset(before)
-    if isinstance(made, Response):
-        return made
-    return data_answer(request, envelope(made), asked.etag)
+    with state.answering(name):
+        query, answer = declared(name)
+        asked = RouteRequest(state, name, parse(query, request.args), request)
+        before = SHOWN_UNIT.set(asked.query.unit)
+        try:
+            made = answer(asked)
+        finally:
+            SHOWN_UNIT.reset(before)
+        if isinstance(made, Response):
+            return made
+        return data_answer(request, envelope(made), asked.etag)
 
 
 def data_answer(request: Request, body: bytes, etag: str) -> Response:
@@ -119,9 +120,15 @@ def data_answer(request: Request, body: bytes, etag: str) -> Response:
     return response
 
 
-def fresh_answer(body: bytes) -> Response:
-    """A binary envelope that says what was done: nobody keeps it."""
-    response = Response(body, content_type=_DATA)
+def respond_to_drop(state: State, request: Request) -> Response:
+    """Take a file that was dropped onto the page, and answer what was done: uncached.
+
+    Raises:
+        RequestError: it is not taken.
+    """
+    from memboard.tb_plugin.contract.wire import envelope
+
+    response = Response(envelope(state.drop(request)), content_type=_DATA)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
