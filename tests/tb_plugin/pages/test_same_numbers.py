@@ -135,11 +135,42 @@ def reported_runs(page: Page) -> list[dict[str, Any]]:
     return runs
 
 
-def compared_figures(answer: dict[str, Any]) -> dict[str, float]:
-    """Figures of side A by their labels."""
+def compared_figures(answer: dict[str, Any], side: str = "a") -> dict[str, float]:
+    """Figures of a side by their labels."""
     columns = {one["key"]: one for one in answer["figures"]["columns"]}
-    values = columns["a"]["numbers"].tolist()
+    values = columns[side]["numbers"].tolist()
     return dict(zip(columns["name"]["texts"], values, strict=True))
+
+
+def assert_moments_agree(page: Page, run: str, answers: dict[str, Any]) -> int:
+    """Of histories that opened: two sides of a comparison against Blocks; their number."""
+    ready = [
+        answer["reference"]
+        for name, answer in answers.items()
+        if name.startswith("history ")
+        and answer["facts"]
+        and answer["facts"]["devices"]
+    ]
+    for reference, other in zip(ready, [*ready[1:], *ready[:1]], strict=True):
+        query = {"history": reference["id"], "b_history": other["id"]}
+        compared = page.of_run("/compare", run, **query)
+        for side, history in (("a", reference), ("b", other)):
+            device = compared[side]["device"]
+            live = page.of_run(
+                "/allocation_live", run, history=history["id"], device=device
+            )
+            assert live["moment"] == compared[side]["moment"]["moment"]
+            assert compared_figures(compared, side) == {
+                "Live": live["active_bytes"],
+                "Allocated": live["allocated_bytes"],
+                "Reserved": live["reserved_bytes"],
+                "Blocks": live["num_blocks"],
+            }
+            for table in compared["tables"]:
+                columns = {one["key"]: one for one in table["rows"]["columns"]}
+                total = np.nansum(columns[f"{side}_bytes"]["numbers"])
+                assert total == live["active_bytes"], table["by"]
+    return len(ready)
 
 
 def reported(page: Page, *words: str) -> str:
@@ -185,6 +216,7 @@ def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
         answers = answers_of(page, run["name"], reports)
         for place, values in collected(answers).items():
             assert len(set(values.values())) == 1, (place, values)
+        assert_moments_agree(page, run["name"], answers)
         peaks = answers["overview"]["strip"]["peak_bytes"]
         peaks = peaks[~np.isnan(peaks)]
         for one in answers["overview"]["headlines"]:
@@ -254,6 +286,7 @@ def test_growth_per_step_is_one_number_beside_an_error(answers):
 
 def test_a_history_s_and_a_tracked_step_s_peak_are_those_of_the_step_table(answers):
     page, found = answers
+    assert assert_moments_agree(page, "sim", found) >= 8
     by_rank = step_table(page, "allocated_peak_bytes")
     strip = found["overview"]["strip"]
     peak_of = dict(zip(strip["rank"].tolist(), strip["peak_bytes"], strict=True))
