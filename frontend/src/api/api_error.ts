@@ -2,12 +2,12 @@
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
-    readonly what: string,
+    message: string,
     readonly where: string,
     readonly remedy: string,
     readonly kind: "network" | "server" | "decode" | "version",
   ) {
-    super(what);
+    super(message);
   }
 }
 
@@ -27,18 +27,20 @@ export function refusalOf(
   body: string,
   asked: string,
 ): ApiError {
-  let said: unknown = null;
+  let answer: unknown = null;
   try {
-    said = JSON.parse(body);
+    answer = JSON.parse(body);
   } catch {
     // Not our server's words.
   }
-  const { what, where, remedy } = (said ?? {}) as Record<string, unknown>;
-  const known = typeof what === "string";
+  const { what: message, where, remedy } = (answer ?? {}) as Record<string, unknown>;
+  const isOurs = typeof message === "string";
   return new ApiError(
-    known ? what : `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
-    known && typeof where === "string" ? where : asked,
-    known && typeof remedy === "string" ? remedy : "See TensorBoard's own output.",
+    isOurs
+      ? message
+      : `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
+    isOurs && typeof where === "string" ? where : asked,
+    isOurs && typeof remedy === "string" ? remedy : "See TensorBoard's own output.",
     "server",
   );
 }

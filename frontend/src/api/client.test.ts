@@ -95,9 +95,14 @@ describe("Client", () => {
   });
 
   it("passes on the server's own words", async () => {
-    const body = { what: "No such run.", where: "run=x", remedy: "Choose another." };
+    const rest = { where: "run=x", remedy: "Choose another." };
+    const body = { what: "No such run.", ...rest };
     const { client } = clientOf(() => Response.json(body, { status: 404 }));
-    expect(await errorOf(client)).toMatchObject({ ...body, kind: "server" });
+    expect(await errorOf(client)).toMatchObject({
+      message: "No such run.",
+      ...rest,
+      kind: "server",
+    });
   });
 
   it("says something useful where the server sent none", async () => {
@@ -105,7 +110,7 @@ describe("Client", () => {
       () => new Response("<h1>Bad gateway</h1>", { status: 502 }),
     );
     const error = await errorOf(client);
-    expect(error.what).toContain("502");
+    expect(error.message).toContain("502");
     expect(error.remedy).not.toBe("");
     expect(error.where).toBe("");
   });

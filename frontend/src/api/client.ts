@@ -98,13 +98,13 @@ export class Client {
 }
 
 /** A lost connection becomes an `ApiError`. */
-async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
+async function orLost<T>(message: string, fetched: () => Promise<T>): Promise<T> {
   try {
     return await fetched();
   } catch (error) {
     if (isAbort(error)) throw error;
     throw new ApiError(
-      what,
+      message,
       "",
       "Check that TensorBoard still runs and can be reached. The page retries automatically.",
       "network",
@@ -114,13 +114,13 @@ async function orLost<T>(what: string, fetched: () => Promise<T>): Promise<T> {
 
 /** `timeline?run=a&rank=3`; sorted, so that equal queries share an ETag. */
 export function requestPath(route: Route, query: Query): string {
-  const words = new URLSearchParams();
+  const params = new URLSearchParams();
   for (const name of Object.keys(query).sort()) {
     let value = query[name] ?? "";
     if ((name === "px" || name === "rows") && value !== "")
       value = Math.min(Number(value), MOST_PIXELS);
-    if (value !== "") words.set(name, value.toString());
+    if (value !== "") params.set(name, value.toString());
   }
-  const text = words.toString();
+  const text = params.toString();
   return text === "" ? route : `${route}?${text}`;
 }

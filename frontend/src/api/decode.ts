@@ -63,12 +63,12 @@ async function answerIn<R extends keyof Responses>(
 const camelNames = new Map<string, string>();
 
 function camel(name: string): string {
-  let found = camelNames.get(name);
-  if (found === undefined) {
-    found = name.replace(/_./g, (part) => part.slice(1).toUpperCase());
-    camelNames.set(name, found);
+  let camelName = camelNames.get(name);
+  if (camelName === undefined) {
+    camelName = name.replace(/_./g, (part) => part.slice(1).toUpperCase());
+    camelNames.set(name, camelName);
   }
-  return found;
+  return camelName;
 }
 
 function isRecord(value: unknown): value is Fields {
@@ -83,9 +83,9 @@ function typed(value: unknown, columns: readonly Column[]): unknown {
   if (!isRecord(value)) return value;
   const index = value["$column"];
   if (index !== undefined) {
-    const at = Number(index);
-    const column = columns[at];
-    if (column === undefined) throw new Error(`column ${at} was not sent.`);
+    const columnIndex = Number(index);
+    const column = columns[columnIndex];
+    if (column === undefined) throw new Error(`column ${columnIndex} was not sent.`);
     return column;
   }
   return Object.fromEntries(
@@ -134,8 +134,9 @@ async function columnsOf(described: readonly ColumnHeader[], body: ArrayBuffer) 
 function unpacked(planes: Uint8Array, width: number, length: number): ArrayBuffer {
   // Whole words first: byte by byte is the slowest part of a large answer.
   const wide = Math.min(width, 4);
-  const words = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[wide] ?? Uint8Array;
-  const whole = new words((length * width) / wide);
+  const WordArray =
+    { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[wide] ?? Uint8Array;
+  const whole = new WordArray((length * width) / wide);
   const step = width / wide;
   for (let part = 0; part < step; part += 1) {
     const first = part * wide * length;

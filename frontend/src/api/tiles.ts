@@ -163,21 +163,21 @@ export class TileLoader<Look, Wanted, Tile extends object> {
     this.#tiles = [...this.#tiles, tile];
     const { whole } = this;
     let share = 0;
-    const newestFirst = [...this.#tiles].reverse().filter((one, i) => {
-      share += source.share?.(one) ?? 0;
+    const newestFirst = [...this.#tiles].reverse().filter((kept, i) => {
+      share += source.share?.(kept) ?? 0;
       // The newest stays whatever its size: it is on screen.
-      return i === 0 || one === whole || (i < source.most && share <= 1);
+      return i === 0 || kept === whole || (i < source.most && share <= 1);
     });
     this.#tiles = newestFirst.reverse();
     const { free } = source;
     if (free === undefined) return;
     const used = new Set([...this.#tiles, ...this.shown]);
     this.#alive.add(tile);
-    for (const one of this.#alive) {
-      if (used.has(one)) continue;
-      this.#alive.delete(one);
+    for (const aliveTile of this.#alive) {
+      if (used.has(aliveTile)) continue;
+      this.#alive.delete(aliveTile);
       window.setTimeout(() => {
-        if (this.#source !== null) free(one);
+        if (this.#source !== null) free(aliveTile);
       }, FREED_AFTER_MS);
     }
   }

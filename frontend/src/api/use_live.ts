@@ -15,7 +15,11 @@ function isReading(data: object | null): boolean {
     readonly choice?: { readonly state: string };
     readonly sources?: readonly { readonly state?: string }[];
   };
-  const states = [state, choice?.state, ...(sources ?? []).map((one) => one.state)];
+  const states = [
+    state,
+    choice?.state,
+    ...(sources ?? []).map((source) => source.state),
+  ];
   return stillReading === true || (numOpening ?? 0) > 0 || states.includes("opening");
 }
 
@@ -34,11 +38,11 @@ export function useLive<R extends Route>(
     return () => created.close();
   }, [client, route]);
   const asked = query === null ? null : { ...query, unit: client.unit };
-  const words = JSON.stringify(asked);
+  const stamp = JSON.stringify(asked);
   const pauseMs = isReading(live.data) ? Math.min(pollMs, READING_POLL_MS) : pollMs;
   useEffect(() => {
     watch.current?.ask(asked, pauseMs);
-    // `words` stand for `asked`, a new object at each render.
-  }, [client, route, words, pauseMs]);
+    // `stamp` stands for `asked`, a new object at each render.
+  }, [client, route, stamp, pauseMs]);
   return live;
 }

@@ -177,6 +177,6 @@ function subject(query: Query): string {
 
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  const what = error instanceof Error ? error.message : "An unknown failure.";
-  return new ApiError(what, "this page", "Reload the page.", "decode");
+  const message = error instanceof Error ? error.message : "An unknown failure.";
+  return new ApiError(message, "this page", "Reload the page.", "decode");
 }

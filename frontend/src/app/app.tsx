@@ -14,7 +14,7 @@ import { ViewFrame } from "./view_frame";
 
 export function App(props: { readonly client: Client; readonly host: HostPage }) {
   const shell = useShell(props.client, props.host);
-  const { address, openRun, look, overlays, commands, said } = shell;
+  const { address, openRun, look, overlays, commands, message } = shell;
   const { runs } = openRun;
   const close = (): void => overlays.setOverlay(null);
   return (
@@ -28,7 +28,7 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
         {runs.data !== null && runs.error !== null && (
           <p class="banner row" role="alert">
             <Icon name="warning" />
-            <strong>{runs.error.what}</strong>
+            <strong>{runs.error.message}</strong>
             <span>{runs.error.remedy} What was read before stays below.</span>
           </p>
         )}
@@ -44,8 +44,8 @@ export function App(props: { readonly client: Client; readonly host: HostPage })
           address.go({ ...START, unit: address.place.unit, view, run, params });
         }}
       />
-      <p class={said === "" ? "off-screen" : "toast"} role="status">
-        {said}
+      <p class={message === "" ? "off-screen" : "toast"} role="status">
+        {message}
       </p>
       {overlays.overlay === "help" && (
         <Help commands={commands.all.value} close={close} />
@@ -91,7 +91,7 @@ function Content(props: Pick<Shell, "address" | "openRun" | "pages" | "view">) {
       />
     );
   }
-  const absent = empty.find((one) => one.tab === tab.name);
+  const absent = empty.find((emptyTab) => emptyTab.tab === tab.name);
   if (absent !== undefined) return <Instead title={absent.missing} text={absent.how} />;
   return (
     <main class="view">

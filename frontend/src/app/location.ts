@@ -31,8 +31,8 @@ const SHELL = {
   run: text("run"),
   rank: {
     read: (params: Params): number | null => {
-      const said = params.get("rank") ?? "";
-      return /^\d{1,9}$/.test(said) ? Number(said) : null;
+      const rankText = params.get("rank") ?? "";
+      return /^\d{1,9}$/.test(rankText) ? Number(rankText) : null;
     },
     write: (rank: number | null) => ({ rank: rank?.toString() ?? null }),
   },
@@ -55,9 +55,9 @@ export interface Place extends PageState<typeof SHELL> {
 
 export const START = placeOf(new Map());
 
-function placeOf(words: Params): Place {
-  const own = [...words].filter(([name]) => !(name in SHELL));
-  return { ...readState(SHELL, words), params: new Map(own) };
+function placeOf(params: Params): Place {
+  const own = [...params].filter(([name]) => !(name in SHELL));
+  return { ...readState(SHELL, params), params: new Map(own) };
 }
 
 function wordsOf({ params, ...shell }: Place): (readonly [string, string])[] {
@@ -81,12 +81,12 @@ export function readHash(hash: string, embedded: boolean): Place | null {
 
 /** Preserves what others put into the current hash. */
 export function writeHash(current: string, place: Place, embedded: boolean): string {
-  const words = wordsOf(place);
-  if (!embedded) return `#${joinWords(words)}`;
+  const pairs = wordsOf(place);
+  if (!embedded) return `#${joinWords(pairs)}`;
   const others = splitHash(current).filter(
     ([name, value]) => value !== "" && !name.startsWith(PREFIX),
   );
-  const own = words.map(([name, value]): [string, string] => [PREFIX + name, value]);
+  const own = pairs.map(([name, value]): [string, string] => [PREFIX + name, value]);
   return ["#" + PLUGIN, joinWords([...own, ...others])].filter(Boolean).join("&");
 }
 
@@ -103,8 +103,8 @@ function splitHash(hash: string): [string, string][] {
     });
 }
 
-function joinWords(words: readonly (readonly [string, string])[]): string {
-  return words.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
+function joinWords(pairs: readonly (readonly [string, string])[]): string {
+  return pairs.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
 }
 
 /** A broken escape, typed by hand, stays as it is. */

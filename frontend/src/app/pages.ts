@@ -58,9 +58,9 @@ export const TABS: readonly Tab[] = Object.entries(LOADS).flatMap(([page, tabs])
 );
 
 export function findTab(name: string): Tab {
-  const found = TABS.find((tab) => tab.name === name) ?? TABS[0];
-  if (found === undefined) throw new Error("There is no page.");
-  return found;
+  const namedTab = TABS.find((tab) => tab.name === name) ?? TABS[0];
+  if (namedTab === undefined) throw new Error("There is no page.");
+  return namedTab;
 }
 
 /** A failure is reported when the tab is shown. */
@@ -84,10 +84,12 @@ export function nextTab(
 ): Tab {
   const tabs = tabsOf(page);
   const isShown = tabs.includes(shown);
-  const after = tabs.findIndex((one) => one.name === (isShown ? shown.name : last));
+  const after = tabs.findIndex((tab) => tab.name === (isShown ? shown.name : last));
   const first = after < 0 ? 0 : after + Number(isShown);
   const order = [...tabs.slice(first), ...tabs.slice(0, first)];
-  const full = order.find((tab) => !empty.some((one) => one.tab === tab.name));
+  const full = order.find(
+    (tab) => !empty.some((emptyTab) => emptyTab.tab === tab.name),
+  );
   return full ?? order[0] ?? shown;
 }
 

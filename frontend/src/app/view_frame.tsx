@@ -37,7 +37,7 @@ export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }
     return (
       <Failure
         failure={{
-          what: "This page’s code could not be loaded.",
+          message: "This page’s code could not be loaded.",
           where: loaded.failed,
           remedy:
             "TensorBoard was stopped or updated meanwhile: start it again, then reload.",
@@ -60,22 +60,24 @@ export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }
 
 class Border extends Component<
   { readonly children: ComponentChildren },
-  { readonly what: string | null }
+  { readonly failureText: string | null }
 > {
-  override state: { readonly what: string | null } = { what: null };
+  override state: { readonly failureText: string | null } = { failureText: null };
 
-  static override getDerivedStateFromError(error: unknown): { readonly what: string } {
-    return { what: messageOf(error) };
+  static override getDerivedStateFromError(error: unknown): {
+    readonly failureText: string;
+  } {
+    return { failureText: messageOf(error) };
   }
 
   override render() {
-    const { what } = this.state;
-    if (what === null) return this.props.children;
+    const { failureText } = this.state;
+    if (failureText === null) return this.props.children;
     return (
       <Failure
         failure={{
-          what: "This page failed while it was drawn.",
-          where: what,
+          message: "This page failed while it was drawn.",
+          where: failureText,
           remedy:
             "The other pages still work. Reload to try again; if it comes back, please report it with this text.",
         }}

@@ -54,13 +54,13 @@ export function sizeName(bytes: number, unit: ByteUnit = "auto"): string {
 
 /** `450 – 750 MiB`; one size where both ends agree. */
 export function formatByteRange(
-  one: number,
+  value: number,
   other: number,
   unit: ByteUnit = "auto",
 ): string {
-  if (one === other) return formatBytes(one, unit);
-  const { divisor, name } = byteScale(Math.max(Math.abs(one), Math.abs(other)), unit);
-  const [low, high] = [Math.min(one, other), Math.max(one, other)];
+  if (value === other) return formatBytes(value, unit);
+  const { divisor, name } = byteScale(Math.max(Math.abs(value), Math.abs(other)), unit);
+  const [low, high] = [Math.min(value, other), Math.max(value, other)];
   return `${threeDigits(low / divisor)} – ${threeDigits(high / divisor)} ${name}`;
 }
 

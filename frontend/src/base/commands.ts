@@ -82,12 +82,15 @@ export function useCommands(
   const run = (id: string): void => {
     newest
       .current()
-      .find((one) => one.id === id)
+      .find((command) => command.id === id)
       ?.run();
   };
   // Before paint: the keys of a visible view work, however busy the page is.
   useLayoutEffect(
-    () => commands?.register(make().map((one) => ({ ...one, run: () => run(one.id) }))),
+    () =>
+      commands?.register(
+        make().map((command) => ({ ...command, run: () => run(command.id) })),
+      ),
     [commands, ...of],
   );
 }

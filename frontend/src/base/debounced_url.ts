@@ -47,7 +47,7 @@ type Words = Readonly<Record<string, string | null>>;
 
 interface DebouncedUrl {
   readonly params: ReadonlyMap<string, string>;
-  readonly setParams: (words: Words) => void;
+  readonly setParams: (changes: Words) => void;
   readonly names: readonly string[];
   /** A link or the back button changed the state. */
   readonly follow: () => void;
@@ -57,7 +57,7 @@ interface DebouncedUrl {
 }
 
 /** Writes, with a delay, what the passed function then returns. */
-export function useDebouncedUrl(of: DebouncedUrl): (words: () => Words) => void {
+export function useDebouncedUrl(of: DebouncedUrl): (make: () => Words) => void {
   const { names, atFirst = false } = of;
   const newest = useRef(of);
   newest.current = of;
@@ -75,11 +75,11 @@ export function useDebouncedUrl(of: DebouncedUrl): (words: () => Words) => void 
   useEffect(() => () => late.drop(), []);
   return (make) =>
     late.put(() => {
-      const words = make();
-      const next = names.map((name) => words[name] ?? "").join(" ");
+      const changes = make();
+      const next = names.map((name) => changes[name] ?? "").join(" ");
       if (next === written.current) return;
       written.current = next;
       setNumWritten((num) => num + 1);
-      newest.current.setParams(words);
+      newest.current.setParams(changes);
     });
 }

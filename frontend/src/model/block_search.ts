@@ -27,10 +27,10 @@ const SIZE = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i;
 
 /** Bytes of `100MiB`, `1.5g`, `4096`; null: no size. IEC: 1 k is 1,024. */
 export function parseSize(text: string): number | null {
-  const found = SIZE.exec(text.trim());
-  if (found === null) return null;
-  const power = UNIT[(found[2] ?? "").toLowerCase()] ?? 0;
-  return Number(found[1]) * 1024 ** power;
+  const match = SIZE.exec(text.trim());
+  if (match === null) return null;
+  const power = UNIT[(match[2] ?? "").toLowerCase()] ?? 0;
+  return Number(match[1]) * 1024 ** power;
 }
 
 /** Further terms are ignored. */
@@ -97,9 +97,9 @@ export function matchingStacks(search: BlockSearch, stacks: CallStacks): Uint8Ar
   const wanted = terms.reduce((bits, term, i) => bits | (Number(term.wanted) << i), 0);
   const matches = new Uint8Array(stacks.numStacks + 1);
   for (let stack = 0; stack < stacks.numStacks; stack += 1) {
-    let found = inModule(stacks.moduleText(stack));
-    for (const frame of stacks.of(stack)) found |= inFrame[frame] ?? 0;
-    matches[stack] = Number(found === wanted);
+    let bits = inModule(stacks.moduleText(stack));
+    for (const frame of stacks.of(stack)) bits |= inFrame[frame] ?? 0;
+    matches[stack] = Number(bits === wanted);
   }
   matches[stacks.numStacks] = Number(wanted === 0);
   return matches;
@@ -121,15 +121,15 @@ function bitsOfTexts(
   place: Place,
   stacks: CallStacks,
 ): (text: number) => number {
-  const known = new Map<number, number>();
+  const bitsByText = new Map<number, number>();
   return (text) => {
-    let bits = known.get(text);
+    let bits = bitsByText.get(text);
     if (bits === undefined) {
       const lower = (stacks.strings[text] ?? "").toLowerCase();
       const isIn = (term: Term): boolean =>
         (term.place === "any" || term.place === place) && lower.includes(term.text);
       bits = terms.reduce((sum, term, i) => sum | (Number(isIn(term)) << i), 0);
-      known.set(text, bits);
+      bitsByText.set(text, bits);
     }
     return bits;
   };

@@ -34,7 +34,7 @@ const COLOURS: Readonly<Record<Theme, Readonly<Record<CategoryGroup, string>>>> 
 /** unknown for names of no group. */
 export function groupNamed(name: string | null): CategoryGroup {
   const groups = Object.keys(COLOURS.light) as readonly CategoryGroup[];
-  return groups.find((one) => one === name) ?? "unknown";
+  return groups.find((group) => group === name) ?? "unknown";
 }
 
 /** Colours of all groups, by their names in tables. */
@@ -46,10 +46,10 @@ export function groupColoursByName(theme: Theme): Readonly<Record<string, string
 const KEPT = [1, 0.66, 0.42, 0.28] as const;
 
 function mixed(colour: string, other: string, share: number): string {
-  const part = (hex: string, at: number): number =>
-    Number.parseInt(hex.slice(at, at + 2), 16);
-  const channels = [1, 3, 5].map((at) =>
-    Math.round(part(colour, at) * share + part(other, at) * (1 - share)),
+  const part = (hex: string, start: number): number =>
+    Number.parseInt(hex.slice(start, start + 2), 16);
+  const channels = [1, 3, 5].map((start) =>
+    Math.round(part(colour, start) * share + part(other, start) * (1 - share)),
   );
   return `#${channels.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }

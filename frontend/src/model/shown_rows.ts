@@ -38,9 +38,9 @@ export function orderBy(
 
 /** Matches lines with every word typed; null: nothing typed. */
 export function searchOf(typed: string): ((line: string) => boolean) | null {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return null;
-  return (line) => words.every((word) => line.toLowerCase().includes(word));
+  const typedWords = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (typedWords.length === 0) return null;
+  return (line) => typedWords.every((word) => line.toLowerCase().includes(word));
 }
 
 /** Texts begin at A, numbers with the largest. */

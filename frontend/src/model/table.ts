@@ -31,19 +31,19 @@ export function mergeX(columns: readonly Float64Array[]): Float64Array {
 
 /** Both ascending; NaN where x has none. */
 export function alignTo(
-  at: Float64Array,
+  targetX: Float64Array,
   x: Float64Array,
   y: Float64Array,
 ): Float64Array {
-  if (at === x) return y;
-  const out = new Float64Array(at.length).fill(NaN);
+  if (targetX === x) return y;
+  const out = new Float64Array(targetX.length).fill(NaN);
   let i = 0;
-  for (let row = 0; row < at.length && i < x.length; row += 1) {
-    const wanted = at[row] ?? NaN;
+  for (let row = 0; row < targetX.length && i < x.length; row += 1) {
+    const wanted = targetX[row] ?? NaN;
     while (i < x.length && (x[i] ?? NaN) < wanted) i += 1;
     if (x[i] !== wanted) continue;
     out[row] = y[i] ?? NaN;
-    while (i < x.length && x[i] === at[row]) i += 1;
+    while (i < x.length && x[i] === targetX[row]) i += 1;
   }
   return out;
 }

@@ -41,9 +41,9 @@ export class Tree {
     const filled = this.#start.slice();
     parent.forEach((up, i) => {
       if (up < 0 || up >= i) return;
-      const at = filled[up] ?? 0;
-      this.#child[at] = i;
-      filled[up] = at + 1;
+      const slot = filled[up] ?? 0;
+      this.#child[slot] = i;
+      filled[up] = slot + 1;
     });
     this.roots = roots;
     this.maxDepth = maxDepth;
@@ -62,11 +62,11 @@ export class Tree {
   }
 
   ancestors(id: number): readonly number[] {
-    const found: number[] = [];
+    const ids: number[] = [];
     for (let up = this.parent[id] ?? -1; up >= 0; up = this.parent[up] ?? -1) {
-      found.push(up);
+      ids.push(up);
     }
-    return found.reverse();
+    return ids.reverse();
   }
 }
 

@@ -17,7 +17,7 @@ interface GestureHost {
   readonly size: () => SizePx;
   readonly view: () => Viewport;
   readonly limits: () => Limits;
-  readonly wheelAxes: (at: PointPx) => Axes;
+  readonly wheelAxes: (point: PointPx) => Axes;
   readonly dragAxes: Axes;
   readonly onView: (view: Viewport) => void;
   readonly onFit: () => void;
@@ -25,8 +25,8 @@ interface GestureHost {
   readonly onBox: (box: RectPx | null) => void;
   /** Not called for boxes below CLICK_PX. */
   readonly onBoxDone: (view: Viewport, box: RectPx) => void;
-  readonly onHover: (at: PointPx | null) => void;
-  readonly onClick: (at: PointPx) => void;
+  readonly onHover: (point: PointPx | null) => void;
+  readonly onClick: (point: PointPx) => void;
 }
 
 /** A shorter movement is a click. */
@@ -105,11 +105,11 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     };
   }
 
-  function dragged(state: Drag, at: PointPx): Viewport {
+  function dragged(state: Drag, point: PointPx): Viewport {
     const size = host.size();
     const { view } = state;
-    const dx = ((state.from.x - at.x) / size.widthPx) * (view.x1 - view.x0);
-    const dy = ((state.from.y - at.y) / size.heightPx) * (view.y1 - view.y0);
+    const dx = ((state.from.x - point.x) / size.widthPx) * (view.x1 - view.x0);
+    const dy = ((state.from.y - point.y) / size.heightPx) * (view.y1 - view.y0);
     const axes = host.dragAxes;
     return panBy(view, host.limits(), axes === "y" ? 0 : dx, axes === "x" ? 0 : dy);
   }
@@ -119,16 +119,16 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     if (state?.pointerId !== event.pointerId) return;
     drag = null;
     target.classList.remove("is-dragging");
-    const at = pointOf(event);
+    const point = pointOf(event);
     if (state.box) host.onBox(null);
-    if (state.moved) host.onHover(at);
+    if (state.moved) host.onHover(point);
     if (cancelled) return;
     if (!state.moved) {
-      host.onClick(at);
+      host.onClick(point);
       return;
     }
     if (!state.box) return;
-    const box = boxOf(state.from, at, host.size());
+    const box = boxOf(state.from, point, host.size());
     host.onBoxDone(
       clampView(boxView(state.view, host.size(), box), host.limits()),
       box,
@@ -144,13 +144,13 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
   }
 
   function onMove(event: PointerEvent): void {
-    const at = pointOf(event);
+    const point = pointOf(event);
     const state = drag;
     if (state?.pointerId !== event.pointerId) {
-      host.onHover(at);
+      host.onHover(point);
       return;
     }
-    const distance = Math.hypot(at.x - state.from.x, at.y - state.from.y);
+    const distance = Math.hypot(point.x - state.from.x, point.y - state.from.y);
     if (!state.moved && distance < CLICK_PX) return;
     if (!state.moved) {
       // The value under a dragged point does not change: no hover.
@@ -158,15 +158,15 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
       state.moved = true;
     }
     if (state.box) {
-      host.onBox(boxOf(state.from, at, host.size()));
+      host.onBox(boxOf(state.from, point, host.size()));
     } else {
       target.classList.add("is-dragging");
-      host.onView(dragged(state, at));
+      host.onView(dragged(state, point));
     }
   }
 
   function onWheel(event: WheelEvent): void {
-    const at = pointOf(event);
+    const pointPx = pointOf(event);
     const size = host.size();
     const view = host.view();
     const limits = host.limits();
@@ -181,10 +181,10 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
       );
     } else {
       const factor = wheelFactor(event.deltaY, event.deltaMode);
-      const axes = host.wheelAxes(at);
+      const axes = host.wheelAxes(pointPx);
       const point = {
-        x: pxToX(view, size.widthPx, at.x),
-        y: pxToY(view, size.heightPx, at.y),
+        x: pxToX(view, size.widthPx, pointPx.x),
+        y: pxToY(view, size.heightPx, pointPx.y),
       };
       const x = axes === "y" ? 1 : factor;
       next = zoomAt(view, limits, point, x, axes === "x" ? 1 : factor);
@@ -193,7 +193,7 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     if (sameView(next, view)) return;
     event.preventDefault();
     host.onView(next);
-    host.onHover(at);
+    host.onHover(pointPx);
   }
 
   target.addEventListener("pointerdown", onDown, { signal });

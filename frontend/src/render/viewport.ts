@@ -91,11 +91,11 @@ export function clampView(view: Viewport, limits: Limits): Viewport {
   return down ? { x0, x1, y0: low, y1: high } : { x0, x1, y0: high, y1: low };
 }
 
-/** Factors below 1 zoom in; the world point `at` stays in place. */
+/** Factors below 1 zoom in; the world point `anchor` stays in place. */
 export function zoomAt(
   view: Viewport,
   limits: Limits,
-  at: { readonly x: number; readonly y: number },
+  anchor: { readonly x: number; readonly y: number },
   factorX: number,
   factorY: number,
 ): Viewport {
@@ -103,8 +103,8 @@ export function zoomAt(
   const spanY = view.y1 - view.y0;
   const nextX = Math.max(spanX * factorX, limits.leastX);
   const nextY = Math.sign(spanY) * Math.max(Math.abs(spanY) * factorY, limits.leastY);
-  const x0 = at.x - ((at.x - view.x0) / spanX) * nextX;
-  const y0 = at.y - ((at.y - view.y0) / spanY) * nextY;
+  const x0 = anchor.x - ((anchor.x - view.x0) / spanX) * nextX;
+  const y0 = anchor.y - ((anchor.y - view.y0) / spanY) * nextY;
   return clampView({ x0, x1: x0 + nextX, y0, y1: y0 + nextY }, limits);
 }
 

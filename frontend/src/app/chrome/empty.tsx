@@ -29,10 +29,10 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
         {runs.logdirs.length === 0 ? (
           <>no folder: TensorBoard was started without a logdir.</>
         ) : (
-          runs.logdirs.map((one, i) => (
+          runs.logdirs.map((path, i) => (
             <>
               {i > 0 && ", "}
-              <code>{one}</code>
+              <code>{path}</code>
             </>
           ))
         )}
@@ -69,7 +69,7 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       {runs.problems.length > 0 && (
         <>
           <h2>
-            {runs.problems.some((one) => one.severity === "error")
+            {runs.problems.some((problem) => problem.severity === "error")
               ? "Could not be read"
               : "Not read yet"}
           </h2>

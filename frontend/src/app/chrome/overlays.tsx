@@ -105,7 +105,7 @@ export function Palette(
   const { run: shown, strip } = props.openRun;
   const { chooseRank } = props.address;
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [index, setIndex] = useState(0);
   const asked = shown === null ? null : { run: shown.id };
   const { data } = useLive(view.client, "findings", asked);
   const findings = data?.findings.map(({ id, key, title, sentence, place }) => ({
@@ -125,8 +125,8 @@ export function Palette(
       run: () => chooseRank(rank),
     }));
   const all = [...ranks, ...commands.all.value, ...(findings ?? [])];
-  const found = matchCommands(all, text);
-  const chosen = Math.min(at, found.length - 1);
+  const matches = matchCommands(all, text);
+  const chosen = Math.min(index, matches.length - 1);
   const run = (command: Command | undefined): void => {
     if (command === undefined) return;
     props.close();
@@ -139,24 +139,25 @@ export function Palette(
         role="combobox"
         aria-expanded="true"
         aria-controls="palette-list"
-        aria-activedescendant={found[chosen] && `palette-${found[chosen].id}`}
+        aria-activedescendant={matches[chosen] && `palette-${matches[chosen].id}`}
         aria-label="Find a command"
         placeholder="A page, a command, a finding, rank 41"
         autocomplete="off"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
-          setAt(0);
+          setIndex(0);
         }}
         onKeyDown={(event) => {
-          if (event.key === "Enter") run(found[chosen]);
-          if (event.key === "ArrowDown") setAt(Math.min(chosen + 1, found.length - 1));
-          if (event.key === "ArrowUp") setAt(Math.max(chosen - 1, 0));
+          if (event.key === "Enter") run(matches[chosen]);
+          if (event.key === "ArrowDown")
+            setIndex(Math.min(chosen + 1, matches.length - 1));
+          if (event.key === "ArrowUp") setIndex(Math.max(chosen - 1, 0));
           if (event.key.startsWith("Arrow")) event.preventDefault();
         }}
       />
       <ul id="palette-list" role="listbox" aria-label="Commands">
-        {found.map((command, i) => (
+        {matches.map((command, i) => (
           <li
             key={command.id}
             id={`palette-${command.id}`}
@@ -170,7 +171,7 @@ export function Palette(
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="quiet">No command matches.</p>}
+      {matches.length === 0 && <p class="quiet">No command matches.</p>}
     </Modal>
   );
 }
@@ -187,11 +188,11 @@ export function matchCommands(
   commands: readonly Command[],
   text: string,
 ): readonly Command[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const typedWords = text.toLowerCase().split(/\s+/).filter(Boolean);
   return commands.filter((command) => {
     const label = `${command.group} ${command.label}`.toLowerCase();
-    return words.every((word) =>
-      [word, ...(MEANT[word] ?? [])].some((one) => label.includes(one)),
+    return typedWords.every((word) =>
+      [word, ...(MEANT[word] ?? [])].some((synonym) => label.includes(synonym)),
     );
   });
 }

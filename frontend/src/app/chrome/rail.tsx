@@ -27,9 +27,9 @@ function PageList({ pages, openRun }: Pick<Shell, "openRun" | "pages">) {
     <ul class="pages">
       {PAGES.map((page, i) => {
         const absent = tabsOf(page).map((tab) =>
-          openRun.empty.find((one) => one.tab === tab.name),
+          openRun.empty.find((emptyTab) => emptyTab.tab === tab.name),
         );
-        const isEmpty = absent.every((one) => one !== undefined);
+        const isEmpty = absent.every((emptyTab) => emptyTab !== undefined);
         return (
           <li key={page}>
             <button
@@ -68,7 +68,7 @@ function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
   const { place, chooseRun } = address;
   const { run, strip } = openRun;
   const { data } = openRun.runs;
-  const byId = new Map(data?.runs.map((one) => [one.id, one]));
+  const byId = new Map(data?.runs.map((summary) => [summary.id, summary]));
   const many = byId.size > 1;
   const chosen = useRef<HTMLButtonElement>(null);
   // The ranks below leave less room for the list.
@@ -86,10 +86,10 @@ function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
       {byId.size === 0 && <p class="rail-note small quiet">none yet</p>}
       <ul class="runs" aria-label="Runs">
         {data?.standings.map(({ run: id, status, peakBytes, finding }) => {
-          const one = byId.get(id);
-          if (one === undefined) return null;
+          const summary = byId.get(id);
+          if (summary === undefined) return null;
           const isChosen = id === run?.id;
-          const newest = `Newest row: ${formatInstant(one.lastMs)}`;
+          const newest = `Newest row: ${formatInstant(summary.lastMs)}`;
           return (
             <li key={id}>
               <button
@@ -97,19 +97,26 @@ function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
                 type="button"
                 class="run"
                 aria-current={isChosen ? "true" : undefined}
-                title={[one.name, ...kindOf(one), ...runFacts(one), newest].join("\n")}
+                title={[
+                  summary.name,
+                  ...kindOf(summary),
+                  ...runFacts(summary),
+                  newest,
+                ].join("\n")}
                 onClick={() => chooseRun(id)}
               >
-                <b class="run-name cut">{one.name}</b>
+                <b class="run-name cut">{summary.name}</b>
                 {peakBytes !== null && (
                   <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
                 )}
                 <span class="run-standing small">
                   {status !== null && <Status look={lookOf(status, finding)} />}
-                  {one.live && status !== "live" && <Status look={STATUS_LOOKS.live} />}
-                  <span class="quiet">{kindOf(one)}</span>
+                  {summary.live && status !== "live" && (
+                    <Status look={STATUS_LOOKS.live} />
+                  )}
+                  <span class="quiet">{kindOf(summary)}</span>
                 </span>
-                {isChosen && <RunFacts of={one} />}
+                {isChosen && <RunFacts of={summary} />}
               </button>
             </li>
           );

@@ -149,7 +149,9 @@ function RankChips({ address, strip }: Pick<ChooserProps, "address" | "strip">) 
               icon="cross"
               sizePx={12}
               label={`Unpin rank ${rank}`}
-              onClick={() => setPinned(pinned.filter((one) => one !== rank))}
+              onClick={() =>
+                setPinned(pinned.filter((pinnedRank) => pinnedRank !== rank))
+              }
             />
           )}
         </li>
@@ -159,7 +161,7 @@ function RankChips({ address, strip }: Pick<ChooserProps, "address" | "strip">) 
 }
 
 /** One rank opens its page; several become the filter. */
-export function readDraft(draft: string, known: Int32Array | null) {
+export function readDraft(draft: string, runRanks: Int32Array | null) {
   const read = (rank: number | null, filter: string, problem: string | null) => ({
     rank,
     filter,
@@ -170,11 +172,15 @@ export function readDraft(draft: string, known: Int32Array | null) {
   const { ranks } = parsed;
   const [only] = ranks;
   const isOne = only !== undefined && ranks.length === 1;
-  if (only !== undefined && known !== null && !ranks.some((r) => known.includes(r))) {
-    const range = formatRankSet([...known]);
+  if (
+    only !== undefined &&
+    runRanks !== null &&
+    !ranks.some((r) => runRanks.includes(r))
+  ) {
+    const range = formatRankSet([...runRanks]);
     const hint = range.length <= 40 ? ` This run has ${range}.` : "";
-    const what = isOne ? `Rank ${only} is not` : "None of these ranks is";
-    return read(null, "", `${what} in this run.${hint}`);
+    const subject = isOne ? `Rank ${only} is not` : "None of these ranks is";
+    return read(null, "", `${subject} in this run.${hint}`);
   }
   return isOne ? read(only, "", null) : read(null, formatRankSet(ranks), null);
 }

@@ -11,7 +11,7 @@ const THEME_LOOKS = {
   dark: ["moon", "dark"],
 } as const;
 
-type StripProps = Omit<Shell, "said" | "view">;
+type StripProps = Omit<Shell, "message" | "view">;
 
 export function TopStrip(props: StripProps) {
   const { address, openRun, look, commands } = props;
@@ -20,7 +20,7 @@ export function TopStrip(props: StripProps) {
   const { tab } = props.pages;
   const [themeIcon, themeWord] = THEME_LOOKS[look.themeChoice];
   const note = run === null ? null : unrealNote(run);
-  const exports = commands.all.value.filter((one) => one.group === "Export");
+  const exports = commands.all.value.filter((command) => command.group === "Export");
   return (
     <header class="top-strip">
       <IconButton
@@ -97,18 +97,18 @@ function Tabs(props: {
   if (tabs.length < 2) return null;
   return (
     <nav class="tabs" aria-label={`Tabs of ${shown.page}`}>
-      {tabs.map((one) => {
-        const absent = openRun.empty.find(({ tab }) => tab === one.name);
+      {tabs.map((tab) => {
+        const absent = openRun.empty.find((empty) => empty.tab === tab.name);
         return (
           <button
-            key={one.name}
+            key={tab.name}
             type="button"
             class={absent && "is-empty"}
             title={absent && `${absent.missing}. ${absent.how}`}
-            aria-current={one === shown ? "page" : undefined}
-            onClick={() => go({ view: one.name })}
+            aria-current={tab === shown ? "page" : undefined}
+            onClick={() => go({ view: tab.name })}
           >
-            {one.title}
+            {tab.title}
           </button>
         );
       })}

@@ -60,7 +60,7 @@ describe("sendAll", () => {
     );
     expect(sent).toEqual(["bad", "good"]);
     expect(taken.map(({ name }) => name)).toEqual(["good"]);
-    expect(faults.map(({ name, what }) => [name, what])).toEqual([
+    expect(faults.map(({ name, message }) => [name, message])).toEqual([
       ["large", "The file has 11 B; at most 10 B are taken."],
       ["folder", "This is a folder."],
       ["bad", "This is no snapshot."],
@@ -76,7 +76,7 @@ describe("sendAll", () => {
       () => undefined,
     );
     expect(taken).toEqual([]);
-    expect(faults[0]?.what).toContain("switched off");
+    expect(faults[0]?.message).toContain("switched off");
   });
 
   it("ends without a word where it is called off", async () => {
@@ -97,7 +97,7 @@ describe("sendAll", () => {
       () => undefined,
     );
     expect(faults).toEqual([
-      { name: "a", what: "The file could not be sent.", remedy: "Drop it again." },
+      { name: "a", message: "The file could not be sent.", remedy: "Drop it again." },
     ]);
   });
 });
@@ -192,7 +192,7 @@ describe("sendDrop", () => {
       bytes('{"what": "Too large.", "where": "a", "remedy": "Open it."}'),
     );
     await expect(promise).rejects.toMatchObject({
-      what: "Too large.",
+      message: "Too large.",
       remedy: "Open it.",
     });
   });
@@ -201,7 +201,7 @@ describe("sendDrop", () => {
     const { upload, promise } = start("a");
     upload.end(502, bytes("<html>"));
     await expect(promise).rejects.toMatchObject({
-      what: "TensorBoard answered 502 Said.",
+      message: "TensorBoard answered 502 Said.",
     });
     const other = start("a");
     other.upload.end(200, bytes("????????"));

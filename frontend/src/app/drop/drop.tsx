@@ -195,7 +195,7 @@ function Faults(props: {
           {faults.map((fault, i) => (
             <li key={i}>
               <strong>{fault.name}</strong>
-              <p>{fault.what}</p>
+              <p>{fault.message}</p>
               <p class="quiet">{fault.remedy}</p>
             </li>
           ))}

@@ -1,4 +1,4 @@
-import { isAbort, type ApiError } from "../../api/client";
+import { ApiError, isAbort } from "../../api/client";
 import type { DropResponse } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
 
@@ -10,7 +10,7 @@ export interface DroppedItem {
 
 export interface DropFault {
   readonly name: string;
-  readonly what: string;
+  readonly message: string;
   readonly remedy: string;
 }
 
@@ -37,14 +37,14 @@ export async function sendAll(
   for (const [i, { file, name }] of items.entries()) {
     const refused = refusal(file, limitBytes);
     if (refused !== null || file === null) {
-      const [what = "", remedy = ""] = refused ?? [];
-      faults.push({ name, what, remedy });
+      const [message = "", remedy = ""] = refused ?? [];
+      faults.push({ name, message, remedy });
       continue;
     }
-    const at = { name, index: i + 1, count: items.length };
-    onProgress({ ...at, share: 0 });
+    const position = { name, index: i + 1, count: items.length };
+    onProgress({ ...position, share: 0 });
     try {
-      taken.push(await send(file, (share) => onProgress({ ...at, share })));
+      taken.push(await send(file, (share) => onProgress({ ...position, share })));
     } catch (error) {
       if (isAbort(error)) break;
       faults.push(faultOf(name, error));
@@ -57,22 +57,22 @@ export async function sendAll(
 function refusal(file: File | null, limitBytes: number) {
   const inPlace = "Open it where it lies: memboard open";
   if (limitBytes === 0) {
-    const what = "Dropping files is switched off (--memboard_drop=false).";
-    return [what, `${inPlace} FILE`] as const;
+    const message = "Dropping files is switched off (--memboard_drop=false).";
+    return [message, `${inPlace} FILE`] as const;
   }
   if (file === null)
     return ["This is a folder.", `Drop the files in it. ${inPlace} DIR`] as const;
   if (file.size <= limitBytes) return null;
   const [size, most] = [formatBytes(file.size), formatBytes(limitBytes)];
-  const what = `The file has ${size}; at most ${most} are taken.`;
-  return [what, `${inPlace} FILE`] as const;
+  const message = `The file has ${size}; at most ${most} are taken.`;
+  return [message, `${inPlace} FILE`] as const;
 }
 
 function faultOf(name: string, error: unknown): DropFault {
-  const { what, remedy } = (error ?? {}) as Partial<ApiError>;
+  const isOurs = error instanceof ApiError;
   return {
     name,
-    what: typeof what === "string" ? what : "The file could not be sent.",
-    remedy: typeof remedy === "string" ? remedy : "Drop it again.",
+    message: isOurs ? error.message : "The file could not be sent.",
+    remedy: isOurs ? error.remedy : "Drop it again.",
   };
 }

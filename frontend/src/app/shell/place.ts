@@ -38,8 +38,8 @@ export function usePlace(host: HostPage) {
     chooseRank: (rank: number | null): void =>
       show({ ...withParams(here(), { source: null }), rank }, "push"),
     chooseRun: (id: string): void => {
-      const words = { source: null, cycle: null, w0: null, w1: null };
-      const next = withParams(here(), words);
+      const changes = { source: null, cycle: null, w0: null, w1: null };
+      const next = withParams(here(), changes);
       show({ ...next, run: id, rank: null, ranks: "", pinned: [] }, "push");
     },
   };

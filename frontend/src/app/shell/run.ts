@@ -71,9 +71,9 @@ function useFirstRun(data: RunsResponse | null): string {
 }
 
 /** Just below and above the chosen rank; the last and first where none is chosen. */
-export function neighbourRanks(known: Int32Array | null, rank: number | null) {
+export function neighbourRanks(runRanks: Int32Array | null, rank: number | null) {
   return {
-    before: known?.findLast((other) => other < (rank ?? Infinity)) ?? null,
-    after: known?.find((other) => other > (rank ?? -1)) ?? null,
+    before: runRanks?.findLast((other) => other < (rank ?? Infinity)) ?? null,
+    after: runRanks?.find((other) => other > (rank ?? -1)) ?? null,
   };
 }

@@ -47,7 +47,7 @@ export function useShell(client: Client, host: HostPage) {
   const commands = useMemo(() => new Commands(), []);
   const cursor = useCursor(`${tab.name} ${place.params.get("x") ?? ""}`);
   const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
-  const [said, say] = useMessage();
+  const [message, say] = useMessage();
   const { setRail, ...railLook } = useRail();
 
   const copyLink = (): void => {
@@ -97,7 +97,7 @@ export function useShell(client: Client, host: HostPage) {
     look: { theme, themeChoice, nextTheme, ...railLook },
     overlays: { overlay, setOverlay },
     commands,
-    said,
+    message,
     copyLink,
     view,
   };
@@ -125,12 +125,12 @@ function useCursor(axis: string) {
 
 /** A message, gone after a while; "": none. */
 function useMessage() {
-  const [said, say] = useState("");
+  const [message, say] = useState("");
   useEffect(() => {
     const timer = window.setTimeout(() => say(""), SAID_FOR_MS);
     return () => window.clearTimeout(timer);
-  }, [said]);
-  return [said, say] as const;
+  }, [message]);
+  return [message, say] as const;
 }
 
 function useRail() {

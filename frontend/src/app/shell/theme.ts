@@ -18,7 +18,7 @@ export function usePreference(name: string, usual: () => string) {
 /** As the page around ours, unless the user chose one. */
 export function useTheme(host: HostPage) {
   const [kept, keep] = usePreference("theme", () => "auto");
-  const themeChoice = THEMES.find((one) => one === kept) ?? "auto";
+  const themeChoice = THEMES.find((option) => option === kept) ?? "auto";
   const [around, setAround] = useState(host.theme);
   useEffect(() => {
     const read = (): void => setAround(host.theme());

@@ -81,8 +81,8 @@ export function valueTicks(
   );
 }
 
-function localOffsetMs(at: number): number {
-  return -new Date(at).getTimezoneOffset() * 60_000;
+function localOffsetMs(timeMs: number): number {
+  return -new Date(timeMs).getTimezoneOffset() * 60_000;
 }
 
 const DAY_MS = 86_400_000;

@@ -45,9 +45,8 @@ export function nextPeak(
   from: number,
   side: -1 | 1,
 ): number | null {
-  const found =
-    side > 0 ? peaks.find((x) => x > from) : peaks.findLast((x) => x < from);
-  return found ?? null;
+  const peak = side > 0 ? peaks.find((x) => x > from) : peaks.findLast((x) => x < from);
+  return peak ?? null;
 }
 
 export function highestColumn(values: ArrayLike<number>): number {

@@ -124,8 +124,8 @@ export function area(
   const [above, below] = [upper.map(toY), lower.map(toY)];
   // Both break at the same places.
   const runs = (y: Float64Array, other: Float64Array): Runs => {
-    const known = y.map((py, i) => (Number.isFinite(other[i]) ? py : NaN));
-    return polyline(x, known, low, high, toX, Number);
+    const masked = y.map((py, i) => (Number.isFinite(other[i]) ? py : NaN));
+    return polyline(x, masked, low, high, toX, Number);
   };
   const back = runs(below, above);
   return runs(above, below).map((run, i) =>
@@ -137,13 +137,15 @@ function backwards(run: Float64Array): Float64Array {
   return run.map((_, i) => run[run.length - (i % 2 === 0 ? i + 2 : i)] ?? NaN);
 }
 
-export function nearestIndex(x: Float64Array, at: number): number {
+export function nearestIndex(x: Float64Array, target: number): number {
   if (x.length === 0) return -1;
-  const right = lowerBound(x, at);
+  const right = lowerBound(x, target);
   if (right === 0) return 0;
   if (right === x.length) return right - 1;
   const left = right - 1;
-  return at - (x[left] ?? -Infinity) <= (x[right] ?? Infinity) - at ? left : right;
+  return target - (x[left] ?? -Infinity) <= (x[right] ?? Infinity) - target
+    ? left
+    : right;
 }
 
 /** Of finite values over [low, high]; null: none. */

@@ -39,8 +39,8 @@ const ARGUMENTS = /[(<].*$/s;
 
 /** A C++ function in short: its operator, its graph node, or its name. */
 function nativeName(name: string): string {
-  const known = OPERATOR.exec(name)?.[1] ?? NODE.exec(name)?.[1];
-  if (known !== undefined) return known;
+  const operator = OPERATOR.exec(name)?.[1] ?? NODE.exec(name)?.[1];
+  if (operator !== undefined) return operator;
   const plain = name.replaceAll("(anonymous namespace)::", "").replace(ARGUMENTS, "");
   const last = plain.slice(plain.lastIndexOf("::") + (plain.includes("::") ? 2 : 0));
   return last.trim() === "" ? name : last.trim();
@@ -131,8 +131,8 @@ export class CallStacks {
   }
 
   stackLabel(stack: number): string {
-    const known = PSEUDO.get(stack) ?? this.#labels.get(stack);
-    if (known !== undefined) return known;
+    const cachedLabel = PSEUDO.get(stack) ?? this.#labels.get(stack);
+    if (cachedLabel !== undefined) return cachedLabel;
     const frame = this.userFrame(stack);
     const label = this.frameLabel(frame >= 0 ? frame : this.#telling(stack));
     this.#labels.set(stack, label);
@@ -173,8 +173,8 @@ export class CallStacks {
 
   /** Innermost first, as Python's tracebacks name places. */
   text(stack: number): string {
-    const known = this.#texts.get(stack);
-    if (known !== undefined) return known;
+    const cachedText = this.#texts.get(stack);
+    if (cachedText !== undefined) return cachedText;
     const lines = Array.from(this.of(stack), (row) => {
       const { name, filename, line } = this.frame(row);
       return line > 0 ? `${filename}:${line} in ${name}` : `${filename} ${name}`.trim();

@@ -28,12 +28,14 @@ function samples(
 /** `root;caller;callee 1024` per line, for flamegraph.pl. */
 export function foldedStacks(
   stacks: CallStacks,
-  held: StackBytes,
+  live: StackBytes,
   choice: FrameChoice,
 ): string {
   const sums = new Map<string, number>();
-  for (const { path, bytes } of samples(stacks, held, choice)) {
-    const line = Array.from(path, (one) => folded(stacks.frameLabel(one))).join(";");
+  for (const { path, bytes } of samples(stacks, live, choice)) {
+    const line = Array.from(path, (frame) => folded(stacks.frameLabel(frame))).join(
+      ";",
+    );
     sums.set(line, (sums.get(line) ?? 0) + bytes);
   }
   return Array.from(sums, ([line, bytes]) => `${line} ${bytes}\n`).join("");
@@ -48,21 +50,21 @@ interface SpeedscopeFrame {
 /** A sampled profile whose weights are bytes. */
 export function speedscope(
   stacks: CallStacks,
-  held: StackBytes,
+  live: StackBytes,
   choice: FrameChoice,
   name: string,
 ): string {
   const rows = new Map<number, number>();
   const frames: SpeedscopeFrame[] = [];
   const rowOf = (frame: number): number => {
-    const known = rows.get(frame);
-    if (known !== undefined) return known;
+    const earlierRow = rows.get(frame);
+    if (earlierRow !== undefined) return earlierRow;
     const row = frames.length;
     rows.set(frame, row);
     frames.push(described(stacks, frame));
     return row;
   };
-  const all = samples(stacks, held, choice);
+  const all = samples(stacks, live, choice);
   const profile = {
     type: "sampled",
     name,

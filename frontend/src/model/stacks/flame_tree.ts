@@ -34,14 +34,16 @@ export class FlameTree extends Tree {
   /** Frames from the root, excluding it, to the node. */
   path(node: number): readonly number[] {
     const nodes = [...this.ancestors(node), node];
-    return nodes.slice(1).map((one) => this.frame[one] ?? ROOT_FRAME);
+    return nodes.slice(1).map((ancestor) => this.frame[ancestor] ?? ROOT_FRAME);
   }
 
   /** null: no node has this path. */
   find(path: readonly number[]): number | null {
     let node = 0;
     for (const frame of path) {
-      const child = this.children(node).find((one) => this.frame[one] === frame);
+      const child = this.children(node).find(
+        (candidate) => this.frame[candidate] === frame,
+      );
       if (child === undefined) return null;
       node = child;
     }
@@ -73,14 +75,14 @@ export function buildFlame(
 ): FlameTree {
   const root = draftOf(ROOT_FRAME);
   const leaves = paths.map((path, slot) => {
-    let at = root;
+    let draft = root;
     for (const frame of path) {
-      const next = at.below.get(frame) ?? draftOf(frame);
-      at.below.set(frame, next);
+      const next = draft.below.get(frame) ?? draftOf(frame);
+      draft.below.set(frame, next);
       next.weight += weights[slot] ?? 0;
-      at = next;
+      draft = next;
     }
-    return at;
+    return draft;
   });
   return inOrder(root, leaves);
 }
@@ -89,7 +91,9 @@ export function buildFlame(
 export function nestedFlame(parent: Int32Array, weights: Float64Array): FlameTree {
   const root = draftOf(ROOT_FRAME);
   const drafts = Array.from(weights, (weight, id) => draftOf(id, weight));
-  drafts.forEach((one, id) => (drafts[parent[id] ?? -1] ?? root).below.set(id, one));
+  drafts.forEach((draft, id) =>
+    (drafts[parent[id] ?? -1] ?? root).below.set(id, draft),
+  );
   return inOrder(root, []);
 }
 
@@ -115,7 +119,7 @@ function inOrder(root: Draft, leaves: readonly Draft[]): FlameTree {
   return new FlameTree(
     Int32Array.from(frame),
     Int32Array.from(parent),
-    size.map((one, node) => node + one),
+    size.map((numNodes, node) => node + numNodes),
     Int32Array.from(leaves, ({ place }) => place),
   );
 }
@@ -135,11 +139,11 @@ export function sandwich(
   const callees: number[][] = [];
   paths.forEach((path, slot) => {
     const frames = Array.from(path);
-    const at = frames.indexOf(frame);
-    if (at < 0) return;
+    const index = frames.indexOf(frame);
+    if (index < 0) return;
     slots.push(slot);
-    callers.push(frames.slice(0, at + 1).reverse());
-    callees.push(frames.slice(at));
+    callers.push(frames.slice(0, index + 1).reverse());
+    callees.push(frames.slice(index));
   });
   const own = slots.map((slot) => weights[slot] ?? 0);
   return {
@@ -187,18 +191,18 @@ export function flameBoxes(
     .ancestors(root)
     .map((node) => ({ node, x: 0, width: 1, row: tree.depth(node) }));
   const whole = values[root] ?? 0;
-  const at = new Float64Array(tree.maxDepth + 2);
+  const nextX = new Float64Array(tree.maxDepth + 2);
   const end = tree.end[root] ?? 0;
   for (let node = root; node < end && whole > 0;) {
     const row = tree.depth(node);
     const width = (values[node] ?? 0) / whole;
-    const x = at[row] ?? 0;
-    at[row] = x + width;
+    const x = nextX[row] ?? 0;
+    nextX[row] = x + width;
     if (width < least) {
       node = tree.end[node] ?? end;
       continue;
     }
-    at[row + 1] = x;
+    nextX[row + 1] = x;
     boxes.push({ node, x, width, row });
     node += 1;
   }

@@ -39,8 +39,8 @@ export function isFile(filename: string): boolean {
 
 /** `file(line): function`, as torch's profiler writes it. */
 export function parseFrame(frame: string): SourcePlace | null {
-  const found = FRAME.exec(frame);
-  const [, filename = "", line = "0", name = ""] = found ?? [];
+  const match = FRAME.exec(frame);
+  const [, filename = "", line = "0", name = ""] = match ?? [];
   if (!isFile(filename)) return null;
   return { filename, line: Math.max(1, Number(line)), name };
 }
@@ -71,9 +71,9 @@ export function mappingProblem(text: string): string | null {
 /** Its longest known beginning is replaced. */
 export function mappedPath(path: string, mapping: readonly PathMapping[]): string {
   let best: PathMapping | null = null;
-  for (const one of mapping) {
-    const fits = one.from === "" ? !isAbsolute(path) : path.startsWith(one.from);
-    if (fits && one.from.length > (best?.from.length ?? -1)) best = one;
+  for (const rule of mapping) {
+    const fits = rule.from === "" ? !isAbsolute(path) : path.startsWith(rule.from);
+    if (fits && rule.from.length > (best?.from.length ?? -1)) best = rule;
   }
   return best === null ? path : best.to + path.slice(best.from.length);
 }
@@ -111,9 +111,9 @@ export function linkOf(place: SourcePlace, settings: SourceSettings): string | n
     .replace(/^([A-Za-z])%3A(?=\/)/, "$1:");
   if (encoded === "") return null;
   // Functions, because `replaceAll` would interpret a `$&` of a path.
-  const known =
+  const effectiveTemplate =
     place.line > 0 ? template : template.replace(/(?:[:#]L?|&line=)\{line\}/, "");
-  return known
+  return effectiveTemplate
     .replaceAll("{path}", () => encoded)
     .replaceAll("{line}", () => String(place.line));
 }

@@ -32,9 +32,7 @@ export function figureTitle(label: string, { unreal }: Origin): string {
   return unreal === null ? label : `${label} (${unreal})`;
 }
 
-export function unrealNote(
-  run: SaysIt,
-): readonly [title: string, words: string] | null {
+export function unrealNote(run: SaysIt): readonly [title: string, text: string] | null {
   switch (unrealOf(run)) {
     case null:
       return null;

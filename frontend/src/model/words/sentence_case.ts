@@ -4,10 +4,10 @@ const ACRONYMS = new Map(
 
 /** `rank_lost` -> "Rank lost", with acronyms as they are written. */
 export function sentenceCase(name: string): string {
-  const words = name
+  const parts = name
     .split(/[_\s]+/)
     .filter(Boolean)
     .map((word) => ACRONYMS.get(word) ?? word);
-  const [first = "", ...rest] = words;
+  const [first = "", ...rest] = parts;
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(" ");
 }

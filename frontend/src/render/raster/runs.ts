@@ -199,9 +199,9 @@ function fill(
     const end = y * widthPx + right;
     if (right - left < 8) {
       // Most runs are narrow: below 8 px a loop is faster than `fill`.
-      for (let at = start; at < end; at += 1) {
-        pixels[at] = colour;
-        ids[at] = id;
+      for (let pixel = start; pixel < end; pixel += 1) {
+        pixels[pixel] = colour;
+        ids[pixel] = id;
       }
     } else {
       pixels.fill(colour, start, end);

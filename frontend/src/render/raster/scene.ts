@@ -141,8 +141,8 @@ export class Scene {
 
 export function resolvePick(spans: readonly IdSpan[], id: number): Pick | null {
   if (id === NO_ID) return null;
-  const found = spans.find(
+  const span = spans.find(
     ({ firstId, numIds }) => id >= firstId && id < firstId + numIds,
   );
-  return found === undefined ? null : { layer: found.layer, id: id - found.firstId };
+  return span === undefined ? null : { layer: span.layer, id: id - span.firstId };
 }

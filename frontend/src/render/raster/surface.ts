@@ -99,13 +99,13 @@ export class RasterSurface {
   }
 
   /** CSS px. */
-  pick(at: PointPx): Pick | null {
+  pick(point: PointPx): Pick | null {
     const [frame, view, ratio] = [this.#frame, this.#view, pixelRatio()];
     if (frame === null || view === null) return null;
     const { widthPx, heightPx } = frame.size;
     const seen = this.#size;
-    const x = pxToX(view, seen.widthPx / ratio, at.x);
-    const y = pxToY(view, seen.heightPx / ratio, at.y);
+    const x = pxToX(view, seen.widthPx / ratio, point.x);
+    const y = pxToY(view, seen.heightPx / ratio, point.y);
     const px = xToPx(frame.view, widthPx, x);
     const py = yToPx(frame.view, heightPx, y);
     return resolvePick(frame.spans, pickId(frame.ids, widthPx, heightPx, px, py));

@@ -16,12 +16,12 @@ export function Skeleton({ heightPx }: { readonly heightPx: number }) {
 }
 
 export function Failure(props: {
-  readonly failure: Pick<ApiError, "what" | "where" | "remedy">;
+  readonly failure: Pick<ApiError, "message" | "where" | "remedy">;
   readonly note?: string | undefined;
   readonly action?: ComponentChildren;
 }) {
   const { note } = props;
-  const { what: message, where, remedy } = props.failure;
+  const { message, where, remedy } = props.failure;
   return (
     <div class="failure" role="alert">
       <Icon name="warning" sizePx={20} />

@@ -123,7 +123,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
       {facts !== null && device === null && (
         <Failure
           failure={{
-            what: "This history contains no device.",
+            message: "This history contains no device.",
             where: answer?.reference.path ?? "",
             remedy:
               "It has no events and no segments: nothing was allocated, or recording was off.",
