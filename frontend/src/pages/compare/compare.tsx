@@ -20,7 +20,7 @@ export function CompareView(view: ViewProps) {
       <Segmented
         label="Comparison"
         chosen={chosen}
-        words={PART_WORDS}
+        labels={PART_WORDS}
         onChoose={(one) => change({ part: one === usual ? null : one }, "push")}
       />
       <Part view={view} params={params} change={change} />

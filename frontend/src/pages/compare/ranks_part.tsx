@@ -96,7 +96,7 @@ function Ranks(props: {
           <Segmented
             label="Order of the bars"
             chosen={barOrder}
-            words={ORDER_WORDS}
+            labels={ORDER_WORDS}
             onChoose={setBarOrder}
           />
         }

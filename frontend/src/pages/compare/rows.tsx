@@ -47,7 +47,7 @@ export function PartRows(
           label="Group by"
           options={known}
           chosen={by ?? "line"}
-          words={ROW_WORDS}
+          labels={ROW_WORDS}
           onChoose={(one) => change({ rows: one })}
         />
       </DifferenceRows>

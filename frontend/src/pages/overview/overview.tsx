@@ -104,7 +104,7 @@ function Hero(props: {
         <RankMap
           view={view}
           params={PARAMS}
-          known={known}
+          allRanks={known}
           shared={{ range, setRange }}
           onPick={(picked) => view.chooseRank(picked)}
           px={px}

@@ -38,7 +38,7 @@ export function RankStripChart(props: {
             title="Sort by"
             options={STRIP_ORDERS}
             chosen={order}
-            words={(one) => [one, `By ${one}`]}
+            labels={(one) => [one, `By ${one}`]}
             onChoose={(one) => change({ order: one })}
           />
         }

@@ -40,7 +40,7 @@ interface RankHeatmapProps extends Pick<HeatmapProps, "diverging" | "page" | "po
   /** With charts beside it, where their x is the step. */
   readonly shared?: SharedRange | null;
   /** The drawn ranks, where they are known before the answer. */
-  readonly known?: Int32Array | null;
+  readonly rowRanks?: Int32Array | null;
   readonly mostPx?: number;
   readonly label: (series: SeriesInfo) => string;
   readonly rowPx?: number;
@@ -51,7 +51,7 @@ interface RankHeatmapProps extends Pick<HeatmapProps, "diverging" | "page" | "po
 }
 
 export function RankHeatmap(props: RankHeatmapProps) {
-  const { view, route, px, shared, known, mostPx = MOST_PX, rowPx = ROW_PX } = props;
+  const { view, route, px, shared, rowRanks, mostPx = MOST_PX, rowPx = ROW_PX } = props;
   const { client, run, pollMs } = view;
   const [ownRange, setOwnRange] = useState<XRange | null>(null);
   const [need, setNeed] = useState<HeatmapNeed | null>(null);
@@ -75,7 +75,7 @@ export function RankHeatmap(props: RankHeatmapProps) {
   }
   if (cells.series === null || cells.numRows === 0) return <>{props.empty}</>;
   // The same array while the ranks are unchanged.
-  const next = known ?? ranksOf(cells, cells.series.numRanks);
+  const next = rowRanks ?? ranksOf(cells, cells.series.numRanks);
   const same = kept.current.ranks;
   if (next.length !== same.length || next.some((rank, i) => rank !== same[i])) {
     kept.current.ranks = next;
@@ -148,20 +148,20 @@ async function pickedRank(
 /** The rank with the cell nearest to a value; null: nothing recorded. */
 export function rankNearest(answer: HeatmapResponse, value: number): number | null {
   const { values, valueLow, valueHigh, numColumns, rowRank } = answer;
-  let [least, found]: [number, number | null] = [Infinity, null];
+  let [least, rank]: [number, number | null] = [Infinity, null];
   values.forEach((cell, i) => {
     const apart = Math.abs(cellValue(cell, valueLow, valueHigh) - value);
     if (!(apart < least)) return;
-    [least, found] = [apart, rowRank[Math.floor(i / numColumns)] ?? null];
+    [least, rank] = [apart, rowRank[Math.floor(i / numColumns)] ?? null];
   });
-  return found;
+  return rank;
 }
 
-export function ranksOf(answer: HeatmapResponse, known: number): Int32Array {
+export function ranksOf(answer: HeatmapResponse, numRanks: number): Int32Array {
   const ranks: number[] = [];
   answer.rowRank.forEach((first, row) => {
     const next = answer.rowRank[row + 1] ?? Infinity;
-    for (let i = 0; i < answer.ranksPerRow && ranks.length < known; i += 1) {
+    for (let i = 0; i < answer.ranksPerRow && ranks.length < numRanks; i += 1) {
       if (first + i < next) ranks.push(first + i);
     }
   });

@@ -39,7 +39,7 @@ export function text(name: string): Word<string> {
 export function optional(name: string): Word<string | null> {
   return word<string | null>(
     name,
-    (said) => (said === "" ? null : said),
+    (param) => (param === "" ? null : param),
     (value) => value,
   );
 }
@@ -47,12 +47,12 @@ export function optional(name: string): Word<string | null> {
 /** `usual` is the default. */
 export function oneOf<T extends string, U extends T | null>(
   name: string,
-  words: readonly T[],
+  options: readonly T[],
   usual: U,
 ): Word<T | U> {
   return word<T | U>(
     name,
-    (said) => words.find((one) => one === said) ?? usual,
+    (param) => options.find((option) => option === param) ?? usual,
     (value) => (value === usual ? null : value),
   );
 }
@@ -78,7 +78,7 @@ export function switched<T extends string>(
 export function flag(name: string): Word<boolean> {
   return word(
     name,
-    (said) => said === "1",
+    (param) => param === "1",
     (value) => (value ? "1" : null),
   );
 }
@@ -87,7 +87,7 @@ export function flag(name: string): Word<boolean> {
 export function whole(name: string, least = 0): Word<number | null> {
   return word<number | null>(
     name,
-    (said) => (/^-?\d{1,12}$/.test(said) && +said >= least ? Number(said) : null),
+    (param) => (/^-?\d{1,12}$/.test(param) && +param >= least ? Number(param) : null),
     (value) => (value === null ? null : String(value)),
   );
 }
@@ -96,8 +96,8 @@ export function whole(name: string, least = 0): Word<number | null> {
 export function between(name: string, low: number, high: number): Word<number> {
   return word(
     name,
-    (said) => {
-      const value = Number.parseFloat(said);
+    (param) => {
+      const value = Number.parseFloat(param);
       return value > low ? Math.min(value, high) : low;
     },
     (value) => (value > low ? String(value) : null),
@@ -105,7 +105,10 @@ export function between(name: string, low: number, high: number): Word<number> {
 }
 
 export function readState<S extends Schema>(schema: S, params: Params): PageState<S> {
-  const read = Object.entries(schema).map(([key, one]) => [key, one.read(params)]);
+  const read = Object.entries(schema).map(([key, stateWord]) => [
+    key,
+    stateWord.read(params),
+  ]);
   return Object.fromEntries(read) as PageState<S>;
 }
 

@@ -61,7 +61,7 @@ function pinCell(rank: number, { ranks: { pinned }, setPinned }: ViewProps): Row
   const isPinned = pinned.includes(rank);
   const title = isPinned ? "Stop always drawing this rank" : "Always draw this rank";
   const next = isPinned
-    ? pinned.filter((one) => one !== rank)
+    ? pinned.filter((pinnedRank) => pinnedRank !== rank)
     : [...pinned, rank].sort((a, b) => a - b);
   const content = (
     <span onClick={(event) => event.stopPropagation()}>

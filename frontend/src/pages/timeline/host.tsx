@@ -118,7 +118,7 @@ function Track(props: {
           label={`What ${title} shows`}
           options={columns}
           chosen={column}
-          words={(one) => [labelOf(one), ""]}
+          labels={(one) => [labelOf(one), ""]}
           onChoose={setChosen}
         />
       )}

@@ -133,7 +133,7 @@ export function TimelineView(view: ViewProps) {
             view={view}
             params={params}
             px={px}
-            known={strip === null ? null : strip.rank}
+            allRanks={strip === null ? null : strip.rank}
             shared={{ range: range.shown, setRange: range.setRange }}
             onPick={(rank, { firstStep }) => choose(rank, firstStep)}
             excess={map === "excess"}
@@ -142,7 +142,7 @@ export function TimelineView(view: ViewProps) {
           <Segmented
             label="Heatmap values"
             chosen={map}
-            words={MAP_WORDS}
+            labels={MAP_WORDS}
             onChoose={(one) => setState({ map: one }, "push")}
           />
         </section>

@@ -64,7 +64,7 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
           label="Align by"
           options={["share", "event", "time"] as const}
           chosen={kind}
-          words={(one) =>
+          labels={(one) =>
             one === "time" && !isTimed
               ? ["Time", "Not both files have times"]
               : AXIS_WORDS[one]

@@ -78,7 +78,7 @@ export function Waterfall(props: {
           label="Group by, from A to B"
           options={parts.map((one) => one.by)}
           chosen={by}
-          words={ROW_WORDS}
+          labels={ROW_WORDS}
           onChoose={setWanted}
         />
         <span class="quiet">{of}</span>

@@ -44,7 +44,7 @@ export function TraceTables(props: TracesProps) {
           <Segmented
             label="Group by"
             chosen={table}
-            words={TABLE_WORDS}
+            labels={TABLE_WORDS}
             onChoose={(one) => change({ table: one, measure: "" }, "push")}
           />
         </div>
@@ -72,7 +72,7 @@ export function TraceTables(props: TracesProps) {
                 label="Per step or per trace"
                 title="Per"
                 chosen={data.per}
-                words={PER_WORDS}
+                labels={PER_WORDS}
                 onChoose={(one) => change({ per: one })}
               />
             </DifferenceRows>

@@ -61,7 +61,7 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         title="Stack"
         options={ordersOf(state.colour)}
         chosen={order}
-        words={ORDERS}
+        labels={ORDERS}
         onChoose={(one) => set({ order: one })}
       />
       <Choice
@@ -77,7 +77,7 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         label="Axis"
         title="Axis"
         chosen={untimed === "" ? state.axis : "event"}
-        words={{
+        labels={{
           event: ["Events", "The same width for every event"],
           time: ["Time", untimed === "" ? "Wall-clock time" : untimed],
         }}

@@ -99,7 +99,7 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
       <Segmented
         label="Tree or list"
         chosen={state.flat ? "list" : "tree"}
-        words={SHAPES}
+        labels={SHAPES}
         onChoose={(one) => setState({ flat: one === "list", depth: null })}
       />
       <DepthSelect
@@ -111,7 +111,7 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
         label="Whose memory"
         title="Memory"
         chosen={data.measure}
-        words={
+        labels={
           onlyTotals ? { ...MEASURES, held: ["By module", ONLY_TOTALS] } : MEASURES
         }
         disabled={(one) => onlyTotals && one === "held"}

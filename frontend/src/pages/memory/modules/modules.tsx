@@ -80,7 +80,7 @@ export function ModulesView(view: ViewProps) {
     <Segmented
       label="Module quantity"
       chosen={part}
-      words={PART_WORDS}
+      labels={PART_WORDS}
       onChoose={(one) => setState({ part: one }, "push")}
     />
   );

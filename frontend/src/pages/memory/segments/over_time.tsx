@@ -78,7 +78,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: OpenSegme
             <Segmented
               label="Stacking order"
               chosen={order}
-              words={ORDERS}
+              labels={ORDERS}
               onChoose={setOrder}
             />
           </>

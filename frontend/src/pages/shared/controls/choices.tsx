@@ -4,7 +4,7 @@ import type { Changes, ViewProps } from "../view_props";
 
 export type Option = readonly [
   value: string | number,
-  words: string,
+  label: string,
   group?: string | undefined,
 ];
 
@@ -16,8 +16,8 @@ export function Choice(props: {
   readonly of: readonly (Option | string | number)[];
   readonly children?: ComponentChildren;
 }) {
-  const of = props.of.map((one): Option =>
-    typeof one === "object" ? one : [one, String(one)],
+  const of = props.of.map((option): Option =>
+    typeof option === "object" ? option : [option, String(option)],
   );
   const groups = [...new Set(of.map(([, , group]) => group))];
   return (
@@ -29,10 +29,10 @@ export function Choice(props: {
       >
         {props.value === null && <option value="">–</option>}
         {groups.map((group) => {
-          const own = of.filter((one) => one[2] === group);
-          const options = own.map(([value, words]) => (
+          const own = of.filter((option) => option[2] === group);
+          const options = own.map(([value, label]) => (
             <option key={value} value={value}>
-              {words}
+              {label}
             </option>
           ));
           return group === undefined ? (
@@ -52,20 +52,20 @@ export function Choice(props: {
 export function Segmented<T extends string>(props: {
   readonly label: string;
   readonly title?: string;
-  /** Default: all that have words. */
+  /** Default: all that have labels. */
   readonly options?: readonly T[];
   readonly chosen: T;
-  readonly words: Labels<T> | ((option: T) => Labels<T>[T]);
+  readonly labels: Labels<T> | ((option: T) => Labels<T>[T]);
   readonly disabled?: (option: T) => boolean;
   readonly onChoose: (option: T) => void;
 }) {
-  const { words, options = Object.keys(words) as T[] } = props;
+  const { labels, options = Object.keys(labels) as T[] } = props;
   return (
     <div class="segmented" role="group" aria-label={props.label}>
       {props.title !== undefined && <span class="quiet">{props.title}</span>}
       {options.map((option) => {
         const [text, hint] =
-          typeof words === "function" ? words(option) : words[option];
+          typeof labels === "function" ? labels(option) : labels[option];
         return (
           <button
             key={option}
@@ -97,9 +97,9 @@ export function Switch<T extends string>(props: {
   return (
     <Segmented
       {...rest}
-      words={of.labels}
+      labels={of.labels}
       chosen={of.read(view.params)}
-      onChoose={(one) => view.setParams({ ...of.write(one), ...leaves }, "push")}
+      onChoose={(option) => view.setParams({ ...of.write(option), ...leaves }, "push")}
     />
   );
 }

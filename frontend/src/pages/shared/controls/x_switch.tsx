@@ -29,7 +29,9 @@ export function PhaseChoice(props: {
       label="Phase"
       value={phase === "" ? first : phase}
       of={phases}
-      onChange={(one) => view.setParams({ phase: one === first ? null : one }, "push")}
+      onChange={(option) =>
+        view.setParams({ phase: option === first ? null : option }, "push")
+      }
     />
   );
 }

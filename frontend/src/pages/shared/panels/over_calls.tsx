@@ -25,11 +25,13 @@ export function callLines(
   timeMs: Float64Array,
   values: readonly ValueSeries[],
 ): OverCalls {
-  const isOrdered = step.every((one, i) => one > (i === 0 ? -1 : (step[i - 1] ?? NaN)));
-  const at = isOrdered ? step : timeMs;
-  const kept = [...at.keys()].filter((i) => Number.isFinite(at[i]));
+  const isOrdered = step.every(
+    (number, i) => number > (i === 0 ? -1 : (step[i - 1] ?? NaN)),
+  );
+  const position = isOrdered ? step : timeMs;
+  const kept = [...position.keys()].filter((i) => Number.isFinite(position[i]));
   const pick = (of: Float64Array) => Float64Array.from(kept, (i) => of[i] ?? NaN);
-  const x = pick(at);
+  const x = pick(position);
   return {
     x: isOrdered ? "step" : "wall",
     lines: values

@@ -12,23 +12,23 @@ export const X_WORDS: RangeWords = { low: "x0", high: "x1" };
 
 export function readRange(
   params: ReadonlyMap<string, string>,
-  words: RangeWords = X_WORDS,
+  names: RangeWords = X_WORDS,
 ): XRange | null {
-  const low = Number.parseFloat(params.get(words.low) ?? "");
-  const high = Number.parseFloat(params.get(words.high) ?? "");
+  const low = Number.parseFloat(params.get(names.low) ?? "");
+  const high = Number.parseFloat(params.get(names.high) ?? "");
   return low < high && Number.isFinite(high - low) ? { low, high } : null;
 }
 
 /** As few digits as distinguish neighbouring px, so links stay short. */
 export function rangeWords(
   range: XRange | null,
-  words: RangeWords = X_WORDS,
+  names: RangeWords = X_WORDS,
 ): Readonly<Record<string, string | null>> {
-  if (range === null) return { [words.low]: null, [words.high]: null };
+  if (range === null) return { [names.low]: null, [names.high]: null };
   const span = range.high - range.low;
   const decimals = Math.min(6, Math.max(0, Math.ceil(4 - Math.log10(span))));
   const text = (value: number): string => String(Number(value.toFixed(decimals)));
-  return { [words.low]: text(range.low), [words.high]: text(range.high) };
+  return { [names.low]: text(range.low), [names.high]: text(range.high) };
 }
 
 /** Half a screen more per side, for panning. */
@@ -44,9 +44,9 @@ export function rangeQuery(settled: XRange | null, px: number) {
   return asked === null ? { px } : { px: 2 * px, x0: asked.low, x1: asked.high };
 }
 
-export function xRange(words: RangeWords = X_WORDS): Word<XRange | null> {
+export function xRange(names: RangeWords = X_WORDS): Word<XRange | null> {
   return {
-    read: (params) => readRange(params, words),
-    write: (range) => rangeWords(range, words),
+    read: (params) => readRange(params, names),
+    write: (range) => rangeWords(range, names),
   };
 }

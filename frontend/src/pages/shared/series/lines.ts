@@ -91,10 +91,10 @@ export function chartLimit(
 ): ChartLimit | null {
   const { capacityBytes, series } = answer;
   if (capacityBytes === null || series?.unit !== "bytes") return null;
-  const what = LIMIT_WORDS[answer.capacityKind];
+  const limitName = LIMIT_WORDS[answer.capacityKind];
   return {
     value: capacityBytes,
-    label: `${what} ${formatBytes(capacityBytes, byteUnit)}`,
+    label: `${limitName} ${formatBytes(capacityBytes, byteUnit)}`,
   };
 }
 

@@ -12,7 +12,7 @@ export function RankMap(props: {
   readonly view: ViewProps;
   readonly params: TimelineParams;
   /** All ranks of the run; null until known. */
-  readonly known: Int32Array | null;
+  readonly allRanks: Int32Array | null;
   readonly shared: SharedRange;
   readonly px: number;
   /** The page whose exports include the heatmap's. */
@@ -22,9 +22,9 @@ export function RankMap(props: {
   readonly mostPx?: number;
   readonly onPick: (rank: number, cell: CellFacts) => void;
 }) {
-  const { view, params, known, excess, mostPx = MOST_PX } = props;
+  const { view, params, allRanks, excess, mostPx = MOST_PX } = props;
   const { series, phase } = params;
-  const what = excess ? "beyond the median rank" : "by rank and step";
+  const scope = excess ? "beyond the median rank" : "by rank and step";
   return (
     <RankHeatmap
       view={view}
@@ -32,9 +32,9 @@ export function RankMap(props: {
       subject={{ series, phase, of: excess ? "excess" : null }}
       px={props.px}
       shared={params.x === "step" ? props.shared : null}
-      known={known && drawnRanks(known, view.ranks.filter)}
+      rowRanks={allRanks && drawnRanks(allRanks, view.ranks.filter)}
       mostPx={mostPx}
-      label={(one) => `${one.label} ${what}`}
+      label={(info) => `${info.label} ${scope}`}
       onPick={props.onPick}
       {...(excess ? { diverging: true, pooled: "farthest" } : {})}
       rowPx={ROW_PX}
@@ -46,7 +46,7 @@ export function RankMap(props: {
 }
 
 /** An invalid filter narrows nothing. */
-export function drawnRanks(known: Int32Array, filter: string): Int32Array {
+export function drawnRanks(ranks: Int32Array, filter: string): Int32Array {
   const wanted = filteredRanks(filter);
-  return wanted === null ? known : known.filter((rank) => wanted.has(rank));
+  return wanted === null ? ranks : ranks.filter((rank) => wanted.has(rank));
 }

@@ -188,7 +188,7 @@ export function sharesOf(data: StackData, low: number, high: number): StackData 
     if (!(whole > 0)) return "–";
     return pct > 0 && pct < 0.1 ? "< 0.1 %" : `${pct.toFixed(1)} %`;
   };
-  const layers = data.layers.map((one) => ({ ...one, note: share(one.values) }));
+  const layers = data.layers.map((layer) => ({ ...layer, note: share(layer.values) }));
   return { ...data, layers };
 }
 
@@ -227,8 +227,10 @@ export function profiledIn(
   column: number,
 ): StackedSteps["profilerSteps"][number]["what"] | null {
   const step = shownStep[column] ?? NaN;
-  const found = profilerSteps.find(({ first, last }) => first <= step && step <= last);
-  return found?.what ?? null;
+  const profilerStep = profilerSteps.find(
+    ({ first, last }) => first <= step && step <= last,
+  );
+  return profilerStep?.what ?? null;
 }
 
 /** -1: no column shows it. */

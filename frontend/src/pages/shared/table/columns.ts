@@ -74,7 +74,7 @@ export function columnsOf(
   );
   return withStackTexts(table, stacks).columns.map((column): RowColumn => {
     const { key, title, unit, texts, numbers, notes, hints, bar } = column;
-    const words = { key, title, hint: column.help || title, sortable: column.sorts };
+    const common = { key, title, hint: column.help || title, sortable: column.sorts };
     const isText = isTextUnit(unit);
     const named =
       unit === "name"
@@ -138,12 +138,12 @@ export function columnsOf(
     };
     if (isText) {
       const width = columnWidth(unit === "name" ? "name" : "text");
-      return { ...words, width, numeric: false, values: texts, cell: textCell };
+      return { ...common, width, numeric: false, values: texts, cell: textCell };
     }
     const isLong = unit === "size_class" || column.bar + notes.join("") !== "";
     const swatch = swatches[key];
     return {
-      ...words,
+      ...common,
       ...(swatch === undefined ? {} : { swatch }),
       // Texts take the free width; without texts, numbers share it.
       width: columnWidth(
@@ -213,7 +213,7 @@ export function withStackTexts(
 }
 
 export function columnOf(table: TableRows, key: string): TableColumn | undefined {
-  return table.columns.find((one) => one.key === key);
+  return table.columns.find((column) => column.key === key);
 }
 
 /** Empty without the column. */
@@ -226,20 +226,20 @@ export function rowsHolding(
   { columns, numRows }: TableRows,
   text: string,
 ): ReadonlySet<number> | null {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return null;
-  const holds = (one: TableColumn, row: number, word: string): boolean => {
-    const { texts, hints } = one;
-    if (one.unit !== "rank")
+  const typedWords = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (typedWords.length === 0) return null;
+  const holds = (column: TableColumn, row: number, word: string): boolean => {
+    const { texts, hints } = column;
+    if (column.unit !== "rank")
       return `${texts[row] ?? ""} ${hints[row] ?? ""}`.toLowerCase().includes(word);
     // An unfinished range names its first rank.
     const named = parseRankSet(word.replace(/[-,]+$/, ""));
-    return named.ok && named.ranks.includes(one.numbers[row] ?? NaN);
+    return named.ok && named.ranks.includes(column.numbers[row] ?? NaN);
   };
   const rows = Array.from({ length: numRows }, (_, row) => row);
   return new Set(
     rows.filter((row) =>
-      words.every((word) => columns.some((one) => holds(one, row, word))),
+      typedWords.every((word) => columns.some((column) => holds(column, row, word))),
     ),
   );
 }

@@ -28,15 +28,15 @@ export function foldTemplates(name: string): string {
     // These signs are not brackets.
     .replace(/\boperator(\(\)|->|<<|>>|[<>]=?)/g, "operator")
     .replace(/->/g, "");
-  for (let at = 0; at < text.length; at += 1) {
-    const one = text.charAt(at);
-    const close = open[one];
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charAt(index);
+    const close = open[character];
     if (close !== undefined) {
-      if (closes.length === 0 && one === "<") folded += "<…>";
+      if (closes.length === 0 && character === "<") folded += "<…>";
       closes.push(close);
     } else if (closes.length > 0) {
-      if (one === closes.at(-1)) closes.pop();
-    } else folded += one;
+      if (character === closes.at(-1)) closes.pop();
+    } else folded += character;
   }
   return closes.length > 0 ? text : folded;
 }
@@ -84,14 +84,17 @@ function apartFrom(name: string, all: readonly string[]): string {
   const shared = (of: (text: string) => string): number => {
     const own = of(name);
     let length = 0;
-    while (length < own.length && all.every((one) => of(one)[length] === own[length]))
+    while (
+      length < own.length &&
+      all.every((other) => of(other)[length] === own[length])
+    )
       length += 1;
     return length;
   };
   const reversed = (text: string): string => Array.from(text).reverse().join("");
   const head = shared((text) => text);
   const tail = Math.min(shared(reversed), name.length - head);
-  const isWord = (at: number): boolean => /[\w:]/.test(name[at] ?? "");
+  const isWord = (index: number): boolean => /[\w:]/.test(name[index] ?? "");
   let [from, to] = [head, name.length - tail];
   while (from > 0 && isWord(from - 1)) from -= 1;
   while (to < name.length && isWord(to)) to += 1;

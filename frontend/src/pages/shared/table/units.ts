@@ -89,10 +89,10 @@ export const CHANGES: Readonly<Partial<Record<ColumnUnit, NumberUnit>>> = {
 
 /** `738 M`. */
 export function formatFlops(flops: number): string {
-  const at = flops < 999.5 ? 0 : Math.floor(Math.log10(flops * 1.0005) / 3);
-  return `${threeDigits(flops / 1000 ** at)} ${"KMGTPE".charAt(at - 1)}`.trim();
+  const power = flops < 999.5 ? 0 : Math.floor(Math.log10(flops * 1.0005) / 3);
+  return `${threeDigits(flops / 1000 ** power)} ${"KMGTPE".charAt(power - 1)}`.trim();
 }
 
 export function isTextUnit(unit: ColumnUnit): boolean {
-  return TEXT_UNITS.some((one) => one === unit);
+  return TEXT_UNITS.some((textUnit) => textUnit === unit);
 }

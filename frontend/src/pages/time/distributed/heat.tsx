@@ -40,7 +40,7 @@ export function RankHeat(props: {
           title="Compare"
           options={PARTS}
           chosen={part}
-          words={wordsOf}
+          labels={wordsOf}
           onChoose={(one) => setState({ part: one === usual ? null : one }, "push")}
         />
         <span class="quiet">A click on a cell chooses its rank and step</span>

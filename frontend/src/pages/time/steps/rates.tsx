@@ -31,7 +31,7 @@ export function RateChart(props: {
           label="Throughput"
           options={rates.map(({ key }) => key)}
           chosen={rate.key}
-          words={(wanted) => {
+          labels={(wanted) => {
             const one = rates.find(({ key }) => key === wanted);
             return [one?.title ?? "", one?.help ?? ""];
           }}
@@ -41,7 +41,7 @@ export function RateChart(props: {
           <Segmented
             label="Throughput of"
             chosen={params.summed ? "all" : "one"}
-            words={{
+            labels={{
               one: [`Rank ${answer.rank ?? "–"}`, "Of one rank"],
               all: ["All ranks", "Over all ranks; of MFU, the mean"],
             }}

@@ -64,7 +64,7 @@ export function FlamePanel(props: {
         <Segmented
           label="Stack chart"
           chosen={mode}
-          words={FLAMES}
+          labels={FLAMES}
           onChoose={(flame) => {
             setZoom([]);
             actions.set({ flame });
@@ -73,7 +73,7 @@ export function FlamePanel(props: {
         <Segmented
           label="Frames shown"
           chosen={frames}
-          words={FRAME_WORDS}
+          labels={FRAME_WORDS}
           onChoose={(one) => {
             setZoom([]);
             actions.set({ frames: one });

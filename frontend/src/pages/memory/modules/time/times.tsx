@@ -185,7 +185,7 @@ export function TimeFlame(props: {
         <Segmented
           label="Box width"
           chosen={time.key}
-          words={Object.fromEntries(
+          labels={Object.fromEntries(
             times.map(({ key, title, help }) => [
               key,
               [title.replace("\n", " ").replace(" total", ""), help],

@@ -294,7 +294,7 @@ function Looks({ view, params: { scale }, setParams }: OpenSegments) {
       <Segmented
         label="Scale of the lines"
         chosen={scale === "fit" ? "fit" : "auto"}
-        words={SCALES}
+        labels={SCALES}
         onChoose={(one) => setParams({ scale: one })}
       />
       <Switch view={view} of={SEGMENTS.fill} label="Colour by" />

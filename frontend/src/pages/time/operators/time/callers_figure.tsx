@@ -46,14 +46,14 @@ export function Callers(props: {
         <Segmented
           label="Flame or sandwich"
           chosen={isSandwich ? "sandwich" : "flame"}
-          words={FIGURE_WORDS}
+          labels={FIGURE_WORDS}
           disabled={(one) => one === "flame" && !hasStacks}
           onChoose={(one) => view.setParams({ figure: one === "flame" ? null : one })}
         />
         <Segmented
           label="Box width"
           chosen={weight}
-          words={WEIGHT_WORDS}
+          labels={WEIGHT_WORDS}
           disabled={(one) => one === "device" && !hasDevices}
           onChoose={setWeight}
         />
