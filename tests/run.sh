@@ -4,6 +4,8 @@
 # How long each part took is said at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# What is imported is compiled once, for all workers and programs; what is not, never.
+unset PYTHONDONTWRITEBYTECODE
 
 work=$(mktemp -d) # outputs of what goes on beside something else, and seconds of parts
 say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
@@ -35,7 +37,7 @@ install_chromium() {
 virtual="$PWD/.venv-virtual/bin/python"
 install_virtual() {
   [ -x "$virtual" ] || python3 -m venv .venv-virtual
-  local quietly=(--quiet --disable-pip-version-check --retries 5)
+  local quietly=(--quiet --disable-pip-version-check --no-compile --retries 5)
   "$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu,viewer]'
   "$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
 }
@@ -51,7 +53,8 @@ say "Python environment"
 export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
 install_python() {
   [ -x .venv/bin/python ] || python3 -m venv .venv
-  pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
+  pip install --quiet --disable-pip-version-check --no-compile \
+    -c tests/constraints.txt -e '.[torch,gpu,test]'
 }
 timed "Python environment" install_python
 install_peers() { python -m tests.peers.environment .venv-peers >/dev/null; } # has the rest from this one

@@ -23,14 +23,13 @@ def make(folder: Path) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    command = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    own = subprocess.check_output([python, "-c", command], text=True).strip()
+    program = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = subprocess.check_output([python, "-c", program], text=True).strip()
     shared = sysconfig.get_path("purelib")
     Path(own, "shared.pth").write_text(f"import site; site.addsitedir({shared!r})\n")
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--retries=5"]
-    subprocess.check_call(
-        [python, "-m", "pip", "install", *options, "-r", REQUIREMENTS]
-    )
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps"]
+    command = [python, "-m", "pip", "install", *options, "--retries=5"]
+    subprocess.check_call([*command, "-r", REQUIREMENTS])
     return python
 
 
