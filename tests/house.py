@@ -51,6 +51,7 @@ SOURCES = {
 FRONTEND_TEST = re.compile(r"\.test\.tsx?$|/test_[a-z_]+\.tsx?$")
 BROAD = frozenset(("Exception", "BaseException"))
 FIELDS_OF_A_PAIR = 4
+WRITTEN_BY_US = "\nWritten by `python -m memboard."
 SHARE_OF_A_PAIR = 0.6
 """Classes with so many fields are a pair where each shares so much with the other."""
 
@@ -376,8 +377,13 @@ def _text_of(node: ast.AST) -> str:
 
 
 def fields_of_classes() -> Iterator[tuple[str, frozenset[str]]]:
-    """Every class with at least four fields, and the names of those it declares itself."""
+    """Every class with at least four fields, and the names of those it declares itself.
+
+    Modules that a command of ours writes repeat what is declared elsewhere.
+    """
     for path in modules().values():
+        if WRITTEN_BY_US in path.read_text(encoding="utf-8")[:500]:
+            continue
         for node in ast.walk(tree_of(path)):
             if not isinstance(node, ast.ClassDef):
                 continue

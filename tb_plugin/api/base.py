@@ -68,6 +68,32 @@ NO_U16: Final[U16Column] = np.empty(0, np.uint16)
 NO_U8: Final[U8Column] = np.empty(0, np.uint8)
 
 
+def f64(values: npt.ArrayLike) -> F64Column:
+    # A float64 column
+    return np.ascontiguousarray(values, "<f8").ravel()
+
+
+def i32(values: npt.ArrayLike) -> I32Column:
+    # An int32 column
+    return np.ascontiguousarray(values, "<i4").ravel()
+
+
+def i32_clipped(values: npt.ArrayLike) -> I32Column:
+    """An int32 column of numbers from files: the nearest that it can hold."""
+    limits = np.iinfo(np.int32)
+    return i32(np.clip(values, limits.min, limits.max))
+
+
+def u16(values: npt.ArrayLike) -> U16Column:
+    # A uint16 column
+    return np.ascontiguousarray(values, "<u2").ravel()
+
+
+def u8(values: npt.ArrayLike) -> U8Column:
+    # A uint8 column
+    return np.ascontiguousarray(values, "u1").ravel()
+
+
 class ErrorResponse(Struct, frozen=True):
     """What went wrong, where, and what to do about it."""
 

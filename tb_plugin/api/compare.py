@@ -9,11 +9,9 @@ from msgspec import Struct
 from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
-    I32Column,
     RunSummary,
-    U8Column,
 )
-from memboard.tb_plugin.api.memory.blocks import AllocationMoment
+from memboard.tb_plugin.api.memory.blocks import AllocationMoment, StackColumns
 from memboard.tb_plugin.api.memory.calls import HistoryReference
 from memboard.tb_plugin.api.memory.histories import HistoryState
 from memboard.tb_plugin.api.tables import TableRows
@@ -31,18 +29,36 @@ class CompareTable(Struct, frozen=True):
     that side has no such row."""
 
 
-class CompareRunsResponse(Struct, frozen=True):
-    """Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers."""
+class CompareSide(Struct, frozen=True):
+    run: RunSummary
+    reference: HistoryReference
+    device: int
+    moment: AllocationMoment
+    words: str
 
-    a: RunSummary
-    b: RunSummary
+
+class Comparison(Struct, frozen=True):
+    """A against B: two runs, or two moments."""
+
+    a: RunSummary | CompareSide
+    b: RunSummary | CompareSide
     sentence: str
     """What differs most of all, as far as the data go."""
     figures: TableRows
-    """Those that at least one side has: of each the worst rank's, as on the Overview."""
+    """Those that at least one side has."""
     tables: tuple[CompareTable, ...]
-    """At the peak of a tracked step, equal layers as one, `layers.*`; empty unless one
-    of them tracked the memory of modules."""
+
+
+class CompareRunsResponse(Comparison, frozen=True):
+    """Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers.
+
+    Figures are of each the worst rank's, as on the Overview. Tables are at the peak of a
+    tracked step, equal layers as one, `layers.*`; empty unless one of the runs tracked the
+    memory of modules.
+    """
+
+    a: RunSummary
+    b: RunSummary
     tables_of: str
     """At which moments, in words."""
     still_reading: bool
@@ -54,46 +70,26 @@ StackMatch: TypeAlias = Literal["exact", "function"]
 same name, whatever the line and the folder: for two versions of the code."""
 
 
-class CompareSide(Struct, frozen=True):
-    run: RunSummary
-    reference: HistoryReference
-    device: int
-    moment: AllocationMoment
-    words: str
+class CompareStacks(StackColumns, frozen=True):
+    """Live bytes of both sides by stack, the largest difference first; at most 10,000.
 
+    Lines are 0 where they are not compared.
+    """
 
-class CompareStacks(Columns, frozen=True):
-    """Live bytes of both sides by stack, the largest difference first; at most 10,000."""
-
-    strings: tuple[str, ...]
-    """Distinct texts, at most 1,000 characters each; may hold any text."""
-    name: I32Column
-    """By frame: index in `strings`."""
-    filename: I32Column
-    line: I32Column
-    """0: not known, or not compared."""
-    kind: U8Column
-    """By frame: 0 the user's own code, 1 a library's, 2 torch's, 3 native."""
-    start: I32Column
-    """Where each stack begins in `frame`; one more than stacks."""
-    frame: I32Column
-    user_frame: I32Column  # -1: none
     a_bytes: F64Column
     b_bytes: F64Column
     num_stacks: int
     """All, of which those beyond the columns were left out."""
 
 
-class CompareResponse(Struct, frozen=True):
-    """Route `/compare`: what lives at a moment of one history, against another's."""
+class CompareResponse(Comparison, frozen=True):
+    """Route `/compare`: what lives at a moment of one history, against another's.
+
+    There is one table per `CompareBy`, of which the last has the rows of `stacks`.
+    """
 
     a: CompareSide
     b: CompareSide
-    sentence: str
-    """How much more lives in B."""
-    figures: TableRows
-    tables: tuple[CompareTable, ...]
-    """One per `CompareBy`, of which the last has the rows of `stacks`."""
     stacks: CompareStacks
 
 

@@ -75,10 +75,10 @@ class Place(Struct, frozen=True):
 
 
 class HeldBy(Struct, frozen=True):
-    """Memory that was active at an error, by the line that allocated it."""
+    """Memory that was active at an error or at a peak, by the line that allocated it."""
 
     label: str
-    """Function, file and line; empty where no stack was recorded."""
+    """`model.py:128 forward`; empty where no stack was recorded."""
     category: str | None
     """What most of its bytes are; None where it is not known."""
     bytes: float

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 from msgspec.structs import replace
 
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.tables import TableColumn, TableRows
-from memboard.tb_plugin.contract.wire import f64
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence, Sized

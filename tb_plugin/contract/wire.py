@@ -39,7 +39,6 @@ from memboard.tb_plugin.api.base import API_VERSION
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memboard.tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
 
 CONTENT_TYPE: Final = "application/octet-stream"
 
@@ -87,32 +86,6 @@ def envelope(response: Any) -> bytes:
         parts.append(_packed(column) if _is_packed(column) else column.tobytes())
         parts.append(bytes(-column.nbytes % _ALIGN))
     return b"".join(parts)
-
-
-def f64(values: npt.ArrayLike) -> F64Column:
-    # A float64 column
-    return np.ascontiguousarray(values, "<f8").ravel()
-
-
-def i32(values: npt.ArrayLike) -> I32Column:
-    # An int32 column
-    return np.ascontiguousarray(values, "<i4").ravel()
-
-
-def i32_clipped(values: npt.ArrayLike) -> I32Column:
-    """An int32 column of numbers from files: the nearest that it can hold."""
-    limits = np.iinfo(np.int32)
-    return i32(np.clip(values, limits.min, limits.max))
-
-
-def u16(values: npt.ArrayLike) -> U16Column:
-    # A uint16 column
-    return np.ascontiguousarray(values, "<u2").ravel()
-
-
-def u8(values: npt.ArrayLike) -> U8Column:
-    # A uint8 column
-    return np.ascontiguousarray(values, "u1").ravel()
 
 
 def finite(value: float | None) -> float | None:

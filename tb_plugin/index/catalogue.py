@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
+from msgspec.structs import replace
+
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.tb_plugin.analysis.series.labels import column_label
 from memboard.tb_plugin.api.base import Unit
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.timeline import SeriesGroup
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import MadeOf
-    from memboard.tb_plugin.index.notes import RunNotes, SourceWords
+    from memboard.tb_plugin.index.notes import RunNotes
 
 
 _SOURCE_GROUPS: Final[dict[str, SeriesGroup]] = {
@@ -63,8 +65,8 @@ class Catalogue:
         self._columns: dict[tuple[str, str], Column] = {}
         self._ranks: dict[tuple[str, str], set[int]] = {}
         self._phases: dict[str, None] = {}
-        self._words: dict[tuple[int, str], SourceWords] | None = None
-        self._all_ranks: dict[tuple[str, str], Counter[SourceWords]] = {}
+        self._words: dict[tuple[int, str], SourceStatus] | None = None
+        self._all_ranks: dict[tuple[str, str], Counter[SourceStatus]] = {}
         # Ranks share their schemas' dictionary, so each is looked at once.
         by_schemas: dict[int, set[int]] = {}
         for file in files:
@@ -154,15 +156,8 @@ class Catalogue:
     def recorded(self, rank: int | None = None) -> tuple[SourceStatus, ...]:
         """Every source by status, as all ranks, or one, report it."""
         return tuple(
-            SourceStatus(
-                source=source,
-                status=status,  # type: ignore[arg-type]  # checked when read
-                num_ranks=sum(counts.values()),
-                reason=_most_common(counts).reason,
-                remedy=_most_common(counts).remedy,
-                cost=_most_common(counts).cost,
-            )
-            for (source, status), counts in sorted(self._by_status(rank).items())
+            replace(_most_common(counts), num_ranks=sum(counts.values()))
+            for _, counts in sorted(self._by_status(rank).items())
         )
 
     def absent(self) -> tuple[AbsentSeries, ...]:
@@ -189,7 +184,7 @@ class Catalogue:
 
     def _by_status(
         self, rank: int | None = None
-    ) -> dict[tuple[str, str], Counter[SourceWords]]:
+    ) -> dict[tuple[str, str], Counter[SourceStatus]]:
         """How many ranks say what, by (source, status); a rank's last word counts."""
         if self._words is None:
             self._words = self._notes.sources()
@@ -203,15 +198,15 @@ class Catalogue:
 
 
 def _counted(
-    counts: Counter[SourceWords],
-) -> dict[tuple[str, str], Counter[SourceWords]]:
-    by_status: dict[tuple[str, str], Counter[SourceWords]] = {}
+    counts: Counter[SourceStatus],
+) -> dict[tuple[str, str], Counter[SourceStatus]]:
+    by_status: dict[tuple[str, str], Counter[SourceStatus]] = {}
     for source, count in counts.items():
-        by_status.setdefault((source.name, source.status), Counter())[source] = count
+        by_status.setdefault((source.source, source.status), Counter())[source] = count
     return by_status
 
 
-def _most_common(counts: Counter[SourceWords]) -> SourceWords:
+def _most_common(counts: Counter[SourceStatus]) -> SourceStatus:
     return counts.most_common(1)[0][0]
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memboard.collector.format.prediction import NOTE as PREDICTION
+from memboard.tb_plugin.api.overview import SourceStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,16 +24,6 @@ _EVERY_RANK: Final = frozenset(
 )
 _LOWEST_RANK: Final = frozenset({"epoch", "phase", "mark"})
 _STATUSES: Final = frozenset({"recorded", "absent", "off", "failed"})
-
-
-class SourceWords(NamedTuple):
-    """What a rank says about one of its sources."""
-
-    name: str
-    status: str
-    reason: str
-    remedy: str
-    cost: str
 
 
 class Event(NamedTuple):
@@ -49,7 +40,7 @@ class Event(NamedTuple):
 
 class _FileNotes(NamedTuple):
     stamp: tuple[int, int, int]
-    sources: tuple[SourceWords, ...]
+    sources: tuple[SourceStatus, ...]
     events: tuple[Event, ...]
 
 
@@ -74,12 +65,12 @@ class RunNotes:
                     kinds |= _LOWEST_RANK
                 self._by_file[key] = self._read(file, stamp, kinds)
 
-    def sources(self) -> dict[tuple[int, str], SourceWords]:
+    def sources(self) -> dict[tuple[int, str], SourceStatus]:
         """The last word of each rank on each source."""
-        latest: dict[tuple[int, str], SourceWords] = {}
+        latest: dict[tuple[int, str], SourceStatus] = {}
         for (rank, _), notes in sorted(self._by_file.items(), key=_by_attempt):
             for source in notes.sources:
-                latest[rank, source.name] = source
+                latest[rank, source.source] = source
         return latest
 
     def events(self, kind: str) -> list[Event]:
@@ -95,13 +86,13 @@ class RunNotes:
     def _read(
         self, file: RankFile, stamp: tuple[int, int, int], kinds: frozenset[str]
     ) -> _FileNotes:
-        sources: dict[str, SourceWords] = {}
+        sources: dict[str, SourceStatus] = {}
         notes = file.notes()
         for note in notes:
             if note.kind == "source":
-                source = _words_of(note)
-                if source.status in _STATUSES:
-                    sources[source.name] = source
+                source = _status_of(note)
+                if source is not None:
+                    sources[source.source] = source
         events = tuple(_events(file, notes, kinds))
         return _FileNotes(stamp, tuple(sources.values()), events)
 
@@ -126,21 +117,25 @@ def text_of(data: Mapping[str, Any], key: str) -> str:
     return "" if value is None else str(value)[:_MAX_TEXT]
 
 
-def _words_of(note: Note) -> SourceWords:
+def _status_of(note: Note) -> SourceStatus | None:
+    """What a rank says about one of its sources; None where it has no status of ours."""
     get = note.data.get
     raw = (get("name"), get("status"), get("reason"), get("remedy"), get("cost"))
     try:
-        return _clean_words(raw)
+        return _clean_status(raw)
     except TypeError:  # something that cannot be hashed stands where a text belongs
-        return SourceWords("", "", "", "", "")
+        return None
 
 
 @lru_cache(maxsize=1024)
-def _clean_words(raw: tuple[Any, ...]) -> SourceWords:
+def _clean_status(raw: tuple[Any, ...]) -> SourceStatus | None:
     """Shared by all ranks that say the same."""
-    return SourceWords(
-        *("" if value is None else str(value)[:_MAX_TEXT] for value in raw)
+    name, status, reason, remedy, cost = (
+        "" if value is None else str(value)[:_MAX_TEXT] for value in raw
     )
+    if status not in _STATUSES:
+        return None
+    return SourceStatus(name, status, 1, reason, remedy, cost)  # type: ignore[arg-type]  # one of these
 
 
 def _by_attempt(item: tuple[tuple[int, str], Any]) -> str:

@@ -40,7 +40,6 @@ from memboard.tb_plugin.analysis.findings.steps import (
 from memboard.tb_plugin.analysis.findings.stragglers import straggling
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.oom.case import (
-    CapturedPools,
     Case,
     Cause,
     Elsewhere,
@@ -49,6 +48,7 @@ from memboard.tb_plugin.analysis.oom.case import (
     OomFacts,
     PendingFrees,
 )
+from memboard.tb_plugin.analysis.oom.holders import Holding
 from memboard.tb_plugin.analysis.oom.judge import ended_finding, oom_finding
 from memboard.tb_plugin.analysis.ranks.distributed import CollectiveRow, ComparedRanks
 from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
@@ -422,7 +422,7 @@ def errors(num: int) -> dict[str, OomFacts]:
 
 
 def verdicts(num: int) -> Iterator[Finding]:
-    captured = CapturedPools(num + 3, 30 * GIB, GIB, are_of_graphs=True)
+    captured = Holding("graph_pools", 30 * GIB, num + 3, free_bytes=GIB)
     facts = [
         *errors(num).values(),
         replace(errors(num)["private_pools"], captured=captured),

@@ -48,6 +48,8 @@ export type ModuleState = "before_pre_forward" | "after_pre_forward" | "before_p
 
 export type ModuleMeasure = "held" | "total";
 
+export type SpanKind = "forward" | "backward" | "recompute";
+
 export type SegmentSort = "address" | "size" | "free" | "largest_free" | "age";
 
 export type SizeClass = "small" | "large";
@@ -150,6 +152,23 @@ export interface CompareTable {
   readonly rows: TableRows;
 }
 
+export interface CompareSide {
+  readonly run: RunSummary;
+  readonly reference: HistoryReference;
+  readonly device: number;
+  readonly moment: AllocationMoment;
+  readonly words: string;
+}
+
+/** A against B: two runs, or two moments. */
+export interface Comparison {
+  readonly a: RunSummary | CompareSide;
+  readonly b: RunSummary | CompareSide;
+  readonly sentence: string;
+  readonly figures: TableRows;
+  readonly tables: readonly CompareTable[];
+}
+
 /** Route `/compare_runs` (run, rank, b_run, b_rank): A against B, by their numbers. */
 export interface CompareRunsResponse {
   readonly a: RunSummary;
@@ -159,14 +178,6 @@ export interface CompareRunsResponse {
   readonly tables: readonly CompareTable[];
   readonly tablesOf: string;
   readonly stillReading: boolean;
-}
-
-export interface CompareSide {
-  readonly run: RunSummary;
-  readonly reference: HistoryReference;
-  readonly device: number;
-  readonly moment: AllocationMoment;
-  readonly words: string;
 }
 
 /** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
@@ -280,7 +291,7 @@ export interface Place {
   readonly moment: number | null;
 }
 
-/** Memory that was active at an error, by the line that allocated it. */
+/** Memory that was active at an error or at a peak, by the line that allocated it. */
 export interface HeldBy {
   readonly label: string;
   readonly category: string | null;
@@ -384,6 +395,18 @@ export interface HostResponse {
   readonly tracks: readonly HostTrack[];
   readonly absent: readonly AbsentSeries[];
   readonly marks: readonly Mark[];
+}
+
+/** Distinct call stacks, as columns of frames and of stacks. */
+export interface StackColumns {
+  readonly strings: readonly string[];
+  readonly name: Int32Array;
+  readonly filename: Int32Array;
+  readonly line: Int32Array;
+  readonly kind: Uint8Array;
+  readonly start: Int32Array;
+  readonly frame: Int32Array;
+  readonly userFrame: Int32Array;
 }
 
 /** Route `/stacks` (run, history): call stacks; the same for all devices. */
@@ -955,7 +978,7 @@ export interface ModuleResponse {
 export interface ModuleSpans {
   readonly modules: readonly string[];
   readonly module: Int32Array;
-  readonly kinds: readonly ("forward" | "backward" | "recompute")[];
+  readonly kinds: readonly SpanKind[];
   readonly kind: Uint8Array;
   readonly call: Int32Array;
   readonly depth: Int32Array;
@@ -1453,6 +1476,14 @@ export interface ProfileChoice {
   readonly doing: string;
   readonly problem: Problem | null;
   readonly problems: readonly Problem[];
+}
+
+/** The rows of a profiled trace by something that they have in common. */
+export interface ProfileTable {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: string;
+  readonly table: TableRows;
 }
 
 /** Time of one role; a column of steps. */

@@ -27,6 +27,7 @@ from memboard.tb_plugin.analysis.snapshots.snapshot import (
     ALLOCATED,
     INACTIVE,
     PENDING_FREE,
+    BlockColumns,
 )
 
 if TYPE_CHECKING:
@@ -69,14 +70,9 @@ _NUM_SUMS: Final = len(SegmentRows.__slots__) - len(_OF_SPANS) - 2
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRows(Table):
-    """Blocks of the segments in order of their addresses."""
+class BlockRows(BlockColumns):
+    """At any moment of the history; free blocks request 0 bytes."""
 
-    segment: Ints  # Row of `SegmentRows`
-    address: Ints
-    size: Ints
-    requested_size: Ints  # 0 of free blocks
-    state: Ints  # Index in `snapshot.STATES`
     life: Ints
     """Row of `Lifetimes`; NOTHING of free blocks."""
 

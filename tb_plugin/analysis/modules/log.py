@@ -32,8 +32,8 @@ from memboard.tb_plugin.analysis.modules.states import (
     MAX_CALLS_LISTED,
     WINDOW_STATES,
     ModuleStates,
-    MomentTable,
     StateTable,
+    moments_of,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.modules.event_sums import OwnedEvents
     from memboard.tb_plugin.analysis.modules.tree import ModuleTree
+    from memboard.tb_plugin.api.memory.modules import ModuleMoments
 
 _BOUNDS: Final = {
     "peak_forward": ("before_pre_forward", "after_post_forward"),
@@ -179,7 +180,7 @@ class ModuleLog:
         module_bytes[:, table.event < 0] = np.nan
         return module_bytes
 
-    def moments(self, module: int, device: int) -> MomentTable:
+    def moments(self, module: int, device: int) -> ModuleMoments:
         """Every state and call of one module, in order of time."""
         bounds = self.boundaries
         rows = np.flatnonzero(bounds.module == module)
@@ -199,13 +200,12 @@ class ModuleLog:
         time_us = np.concatenate(times)
         order = np.lexsort((state, moment, time_us))
         moment = moment[order]
-        return MomentTable(
+        return moments_of(
             state=state[order],
             call=call[order],
             time_us=time_us[order],
             total_bytes=self.total(device)[moment].astype(np.float64),
-            totals=self.totals_at(moment, device),
-            held=self._held_at(module, moment, device),
+            held_bytes=self._held_at(module, moment, device).sum(axis=0),
             num_left_out=len(rows) - len(kept),
         )
 

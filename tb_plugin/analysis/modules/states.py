@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import picked
+from memboard.tb_plugin.api.base import i32
+from memboard.tb_plugin.api.memory.modules import ModuleMoments
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
@@ -74,18 +76,25 @@ class StateTable:
     """In event logs: number of events before that moment, -1 for none; else empty."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MomentTable:
-    """One module: a row per state and call, in order of time."""
-
-    state: Ints  # Index into `ALL_STATES`
-    call: Ints
-    time_us: Floats
-    total_bytes: Floats
-    totals: Floats
-    held: Floats | None
-    """By (category, row): of the module and those below it; None where unknown."""
-    num_left_out: int
+def moments_of(
+    state: Ints,
+    call: Ints,
+    time_us: Floats,
+    total_bytes: Floats,
+    held_bytes: Floats,
+    num_left_out: int,
+) -> ModuleMoments:
+    """One module: a row per state (an index into `ALL_STATES`) and call."""
+    states, index = np.unique(state, return_inverse=True)
+    return ModuleMoments(
+        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
+        state=i32(index),
+        call=call,
+        time_us=time_us,
+        total_bytes=total_bytes,
+        held_bytes=held_bytes,
+        num_left_out=num_left_out,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,20 +183,20 @@ class ModuleStates:
     def held(self, table: StateTable, device: int) -> None:
         """Reports hold the rank's totals alone."""
 
-    def moments(self, module: int, device: int) -> MomentTable:
+    def moments(self, module: int, device: int) -> ModuleMoments:
         """Every state and call of one module, in the order of `ALL_STATES`."""
         mine = (self.module == module) & (self.device == device)
         mine &= self.state < len(MODULE_STATES)
         rows = np.flatnonzero(mine)
         kept = rows[self.call[rows] < MAX_CALLS_LISTED]
         kept = kept[np.lexsort((self.state[kept], self.call[kept]))]
-        return MomentTable(
+        unknown = np.full(len(kept), np.nan)
+        return moments_of(
             state=self.state[kept],
             call=self.call[kept],
-            time_us=np.full(len(kept), np.nan),
+            time_us=unknown,
             total_bytes=self.total_bytes[kept],
-            totals=self.bytes[kept].T,
-            held=None,
+            held_bytes=unknown,
             num_left_out=len(rows) - len(kept),
         )
 

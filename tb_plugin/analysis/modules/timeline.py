@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import highest_within
+from memboard.tb_plugin.api.base import i32
+from memboard.tb_plugin.api.memory.modules import ModuleSpans, SpanKind
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 Axis: TypeAlias = Literal["time", "event"]
 
-SPAN_KINDS: Final = ("forward", "backward", "recompute")
+SPAN_KINDS: Final[tuple[SpanKind, ...]] = ("forward", "backward", "recompute")
 
 MAX_ROWS: Final = 32
 """Rows of spans that are kept; more do not fit a page."""
@@ -42,21 +44,6 @@ class Columns:
     totals: Floats
     peak_x: Floats
     """Where in the column the moment shown is."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Spans:
-    """Calls of modules, from outer to inner rows; equal-length columns."""
-
-    modules: Ints
-    """Rows of the tree, ascending: modules that have any call here."""
-    module: Ints  # Index into `modules`
-    kind: Ints  # Index into `SPAN_KINDS`
-    call: Ints
-    depth: Ints
-    x0: Floats
-    x1: Floats
-    num_left_out: int
 
 
 def extent(log: ModuleLog, axis: Axis) -> tuple[float, float]:
@@ -93,7 +80,7 @@ def columns(
 
 def spans(
     log: ModuleLog, axis: Axis, x0: float, x1: float, min_width: float, most: int
-) -> Spans:
+) -> ModuleSpans:
     """Calls of modules that reach into the visible part and are wide enough to be seen.
 
     Of more than `most` the widest stay.
@@ -112,9 +99,10 @@ def spans(
     kept, depth = kept[depth < MAX_ROWS], depth[depth < MAX_ROWS]
     bounds = log.boundaries
     modules, module = np.unique(bounds.module[row[kept]], return_inverse=True)
-    return Spans(
-        modules=modules,
-        module=module,
+    return ModuleSpans(
+        modules=tuple(log.tree.fqn[row] for row in modules.tolist()),
+        module=i32(module),
+        kinds=SPAN_KINDS,
         kind=kind[kept],
         call=bounds.call[row[kept]],
         depth=depth,

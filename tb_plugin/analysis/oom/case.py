@@ -62,19 +62,6 @@ class PendingFrees:
 
 
 @dataclass(frozen=True, slots=True)
-class CapturedPools:
-    """Private pools that were filled at one go each, as by the capture of a CUDA graph."""
-
-    num: int
-    num_bytes: int
-    free_bytes: int
-    are_of_graphs: bool
-    """Graphs made them all for themselves: a pool that the program made may be a MemPool."""
-    lines: tuple[str, ...] = ()
-    """What filled them, the most first."""
-
-
-@dataclass(frozen=True, slots=True)
 class Growth:
     """Memory kept from round to round."""
 
@@ -124,8 +111,9 @@ class OomFacts:
     """The request's own pool was recorded, so that what it may not use is known."""
     is_of_pool: bool = False
     """The request was of a private pool."""
-    captured: CapturedPools | None = None
-    """Pools that were filled once; None: there are none."""
+    captured: Holding | None = None
+    """Private pools that were filled at one go each, as by the capture of a CUDA graph; of
+    `graph_pools` where graphs made them all for themselves. None: there are none."""
     pending: PendingFrees | None = None
     """Known from a history; totals alone only say how much, see `pending_bytes`."""
     free: FreeBlocks | None = None

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.oom.case import (
-        CapturedPools,
         Case,
         Elsewhere,
         Place,
     )
+    from memboard.tb_plugin.analysis.oom.holders import Holding
     from memboard.tb_plugin.api.findings import Advice
 
 _EXPANDABLE: Final = "expandable_segments:True"
@@ -232,12 +232,12 @@ def private_pools(case: Case) -> Suspect | None:
     )
 
 
-def _captured(
-    case: Case, captured: CapturedPools, is_major: bool, holds: bool
-) -> Suspect:
+def _captured(case: Case, captured: Holding, is_major: bool, holds: bool) -> Suspect:
     size, num = captured.num_bytes, captured.num
     of = (
-        "CUDA graphs" if captured.are_of_graphs else "CUDA graphs or torch.cuda.MemPool"
+        "CUDA graphs"
+        if captured.kind == "graph_pools"
+        else "CUDA graphs or torch.cuda.MemPool"
     )
     return Suspect(
         "private_pools",

@@ -20,7 +20,6 @@ from memboard.tb_plugin.analysis.arrays import largest_groups
 from memboard.tb_plugin.analysis.categories.passes import TRAINING
 from memboard.tb_plugin.analysis.findings.conditions import Setup, memory_fraction_in
 from memboard.tb_plugin.analysis.oom.case import (
-    CapturedPools,
     Elsewhere,
     FreeBlocks,
     OomFacts,
@@ -28,6 +27,7 @@ from memboard.tb_plugin.analysis.oom.case import (
     Place,
 )
 from memboard.tb_plugin.analysis.oom.growth_at import captured_pools, growth_at
+from memboard.tb_plugin.analysis.oom.holders import Holding
 from memboard.tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def facts_at(replay: Replay, event: int, step: Ints | None = None) -> OomFacts:
     )
 
 
-def _captured(replay: Replay, state: SegmentState, event: int) -> CapturedPools | None:
+def _captured(replay: Replay, state: SegmentState, event: int) -> Holding | None:
     """The pools that were filled at one go, the request's own left out."""
     segments = state.segments
     rows = captured_pools(replay)
@@ -96,11 +96,12 @@ def _captured(replay: Replay, state: SegmentState, event: int) -> CapturedPools 
         return None
     present = np.unique(segments.pool[chosen]).tolist()
     size = segments.total_size[chosen]
-    return CapturedPools(
+    are_of_graphs = all(replay.snapshot.pools[row][0] != 0 for row in present)
+    return Holding(
+        kind="graph_pools" if are_of_graphs else "program_pools",
         num=len(present),
         num_bytes=int(size.sum()),
         free_bytes=int(segments.free_size[chosen].sum()),
-        are_of_graphs=all(replay.snapshot.pools[row][0] != 0 for row in present),
         lines=replay.stacks.largest(segments.stack[chosen], size, MAX_NAMED),
     )
 

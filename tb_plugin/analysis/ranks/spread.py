@@ -9,45 +9,44 @@ harmless difference would count as many of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.api.timeline import RankBand
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.arrays import Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bands:
-    """One value per column of the matrix; NaN where no rank recorded anything."""
+def spread(matrix: Floats, ranks: Sequence[int], x: Floats) -> RankBand:
+    """Spread over the rows of a matrix of ranks by columns of x, NaN where absent.
 
-    low: Floats
-    p5: Floats
-    median: Floats
-    p95: Floats
-    high: Floats
-    high_row: npt.NDArray[np.intp]
-    """Row of the highest value (the first where several are)."""
-
-
-def spread(matrix: Floats) -> Bands:
-    """Spread over the rows of a matrix of ranks by columns, NaN where absent."""
+    Columns in which no rank recorded anything are left out; of several that are highest
+    the first rank is named.
+    """
+    is_recorded = ~np.isnan(matrix)
+    num_ranks = int(np.count_nonzero(is_recorded.any(axis=1)))
+    has_any = is_recorded.any(axis=0)
+    matrix = matrix[:, has_any]
     counts = np.count_nonzero(~np.isnan(matrix), axis=0)
     # Sorting puts NaN last, so each column's values are its first `counts` entries.
     ordered = np.sort(np.ascontiguousarray(matrix.T), axis=1)
     filled = np.where(np.isnan(matrix), -np.inf, matrix)
-    return Bands(
+    return RankBand(
+        num_ranks=num_ranks,
+        x=x[has_any],
         low=_quantile(ordered, counts, 0.0),
         p5=_quantile(ordered, counts, 0.05),
         median=_quantile(ordered, counts, 0.5),
         p95=_quantile(ordered, counts, 0.95),
         high=_quantile(ordered, counts, 1.0),
-        high_row=np.argmax(filled, axis=0),
+        high_rank=np.asarray(ranks)[np.argmax(filled, axis=0)],
     )
 
 

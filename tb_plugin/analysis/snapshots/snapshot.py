@@ -216,15 +216,21 @@ class Segments(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class BlockTable(Table):
-    """Pieces of the segments, in order of their addresses."""
+class BlockColumns(Table):
+    """Pieces of segments at one moment, in order of their addresses."""
 
-    segment: Ints  # Row of `Segments`
+    segment: Ints
+    """Row of the segments of that moment."""
     address: Ints
     size: Ints
     requested_size: Ints
-    """As asked for; equal to `size` where the file does not say."""
     state: Ints  # Index in `STATES`
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTable(BlockColumns):
+    """When the snapshot was taken. A size that the file does not request is all of it."""
+
     stack: Ints
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -48,56 +48,49 @@ TENSOR_CORE_KERNEL: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
-    """One device; shares from 0 to 1, and None where nothing says them."""
-
-    device: int
-    num_kernels: int
-    kernel_ns: int
-    """Sum over kernels; those that ran at once count each."""
-    busy_ns: int
-    """Time in which any kernel ran, within the span."""
-    span_ns: int
-    utilization: float | None
-    sm_efficiency: float | None
-    occupancy: float | None
-    tensor_core_share: float | None
+Whole = TypeVar("Whole")
+Share = TypeVar("Share")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceSteps:
-    """One device by profiled step; columns of (steps,), NaN where nothing says it."""
+class DeviceUse(Generic[Whole, Share]):
+    """What kernels made of one device, in all or by step; shares are from 0 to 1."""
 
     device: int
-    num_kernels: Ints
-    kernel_ns: Ints
-    """Sum over kernels of what lies in it."""
-    busy_ns: Ints
-    span_ns: Ints
-    utilization: Floats
-    sm_efficiency: Floats
-    occupancy: Floats
-    tensor_core_share: Floats
-
-    def at(self, step: int) -> DeviceUse:
-        """The one at an index of `ProfiledSteps`."""
-        return DeviceUse(
-            device=self.device,
-            num_kernels=int(self.num_kernels[step]),
-            kernel_ns=int(self.kernel_ns[step]),
-            busy_ns=int(self.busy_ns[step]),
-            span_ns=int(self.span_ns[step]),
-            utilization=_known(self.utilization[step]),
-            sm_efficiency=_known(self.sm_efficiency[step]),
-            occupancy=_known(self.occupancy[step]),
-            tensor_core_share=_known(self.tensor_core_share[step]),
-        )
+    num_kernels: Whole
+    kernel_ns: Whole
+    """Sum over kernels; those that ran at once count each."""
+    busy_ns: Whole
+    """Time in which any kernel ran, within the span."""
+    span_ns: Whole
+    utilization: Share
+    sm_efficiency: Share
+    occupancy: Share
+    tensor_core_share: Share
 
 
-def device_use(
-    trace: Trace, roles: Ints, steps: ProfiledSteps
-) -> tuple[DeviceUse, ...]:
+UseInAll: TypeAlias = "DeviceUse[int, float | None]"
+"""None where nothing says it."""
+UseByStep: TypeAlias = "DeviceUse[Ints, Floats]"
+"""Columns of (steps,), NaN where nothing says it."""
+
+
+def use_at(uses: UseByStep, step: int) -> UseInAll:
+    """Of one step, by its index in `ProfiledSteps`."""
+    return DeviceUse(
+        device=uses.device,
+        num_kernels=int(uses.num_kernels[step]),
+        kernel_ns=int(uses.kernel_ns[step]),
+        busy_ns=int(uses.busy_ns[step]),
+        span_ns=int(uses.span_ns[step]),
+        utilization=_known(uses.utilization[step]),
+        sm_efficiency=_known(uses.sm_efficiency[step]),
+        occupancy=_known(uses.occupancy[step]),
+        tensor_core_share=_known(uses.tensor_core_share[step]),
+    )
+
+
+def device_use(trace: Trace, roles: Ints, steps: ProfiledSteps) -> tuple[UseInAll, ...]:
     """Every device that ran kernels, by its index.
 
     All of its kernels count for their number, time and tensor cores, as at the peer; for
@@ -108,7 +101,7 @@ def device_use(
 
 def device_steps(
     trace: Trace, roles: Ints, steps: ProfiledSteps
-) -> tuple[DeviceSteps, ...]:
+) -> tuple[UseByStep, ...]:
     """The same devices, by step."""
     return tuple(_by_step(kernel, steps) for kernel in _kernels(trace, roles))
 
@@ -181,15 +174,15 @@ def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:
         yield _Kernels(trace, device, chosen, on_tensor_cores)
 
 
-def _use(kernels: _Kernels, steps: ProfiledSteps) -> DeviceUse:
+def _use(kernels: _Kernels, steps: ProfiledSteps) -> UseInAll:
     start, end = (np.array([time], np.int64) for time in steps.span_ns)
     num, took = np.array([len(kernels.ranges)]), kernels.duration_ns
     kernel_ns, on_cores_ns = took.sum(), took[kernels.on_cores].sum()
     of_all = np.array([kernel_ns]), np.array([on_cores_ns])
-    return _by_range(kernels, start, end, num, *of_all).at(0)
+    return use_at(_by_range(kernels, start, end, num, *of_all), 0)
 
 
-def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> DeviceSteps:
+def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> UseByStep:
     start, end = steps.start_ns, steps.end_ns
     of = steps.of(kernels.ranges[:, 0]) if len(steps) else np.empty(0, np.int64)
     num = np.bincount(of[of >= 0], minlength=len(steps))
@@ -205,9 +198,9 @@ def _by_range(
     num_kernels: Ints,
     kernel_ns: Ints,
     on_cores_ns: Ints,
-) -> DeviceSteps:
+) -> UseByStep:
     busy_ns = kernels.busy_ns(start, end)
-    return DeviceSteps(
+    return DeviceUse(
         device=kernels.device,
         num_kernels=num_kernels,
         kernel_ns=kernel_ns,

@@ -25,8 +25,8 @@ from memboard.tb_plugin.analysis.ranks.collectives import (
     rank_collectives,
 )
 from memboard.tb_plugin.analysis.time.device_use import (
-    DeviceSteps,
-    DeviceUse,
+    UseByStep,
+    UseInAll,
     device_steps,
     device_use,
 )
@@ -90,11 +90,11 @@ class TraceProfile:
         return shares
 
     @cached_property
-    def devices(self) -> tuple[DeviceUse, ...]:
+    def devices(self) -> tuple[UseInAll, ...]:
         return device_use(self.trace, self.roles, self.steps)
 
     @cached_property
-    def device_steps(self) -> tuple[DeviceSteps, ...]:
+    def device_steps(self) -> tuple[UseByStep, ...]:
         """Of each step alone; as `devices`."""
         return device_steps(self.trace, self.roles, self.steps)
 

@@ -35,10 +35,10 @@ own code. age: how long it lived, or has lived when the history ends: in time wh
 history has times, else in events."""
 
 
-class StacksResponse(Columns, frozen=True):
-    """Route `/stacks` (run, history): call stacks; the same for all devices.
+class StackColumns(Columns, frozen=True):
+    """Distinct call stacks, as columns of frames and of stacks.
 
-    Columns by frame: name, filename, line. By stack: user_frame, module, and (one more)
+    Columns by frame: name, filename, line, kind. By stack: user_frame, and (one more)
     start. `frame` holds the stacks' frames one after the other, innermost first.
     """
 
@@ -56,8 +56,13 @@ class StacksResponse(Columns, frozen=True):
     user_frame: I32Column
     """The frame that stands for a stack in tables: the innermost of the user's own
     code, else the innermost Python one; -1: none."""
+
+
+class StacksResponse(StackColumns, frozen=True):
+    """Route `/stacks` (run, history): call stacks; the same for all devices."""
+
     module: I32Column
-    """Index in `strings`: the innermost module whose `forward` the stack was in, by its
+    """By stack: index in `strings`: the innermost module whose `forward` the stack was in, by its
     lines (`model.py:31-40 forward`: frames name no classes); -1: none."""
     num_stacks: int
     """All of the history; those beyond the columns were left out (more than 200,000

@@ -307,6 +307,9 @@ class ModuleResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+SpanKind: TypeAlias = Literal["forward", "backward", "recompute"]
+
+
 class ModuleSpans(Columns, frozen=True, kw_only=True):
     """Forwards and backwards of modules on the x axis, outer ones first.
 
@@ -315,7 +318,7 @@ class ModuleSpans(Columns, frozen=True, kw_only=True):
 
     modules: tuple[str, ...] = ()
     module: I32Column = NO_I32  # Index into `modules`
-    kinds: tuple[Literal["forward", "backward", "recompute"], ...]
+    kinds: tuple[SpanKind, ...]
     kind: U8Column = NO_U8  # Index into `kinds`
     call: I32Column = NO_I32
     depth: I32Column = NO_I32

@@ -9,21 +9,17 @@ from msgspec import Struct
 from memboard.tb_plugin.api.base import Columns, F64Column, RunSummary
 from memboard.tb_plugin.api.memory.modules import CategoryGroup
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.api.time.profile import ProfileChoice
+from memboard.tb_plugin.api.time.profile import ProfileChoice, ProfileTable
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
 
 OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
 
 
-class OperatorsResponse(Struct, frozen=True):
+class OperatorsResponse(ProfileTable, frozen=True):
     """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
 
-    run: RunSummary
-    choice: ProfileChoice
     by: OperatorsBy
-    table: TableRows
-    """Also how many rows and calls there are, and what they took."""
     has_devices: bool
     has_stacks: bool
 

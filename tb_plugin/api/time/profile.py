@@ -61,6 +61,16 @@ class ProfileChoice(Struct, frozen=True, kw_only=True):
     """What was left out of the one that is open, or set right."""
 
 
+class ProfileTable(Struct, frozen=True):
+    """The rows of a profiled trace by something that they have in common."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    by: str
+    table: TableRows
+    """Also how many rows there are, and what they took in all."""
+
+
 class ProfilePart(Columns, frozen=True):
     """Time of one role; a column of steps."""
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from memboard.tb_plugin.api.findings import HeldBy
     from memboard.tb_plugin.api.memory.calls import FunctionsResponse
     from memboard.tb_plugin.api.memory.modules import ModulesResponse
     from memboard.tb_plugin.cli.report.reading import RunReport, Snapshot
     from memboard.tb_plugin.facts.histories.figures import (
         AnnotationFigures,
         DeviceFigures,
-        SiteFigures,
     )
 
 MAX_ROWS: Final = 20
@@ -37,16 +37,16 @@ _MAX_OOMS: Final = 4
 """Failed allocations whose sizes are printed."""
 
 
-def _site_text(site: SiteFigures) -> str:
+def _site_text(site: HeldBy) -> str:
     label = site.label or "no stack trace"
     return f"{label}, freed and pending" if site.is_pending else label
 
 
-SITES: Final[Sequence[Column[SiteFigures]]] = (
+SITES: Final[Sequence[Column[HeldBy]]] = (
     Column("allocation site at the peak", _site_text),
     Column("size", lambda row: bytes_text(row.bytes)),
     Column("share", lambda row: f"{row.share:.1%}"),
-    Column("category", lambda row: NOUNS[row.category], is_text=True),
+    Column("category", lambda row: NOUNS[row.category or "unknown"], is_text=True),
     Column("blocks", lambda row: f"{row.num_blocks:,}"),
 )
 ANNOTATIONS: Final[Sequence[Column[AnnotationFigures]]] = (

@@ -17,7 +17,7 @@ from memboard.tb_plugin.analysis.series.functions import (
     unit_of,
 )
 from memboard.tb_plugin.analysis.series.labels import column_label, hook_label
-from memboard.tb_plugin.api.base import Unit
+from memboard.tb_plugin.api.base import Unit, f64, i32
 from memboard.tb_plugin.api.memory.calls import (
     FunctionCalls,
     FunctionOverRanks,
@@ -25,7 +25,6 @@ from memboard.tb_plugin.api.memory.calls import (
 )
 from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
 from memboard.tb_plugin.contract.table import Column
-from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.formats.recording.functions import KINDS, bit_of
 
 if TYPE_CHECKING:

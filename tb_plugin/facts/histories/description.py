@@ -11,6 +11,7 @@ from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.allocator.stacking import columns, with_start
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.marks import KINDS
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.memory.blocks import AllocationMoment
 from memboard.tb_plugin.api.memory.histories import (
     HistoryCurve,
@@ -21,7 +22,6 @@ from memboard.tb_plugin.api.memory.histories import (
     HistoryPeak,
     HistorySetting,
 )
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

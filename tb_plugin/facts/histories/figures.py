@@ -14,6 +14,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.findings.text import share_text
 from memboard.tb_plugin.analysis.oom.holders import holders
 from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE
+from memboard.tb_plugin.api.findings import HeldBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,22 +26,6 @@ _MANY: Final = 0.05
 """Share of the peak from which on bytes without a stack are mentioned."""
 _MAX_ANNOTATIONS: Final = 20
 _MAX_TEXT: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class SiteFigures:
-    """A source line, and what it holds at the peak of what is active."""
-
-    label: str
-    """`model.py:128 forward`; empty: no stack was recorded."""
-    category: str
-    bytes: int
-    share: float
-    """Of all that is active then."""
-    num_blocks: int
-    is_pending: bool
-    """Freed, and active until another stream is done with it; what the line has allocated
-    is another row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +71,7 @@ class DeviceFigures:
     distinct_alloc_stacks: int
     oom: tuple[Mapping[str, int], ...]
     """Out-of-memory errors: `size` that was requested, `device_free`."""
-    holders: tuple[SiteFigures, ...]
+    holders: tuple[HeldBy, ...]
     """At the peak of what is active, most bytes first."""
     categories_bytes: Mapping[str, int]
     rounding_bytes: int
@@ -176,8 +161,8 @@ def _num_alloc_stacks(history: OpenHistory, device: OpenDevice) -> int:
     return len({stacks.of(stack).tobytes() for stack in stack_numbers})
 
 
-def _site(holder: Holder, names: tuple[str, ...]) -> SiteFigures:
-    return SiteFigures(
+def _site(holder: Holder, names: tuple[str, ...]) -> HeldBy:
+    return HeldBy(
         label=holder.label,
         category="unknown" if holder.category == NOTHING else names[holder.category],
         bytes=holder.num_bytes,

@@ -6,8 +6,9 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from memboard.tb_plugin.api.base import RunStanding
-from memboard.tb_plugin.api.findings import HeldBy
 from memboard.tb_plugin.api.memory.snapshot_files import (
     CategoryBytes,
     FilePeak,
@@ -123,13 +124,5 @@ def _row(found_history: FoundHistory, history: OpenHistory) -> FilePeak:
             CategoryBytes(name, float(size))
             for name, size in figures.categories_bytes.items()
         ),
-        largest=None
-        if top is None
-        else HeldBy(
-            label=top.label,
-            category=top.category,
-            bytes=float(top.bytes),
-            share=top.share,
-            num_blocks=top.num_blocks,
-        ),
+        largest=None if top is None else replace(top, bytes=float(top.bytes)),
     )

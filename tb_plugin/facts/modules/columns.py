@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
 from memboard.tb_plugin.analysis.modules.tree import folds_of, num_equal
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.memory.modules import ModuleBaseline
 from memboard.tb_plugin.api.memory.modules import ModuleTree as ApiModuleTree
 from memboard.tb_plugin.contract.parameters import Text
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     chosen_window,

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
+from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.memory.modules import (
-    ModuleMoments,
     ModuleOverRanks,
     ModuleOverWindows,
 )
-from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.modules.choice import device_of
 from memboard.tb_plugin.facts.modules.columns import spread
 from memboard.tb_plugin.formats.recording.captures.modules import ModulesError
@@ -112,22 +110,6 @@ class OneModule:
         held_bytes = memory.held(table, device)
         of_module = np.nan if held_bytes is None else float(held_bytes[:, row].sum())
         return _Point(float(table.total_bytes[row]), of_module)
-
-
-def moments_of(table: MomentTable) -> ModuleMoments:
-    """Every state and call of one module on one rank."""
-    held_bytes = table.held
-    nothing = np.full(len(table.state), np.nan)
-    states, index = np.unique(table.state, return_inverse=True)
-    return ModuleMoments(
-        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
-        state=i32(index),
-        call=i32(table.call),
-        time_us=f64(table.time_us),
-        total_bytes=f64(table.total_bytes),
-        held_bytes=f64(nothing if held_bytes is None else held_bytes.sum(axis=0)),
-        num_left_out=table.num_left_out,
-    )
 
 
 def row_of(memory: ModuleMemory, fqn: str) -> int | None:

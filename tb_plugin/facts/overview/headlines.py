@@ -9,9 +9,10 @@ import numpy as np
 
 from memboard.collector.format.sizes import agreeing, part_of
 from memboard.tb_plugin.analysis.series.growth import FEW_ROWS
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.overview import Headline
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.overview.headline_words import (
     CAVEATS,
     LINES,

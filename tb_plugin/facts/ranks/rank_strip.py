@@ -10,9 +10,10 @@ import numpy as np
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.ranks.spread import outliers
 from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.overview import RankStrip
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.contract.wire import f64, finite, i32, u8
+from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.rank_facts import (
     ALLOCATED,
     OOMS,

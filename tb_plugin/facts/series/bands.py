@@ -10,8 +10,6 @@ from msgspec.structs import astuple
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.ranks.spread import extremes, spread
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
-from memboard.tb_plugin.api.timeline import RankBand
-from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.series.matrix import matrix, refined_rows
 from memboard.tb_plugin.facts.series.selection import extent, visible_range
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.api.timeline import RankBand
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.series.selection import DrawnQuery, RankRows
     from memboard.tb_plugin.rank_set import RankSet
@@ -67,21 +66,9 @@ def rank_spread(
     rows = refined_rows(source, ranks, rolled, x0, x1, query.px, budget)
     edges = _edges(rows, x0, x1, query)
     values = matrix(rows, edges)
-    recorded = ~np.isnan(values).all(axis=0)
-    bands = spread(values[:, recorded])
     x = edges[:-1] if query.x == "step" else (edges[:-1] + edges[1:]) / 2
-    band = RankBand(
-        num_ranks=int(np.count_nonzero(~np.isnan(values).all(axis=1))),
-        x=f64(x[recorded]),
-        low=f64(bands.low),
-        p5=f64(bands.p5),
-        median=f64(bands.median),
-        p95=f64(bands.p95),
-        high=f64(bands.high),
-        high_rank=i32(np.asarray(ranks)[bands.high_row]),
-    )
     return RankSpread(
-        band=band,
+        band=spread(values, ranks, x),
         named=tuple(_standing_out(ranks, values, pinned, out_of_memory)),
         low=low,
         high=high,

@@ -14,8 +14,8 @@ from memboard.tb_plugin.analysis.series.heatmap import (
     quantized,
     step_edges,
 )
+from memboard.tb_plugin.api.base import i32, u16
 from memboard.tb_plugin.api.timeline import HeatmapResponse
-from memboard.tb_plugin.contract.wire import i32, u16
 from memboard.tb_plugin.facts.series.selection import extent, visible_range
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.time.steps import StepFlops, StepRate
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.wire import f64, finite
+from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.formats.recording.captures.reading import (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.series.functions import NO_CALLS
+from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.memory.calls import (
     CollectedFunction,
     FunctionsResponse,
@@ -16,7 +17,6 @@ from memboard.tb_plugin.api.memory.calls import (
 )
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
-from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.functions.captures import (
     histories,
     hook_values,

@@ -6,13 +6,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.tb_plugin.analysis.allocator.comparison import joined
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.compare import (
     CompareResponse,
     CompareStacks,
     StackMatch,
 )
 from memboard.tb_plugin.contract.parameters import Moment, Text
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.comparison.difference import (
     Difference,
     Figure,

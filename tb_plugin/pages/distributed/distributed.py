@@ -10,10 +10,9 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
     collective_times,
     mean_times,
 )
-from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.base import Problem, i32_clipped
 from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.contract.wire import i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
 from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of

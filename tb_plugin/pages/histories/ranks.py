@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, find
 from memboard.tb_plugin.facts.histories.rank_peaks import (
     RankFacts,

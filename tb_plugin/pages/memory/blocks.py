@@ -17,7 +17,7 @@ from memboard.tb_plugin.analysis.allocator.stacking import (
     time_columns,
     with_start,
 )
-from memboard.tb_plugin.api.base import NO_F64
+from memboard.tb_plugin.api.base import NO_F64, f64, i32, u16
 from memboard.tb_plugin.api.memory.blocks import (
     AllocationColour,
     AllocationColumns,
@@ -29,7 +29,6 @@ from memboard.tb_plugin.api.memory.blocks import (
 )
 from memboard.tb_plugin.api.memory.segments import SegmentTimelineResponse, SizeClass
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
-from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.histories.description import marks_of_window
 from memboard.tb_plugin.facts.histories.opening import DeviceQuery
 from memboard.tb_plugin.pages.history_views import of_device

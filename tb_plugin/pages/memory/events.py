@@ -11,6 +11,7 @@ from memboard.tb_plugin.analysis.allocator.listing.events import block_of, event
 from memboard.tb_plugin.analysis.allocator.live import siblings, version_of
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.memory.blocks import AllocationBlockResponse
 from memboard.tb_plugin.api.memory.segments import (
     AllocatorAction,
@@ -18,7 +19,6 @@ from memboard.tb_plugin.api.memory.segments import (
 )
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Moment, Whole
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,

@@ -18,6 +18,7 @@ from memboard.tb_plugin.analysis.allocator.live import (
 )
 from memboard.tb_plugin.analysis.allocator.moment.ledger import ledger
 from memboard.tb_plugin.analysis.allocator.stacking import pending_bytes, seen
+from memboard.tb_plugin.api.base import f64, i32, u8, u16
 from memboard.tb_plugin.api.memory.blocks import (
     AllocationCategory,
     AllocationHoldersResponse,
@@ -26,7 +27,7 @@ from memboard.tb_plugin.api.memory.blocks import (
     StacksResponse,
 )
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.contract.wire import f64, finite, i32, u8, u16
+from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, MomentQuery
 from memboard.tb_plugin.pages.history_views import of_device, of_history

@@ -23,6 +23,7 @@ from memboard.tb_plugin.analysis.arrays import numbered, picked, sums
 from memboard.tb_plugin.analysis.categories.frames import stack_label, stacks_by_line
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.snapshots.snapshot import ALLOCATED
+from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.memory.histories import HistoryOddity
 from memboard.tb_plugin.api.memory.segments import (
     SegmentBlocks,
@@ -32,7 +33,6 @@ from memboard.tb_plugin.api.memory.segments import (
     SizeClass,
 )
 from memboard.tb_plugin.api.memory.segments import SegmentRows as ApiSegmentRows
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import MomentQuery
 from memboard.tb_plugin.pages.history_views import of_device

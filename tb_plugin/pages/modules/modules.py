@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.modules import timeline as analysis
 from memboard.tb_plugin.analysis.modules.log import ModuleLog
+from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.memory.modules import (
     ModuleCategory,
     ModuleMark,
@@ -16,7 +17,6 @@ from memboard.tb_plugin.api.memory.modules import (
     ModuleTimelineResponse,
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels
-from memboard.tb_plugin.contract.wire import f64, i32, u8
 from memboard.tb_plugin.facts.modules.choice import (
     WindowQuery,
     absent_of,
@@ -196,7 +196,8 @@ def module_timeline(
     marks: tuple[ModuleMark, ...] = ()
     if choice is not None and log is not None:
         columns = analysis.columns(log, choice.device, axis, x0, x1, query.px)
-        spans = _spans(log, axis, x0, x1, query.px)
+        least = _SPAN_PX * (x1 - x0) / query.px
+        spans = analysis.spans(log, axis, x0, x1, least, MAX_SPANS)
         marks = tuple(_marks(log, choice.device, axis))
     return ModuleTimelineResponse(
         run=view.summary,
@@ -227,23 +228,6 @@ def _over_time(log: ModuleLog, totals: Floats) -> tuple[ModuleCategory, ...]:
             baseline_bytes=None,
         )
         for index, name in enumerate(log.categories)
-    )
-
-
-def _spans(
-    log: ModuleLog, axis: analysis.Axis, x0: float, x1: float, px: int
-) -> ModuleSpans:
-    spans = analysis.spans(log, axis, x0, x1, _SPAN_PX * (x1 - x0) / px, MAX_SPANS)
-    return ModuleSpans(
-        modules=tuple(log.tree.fqn[row] for row in spans.modules.tolist()),
-        module=i32(spans.module),
-        kinds=analysis.SPAN_KINDS,
-        kind=u8(spans.kind),
-        call=i32(spans.call),
-        depth=i32(spans.depth),
-        x0=f64(spans.x0),
-        x1=f64(spans.x1),
-        num_left_out=spans.num_left_out,
     )
 
 

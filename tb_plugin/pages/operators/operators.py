@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.operators.call_stacks import (
     longest_calls,
 )
 from memboard.tb_plugin.analysis.operators.operators import callees
+from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.time.operators import (
     OperatorResponse,
     OperatorsBy,
@@ -31,7 +32,6 @@ from memboard.tb_plugin.contract.table import (
     text_of,
     titled,
 )
-from memboard.tb_plugin.contract.wire import i32
 from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import (
     module_rows,

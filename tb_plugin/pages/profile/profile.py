@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
+from memboard.tb_plugin.analysis.time.device_use import use_at
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
+from memboard.tb_plugin.api.base import f64, i32_clipped
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.time.profile import (
     ProfileFact,
@@ -16,7 +18,6 @@ from memboard.tb_plugin.api.time.profile import (
 )
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.contract.wire import f64, i32_clipped
 from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
@@ -29,7 +30,7 @@ from memboard.tb_plugin.server.routes import RouteRequest, route
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from memboard.tb_plugin.analysis.time.device_use import DeviceUse
+    from memboard.tb_plugin.analysis.time.device_use import UseInAll
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import TraceFacts
     from memboard.tb_plugin.api.tables import TableRows
@@ -210,7 +211,7 @@ _DEVICES: Final = (
 def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
     """`step`: which one alone, by its place."""
     whole, steps = profile.devices, profile.device_steps
-    uses = whole if step is None else [device_steps.at(step) for device_steps in steps]
+    uses = whole if step is None else [use_at(by_step, step) for by_step in steps]
     if not uses:
         return None
     described = {
@@ -237,7 +238,7 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
     return titled(table, f"Devices{_whose(profile, step)}")
 
 
-def _device_name(use: DeviceUse, facts: Mapping[str, Any]) -> str:
+def _device_name(use: UseInAll, facts: Mapping[str, Any]) -> str:
     name = facts.get("name")
     named = f" · {name[:_MAX_TEXT]}" if isinstance(name, str) else ""
     return f"GPU {use.device}{named}"

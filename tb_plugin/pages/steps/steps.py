@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.time.steps import StepsOf, StepsResponse
-from memboard.tb_plugin.contract.wire import f64, i32
 from memboard.tb_plugin.facts.series.marks import marks_of
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, x_axis
 from memboard.tb_plugin.facts.steps.profiler_steps import MAX_SHOWN

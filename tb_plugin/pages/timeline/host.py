@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.tb_plugin.analysis.series.buckets import thinned, visible
 from memboard.tb_plugin.analysis.series.labels import column_label
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from memboard.tb_plugin.contract.errors import NotFoundError
-from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.marks import marks_of
 from memboard.tb_plugin.facts.series.matrix import refined_rows
 from memboard.tb_plugin.facts.series.selection import (

@@ -7,10 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.analysis.series.buckets import thinned, visible
-from memboard.tb_plugin.api.base import Problem
+from memboard.tb_plugin.api.base import Problem, f64
 from memboard.tb_plugin.api.timeline import GROUPS, RankBand, RankLine, TimelineResponse
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.bands import Why, rank_spread
 from memboard.tb_plugin.facts.series.marks import marks_of, ranks_with_oom
 from memboard.tb_plugin.facts.series.matrix import refined_rows

@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.trace.timeline.families import (
 from memboard.tb_plugin.analysis.trace.timeline.hits import Search
 from memboard.tb_plugin.analysis.trace.timeline.instants import slices_around
 from memboard.tb_plugin.analysis.trace.timeline.totals import RangeSums
+from memboard.tb_plugin.api.base import f64, i32, u16
 from memboard.tb_plugin.api.time.trace import (
     INSTANTS_LEVEL,
     TraceArg,
@@ -27,7 +28,6 @@ from memboard.tb_plugin.api.time.trace import (
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.table import Column, cut, table_of, titled
-from memboard.tb_plugin.contract.wire import f64, i32, u16
 from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
 from memboard.tb_plugin.facts.traces.run_traces import RowQuery
 from memboard.tb_plugin.pages.trace_views import places_of, row_of

@@ -13,6 +13,7 @@ from memboard.tb_plugin.analysis.trace.timeline.drawn import (
 from memboard.tb_plugin.analysis.trace.timeline.families import FAMILIES
 from memboard.tb_plugin.analysis.trace.timeline.instants import marks
 from memboard.tb_plugin.analysis.trace.timeline.tiles import MAX_PIECES, Lane, zoom_of
+from memboard.tb_plugin.api.base import i32, u8, u16
 from memboard.tb_plugin.api.time.trace import (
     INSTANTS_LEVEL,
     TraceLane,
@@ -21,7 +22,6 @@ from memboard.tb_plugin.api.time.trace import (
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Pixels
-from memboard.tb_plugin.contract.wire import i32, u8, u16
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
     TracksQuery,

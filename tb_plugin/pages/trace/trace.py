@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.trace.timeline.counters import (
     value_range,
 )
 from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
+from memboard.tb_plugin.api.base import f64, i32, i32_clipped
 from memboard.tb_plugin.api.time.trace import (
     TraceChoice,
     TraceClock,
@@ -24,7 +25,6 @@ from memboard.tb_plugin.api.time.trace import (
     TraceSteps,
     TraceTrack,
 )
-from memboard.tb_plugin.contract.wire import f64, i32, i32_clipped
 from memboard.tb_plugin.facts.traces.axis import COUNTERS, run_clocks
 from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters
 from memboard.tb_plugin.facts.traces.timeline.focus import focus_of

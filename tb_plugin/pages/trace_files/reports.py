@@ -12,6 +12,7 @@ from memboard.collector.format.memory import FOLDS_INTO
 from memboard.collector.format.sizes import agreeing
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.memory.modules import ModuleCategory
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.api.time.traces import (
@@ -27,7 +28,6 @@ from memboard.tb_plugin.contract.errors import (
 )
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Text
 from memboard.tb_plugin.contract.table import Column, titled
-from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import OfRanksQuery
 from memboard.tb_plugin.facts.view import why_absent
 from memboard.tb_plugin.formats.recording.captures.trace_reports import (

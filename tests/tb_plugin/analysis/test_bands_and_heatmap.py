@@ -24,19 +24,20 @@ MATRIX = arrays(
 
 @given(MATRIX)
 def test_bands_equal_numpys_percentiles(matrix):
-    bands = spread(matrix)
-    for column in range(matrix.shape[1]):
-        values = matrix[:, column]
+    ranks = range(100, 100 + len(matrix))
+    bands = spread(matrix, ranks, np.arange(matrix.shape[1], dtype=float))
+    is_recorded = ~np.isnan(matrix)
+    assert bands.num_ranks == is_recorded.any(axis=1).sum()
+    assert bands.x.tolist() == np.flatnonzero(is_recorded.any(axis=0)).tolist()
+    for column, x in enumerate(bands.x.astype(int)):
+        values = matrix[:, x]
         present = values[~np.isnan(values)]
         found = [bands.low, bands.p5, bands.median, bands.p95, bands.high]
-        if len(present) == 0:
-            assert all(np.isnan(line[column]) for line in found)
-            continue
         expected = np.percentile(present, [0, 5, 50, 95, 100])
         np.testing.assert_allclose(
             [line[column] for line in found], expected, rtol=1e-9, atol=1e-300
         )
-        assert values[bands.high_row[column]] == present.max()
+        assert values[ranks.index(bands.high_rank[column])] == present.max()
 
 
 @given(MATRIX, st.integers(1, 40))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memboard.tb_plugin.analysis.time.device_use import use_at
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
 
@@ -121,11 +122,11 @@ def test_a_step_in_which_nothing_ran_has_no_mean_of_kernels():
     nan = float("nan")
     trace = traced([(0, 100), (100, 100), (200, 0)], [(10, 20, nan, 50.0, False)])
     found = by_step(trace)
-    assert found.at(1).utilization == 0
+    assert use_at(found, 1).utilization == 0
     for word in ("sm_efficiency", "occupancy", "tensor_core_share"):
-        assert getattr(found.at(1), word) is None
-    assert found.at(0).sm_efficiency is None
-    assert found.at(2).utilization is None
+        assert getattr(use_at(found, 1), word) is None
+    assert use_at(found, 0).sm_efficiency is None
+    assert use_at(found, 2).utilization is None
 
 
 def test_steps_of_very_many_kernels_are_exact():

@@ -91,14 +91,15 @@ def test_spans_are_calls_of_modules_outer_first():
         "backward",
     }
     replay = Replay(built)
+    modules = np.array([log.tree.fqn.index(name) for name in spans.modules])
     for index in range(len(spans.module)):
-        module, call = int(spans.modules[spans.module[index]]), int(spans.call[index])
+        module, call = modules[spans.module[index]], int(spans.call[index])
         kind = module_timeline.SPAN_KINDS[spans.kind[index]]
         assert spans.x0[index] == replay.moments(module, f"before_pre_{kind}")[call]
         assert spans.x1[index] == replay.moments(module, f"after_post_{kind}")[call]
         parent = built.modules[module][1]
         if spans.x1[index] > spans.x0[index] and parent >= 0:
-            same = (spans.modules[spans.module] == parent) & (spans.call == call)
+            same = (modules[spans.module] == parent) & (spans.call == call)
             same &= spans.kind == spans.kind[index]
             assert spans.depth[index] > spans.depth[same].max()
 

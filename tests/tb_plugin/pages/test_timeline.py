@@ -320,10 +320,10 @@ def test_a_finer_line_does_not_cost_the_band_again(run, tmp_path, monkeypatch):
     """Lines get finer from poll to poll; what thousands of ranks cost is paid once."""
     num_spreads = 0
 
-    def counted(values):
+    def counted(*values):
         nonlocal num_spreads
         num_spreads += 1
-        return spread(values)
+        return spread(*values)
 
     monkeypatch.setattr("memboard.tb_plugin.facts.series.bands.spread", counted)
     monkeypatch.setattr("memboard.tb_plugin.pages.timeline.timeline._LINE_SECONDS", 0.0)

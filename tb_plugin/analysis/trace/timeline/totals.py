@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Totals(Table):
-    """Sums by name and category; columns of equal length, longest in all first."""
+class SliceSums(Table):
+    """Sums over slices that are alike; columns of equal length, longest in all first."""
 
-    name: Ints
-    """Row of `Trace.strings`; likewise category."""
-    category: Ints
     count: Ints
     """Slices that touch the range."""
     total_ns: Ints
@@ -42,6 +39,16 @@ class Totals(Table):
     max_ns: Ints
     """The whole duration of the longest."""
     longest: Ints
+    """Row of the longest slice, in its source."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals(SliceSums):
+    """Of one source, by name and category."""
+
+    name: Ints
+    """Row of `Trace.strings`; likewise category."""
+    category: Ints
 
 
 def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> Totals:
@@ -76,19 +83,13 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RangeRows:
-    """Sums over several sources by name and category, longest in all first."""
+class RangeRows(SliceSums):
+    """Of several sources, by name and category."""
 
+    source: Ints
+    """That of the longest, in the order of `RangeSums.add`."""
     name: Sequence[str]
     category: Sequence[str]
-    count: Ints
-    total_ns: Ints
-    self_ns: Ints
-    max_ns: Ints
-    longest: Ints
-    """Row of the longest slice, in its source."""
-    source: Ints
-    """The source of that, in the order of `RangeSums.add`."""
 
     @property
     def mean_ns(self) -> Floats:
@@ -136,10 +137,16 @@ class RangeSums:
     def rows(self, most: int) -> RangeRows:
         ordered = sorted(self._rows.items(), key=lambda item: -item[1][1])[:most]
         columns = np.array([row for _, row in ordered], np.int64).reshape(-1, 6).T
+        count, total_ns, self_ns, max_ns, longest, source = columns
         return RangeRows(
-            [name for (name, _), _ in ordered],
-            [category for (_, category), _ in ordered],
-            *columns,
+            count=count,
+            total_ns=total_ns,
+            self_ns=self_ns,
+            max_ns=max_ns,
+            longest=longest,
+            source=source,
+            name=[name for (name, _), _ in ordered],
+            category=[category for (_, category), _ in ordered],
         )
 
 

@@ -12,8 +12,8 @@ from memboard.tb_plugin.analysis.series.rows import Rows
 from memboard.tb_plugin.analysis.time.intervals import step_means
 from memboard.tb_plugin.analysis.trace.timeline.counters import DEVICE_USE
 from memboard.tb_plugin.analysis.trace.timeline.tiles import zoom_of
+from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.time.trace import TraceLine, TraceTrack
-from memboard.tb_plugin.contract.wire import f64
 from memboard.tb_plugin.facts.series.selection import RankRows, XAxis
 from memboard.tb_plugin.facts.traces.axis import COUNTERS
 from memboard.tb_plugin.formats.recording.series import WALL
