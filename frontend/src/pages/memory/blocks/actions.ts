@@ -12,7 +12,7 @@ import { BLOCKS, type BlocksState } from "./state";
 export interface ActionsOf {
   readonly view: Pick<ViewProps, "say" | "setParams" | "showPage">;
   readonly state: BlocksState;
-  readonly at: MomentPlace;
+  readonly momentPlace: MomentPlace;
   readonly stage: BlockStage;
   readonly marks: DrawnMarks;
   /** The moment shown without a pointer. */
@@ -22,11 +22,11 @@ export interface ActionsOf {
 type BlockActions = ReturnType<typeof blockActions>;
 
 export function blockActions(of: ActionsOf) {
-  const { view, state, at, stage, marks, anchor } = of;
+  const { view, state, momentPlace, stage, marks, anchor } = of;
   const set = (changes: Partial<BlocksState>): void =>
     view.setParams(writeState(BLOCKS, changes));
   const pin = (moment: number): void => {
-    view.setParams(momentWords(moment, at));
+    view.setParams(momentWords(moment, momentPlace));
     stage.reveal(moment);
     // The next key starts from the pinned moment.
     stage.clearCursor();
@@ -39,7 +39,7 @@ export function blockActions(of: ActionsOf) {
     shown,
     ...momentActions({
       view,
-      at,
+      momentPlace,
       marks,
       shown,
       level: "active",
@@ -75,7 +75,7 @@ export function blockCommands(
     stage.setView(panStep(stage.view, stage.limits, sign));
   const step = (by: number) => () => void stepEvents(stage, by);
   const save = (id: string) => () => {
-    const file = files.find((one) => one.id === id);
+    const file = files.find((item) => item.id === id);
     if (file === undefined) say("Live memory is not loaded yet");
     else file.run();
   };

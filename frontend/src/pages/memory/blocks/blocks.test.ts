@@ -136,7 +136,7 @@ function actionsAt(words: Readonly<Record<string, string>>) {
       showPage: (name, changes) => pages.push([name, changes]),
     },
     state: readState(BLOCKS, new Map(Object.entries(words))),
-    at: { history: "h", device: testDevice() },
+    momentPlace: { history: "h", device: testDevice() },
     marks,
     anchor: 4,
     stage: stage as unknown as BlockStage,

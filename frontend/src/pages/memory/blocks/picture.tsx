@@ -22,10 +22,11 @@ const LEAST_PX = 220;
 const MOST_PX = 460;
 
 export function Picture({ of }: { readonly of: Blocks }) {
-  const { view, state, at, shown, picture, stage, actions, anchor, stacks } = of;
+  const { view, state, momentPlace, shown, picture, stage, actions, anchor, stacks } =
+    of;
   const { axis, tiles } = picture;
   const heightPx = usePictureHeight();
-  const found = useMemo(
+  const searchText = useMemo(
     () => foundWords(tiles.at(-1), of.search, view.byteUnit),
     [tiles, of.search, view.byteUnit],
   );
@@ -43,11 +44,11 @@ export function Picture({ of }: { readonly of: Blocks }) {
             <span
               class="quiet small allocations-found"
               role="status"
-              title={found.long}
+              title={searchText.long}
             >
-              {found.short}
+              {searchText.short}
             </span>
-            {anchor !== peakOf(at.device)?.moment && (
+            {anchor !== peakOf(momentPlace.device)?.moment && (
               <TextButton title="Pin the highest moment (P)" press={actions.toPeak}>
                 Peak
               </TextButton>
@@ -82,8 +83,8 @@ export function Picture({ of }: { readonly of: Blocks }) {
         subject="the picture of allocations"
         origin={originOf(view.run)}
         about={{
-          history: at.history,
-          device: at.device.device,
+          history: momentPlace.history,
+          device: momentPlace.device.device,
           order: of.order,
           colour: state.colour,
           axis: axis.kind,
@@ -98,7 +99,7 @@ export function Picture({ of }: { readonly of: Blocks }) {
         }}
         onPin={({ moment, block }) => {
           const life = writeState(BLOCKS, { life: block?.life ?? null });
-          view.setParams({ ...momentWords(moment, at), ...life });
+          view.setParams({ ...momentWords(moment, momentPlace), ...life });
         }}
         onRange={(from, to) => {
           const low = Math.max(0, axis.momentAt(from));
@@ -165,7 +166,7 @@ function Readout({ of }: { readonly of: Blocks }) {
   const exact = anchored?.moment === moment ? anchored : null;
   const seconds = device.hasTimes && moment >= 0 ? axis.msOf(moment) / 1e3 : NaN;
   const [step] = spansAt(marks, axis.xOf(moment));
-  const words = [
+  const facts = [
     [atMoment(moment), momentName(device, moment)].filter(Boolean).join(", "),
     Number.isNaN(seconds) ? "" : formatSeconds(seconds),
     step?.label ?? "",
@@ -175,7 +176,7 @@ function Readout({ of }: { readonly of: Blocks }) {
       <b>{formatBytes(exact?.activeBytes ?? drawn(active), byteUnit)}</b>{" "}
       <span class="quiet small">
         live of {formatBytes(exact?.reservedBytes ?? drawn(reserved), byteUnit)}{" "}
-        reserved {words.filter(Boolean).join(" · ")}
+        reserved {facts.filter(Boolean).join(" · ")}
       </span>
     </span>
   );

@@ -74,16 +74,16 @@ function blocksTitle(table: TableRows, key: string, row: number): string {
 }
 
 function spanWords({ first, last }: AllocationRangeResponse): string {
-  const words: string[] = [];
+  const parts: string[] = [];
   if (first.timeMs !== null && last.timeMs !== null) {
-    words.push(formatSeconds((last.timeMs - first.timeMs) / 1000));
+    parts.push(formatSeconds((last.timeMs - first.timeMs) / 1000));
   }
   if (first.step !== null && last.step !== null) {
     const from = formatInteger(first.step);
     const to = formatInteger(last.step);
-    words.push(from === to ? `step ${from}` : `steps ${from} to ${to}`);
+    parts.push(from === to ? `step ${from}` : `steps ${from} to ${to}`);
   }
-  return words.join(", ");
+  return parts.join(", ");
 }
 
 interface AnswerProps {
@@ -99,7 +99,7 @@ function Totals({ of, answer }: AnswerProps) {
       {momentText(answer.highestMoment)}
     </TextButton>
   );
-  const said = (bytes: number, more: ComponentChildren) => (
+  const withNote = (bytes: number, more: ComponentChildren) => (
     <span title={formatBytesExact(bytes)}>
       <b>{formatBytes(bytes, byteUnit)}</b> {more}
     </span>
@@ -108,14 +108,17 @@ function Totals({ of, answer }: AnswerProps) {
   return (
     <Facts
       rows={[
-        ["Allocated in it", said(answer.allocatedBytes, blocks(answer.numAllocated))],
-        ["of that freed in it", said(answer.freedBytes, blocks(answer.numFreed))],
-        ["still live at its end", said(answer.liveBytes, blocks(answer.numLive))],
+        [
+          "Allocated in it",
+          withNote(answer.allocatedBytes, blocks(answer.numAllocated)),
+        ],
+        ["of that freed in it", withNote(answer.freedBytes, blocks(answer.numFreed))],
+        ["still live at its end", withNote(answer.liveBytes, blocks(answer.numLive))],
         [
           "Freed that was there before",
-          said(earlierFreedBytes, blocks(numEarlierFreed)),
+          withNote(earlierFreedBytes, blocks(numEarlierFreed)),
         ],
-        ["Highest in it", said(answer.highestBytes, highest)],
+        ["Highest in it", withNote(answer.highestBytes, highest)],
       ]}
     />
   );

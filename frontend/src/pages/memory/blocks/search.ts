@@ -31,15 +31,15 @@ export function searchOf(typed: string, stacks: CallStacks | null): Search {
   if (isEmptySearch(search)) {
     return { problem, stacks: null, frames: null, blocks: null };
   }
-  const words = search.terms.length > 0 && stacks !== null;
-  const found = words ? matchingStacks(search, stacks) : null;
+  const hasTerms = search.terms.length > 0 && stacks !== null;
+  const matches = hasTerms ? matchingStacks(search, stacks) : null;
   return {
     problem,
-    stacks: found,
-    frames: words ? matchingFrames(search, stacks) : null,
+    stacks: matches,
+    frames: hasTerms ? matchingFrames(search, stacks) : null,
     blocks: ({ answer }, slot) =>
       sizeMatches(search, answer.lives.size[slot] ?? 0) &&
-      (found === null || stackMatches(found, answer.lives.stack[slot] ?? -1)),
+      (matches === null || stackMatches(matches, answer.lives.stack[slot] ?? -1)),
   };
 }
 

@@ -29,8 +29,8 @@ export const FLAMES = {
   difference: ["Difference", "What grew and what shrank since the marked moment"],
 } as const;
 
-export function keysOf<K extends string>(words: Readonly<Record<K, unknown>>): K[] {
-  return Object.keys(words) as K[];
+export function keysOf<K extends string>(labels: Readonly<Record<K, unknown>>): K[] {
+  return Object.keys(labels) as K[];
 }
 
 export const BLOCKS = {

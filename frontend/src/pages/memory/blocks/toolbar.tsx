@@ -41,14 +41,14 @@ export function PictureBar(props: PictureBarProps) {
 
 function shownWords({ state, open: { facts } }: PictureBarProps): string {
   const { stream, pool } = state;
-  const words = [
+  const parts = [
     `by ${COLOURS[state.colour]}`,
     orderOf(state) === "allocation" ? "by allocation time" : "",
     state.axis === "time" ? "over time" : "",
     stream === null ? "" : `stream ${facts.streams[stream] ?? stream}`,
     pool === null ? "" : `pool ${facts.pools[pool] ?? pool}`,
   ];
-  return `View: ${words.filter((word) => word !== "").join(", ")}`;
+  return `View: ${parts.filter((word) => word !== "").join(", ")}`;
 }
 
 function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) {
@@ -62,14 +62,15 @@ function ViewControls({ open: { facts, device }, state, set }: PictureBarProps) 
         options={ordersOf(state.colour)}
         chosen={order}
         labels={ORDERS}
-        onChoose={(one) => set({ order: one })}
+        onChoose={(option) => set({ order: option })}
       />
       <Choice
         label="Colour"
         value={state.colour}
         of={Object.entries(COLOURS)}
         onChange={(wanted) => {
-          const colour = keysOf(COLOURS).find((one) => one === wanted) ?? "category";
+          const colour =
+            keysOf(COLOURS).find((option) => option === wanted) ?? "category";
           set({ colour, only: "", order: order === "allocation" ? order : null });
         }}
       />

@@ -31,7 +31,10 @@ export function topOf(device: HistoryDevice, part: BlockTile | null = null): num
   const highest = (level: "active" | "reserved"): number =>
     part === null
       ? (peakOf(device, level)?.bytes ?? 0)
-      : part.answer.columns[level].reduce((high, one) => (one > high ? one : high), 0);
+      : part.answer.columns[level].reduce(
+          (high, bytes) => (bytes > high ? bytes : high),
+          0,
+        );
   const [active, reserved] = [highest("active"), highest("reserved")];
   let top = Math.max(active, 1);
   if (reserved <= MOST_RESERVED * active) top = Math.max(top, reserved);
@@ -42,16 +45,16 @@ export function topOf(device: HistoryDevice, part: BlockTile | null = null): num
 
 export type Blocks = ReturnType<typeof useBlocks>;
 
-export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory) {
+export function useBlocks(view: ViewProps, params: BlocksState, open: OpenHistory) {
   const { client, theme, byteUnit, run } = view;
-  const { answer, device, at } = open;
-  const { stream, pool, colour } = words;
-  const state = { ...words, moment: pinnedMoment(words, at) };
+  const { answer, device, momentPlace } = open;
+  const { stream, pool, colour } = params;
+  const state = { ...params, moment: pinnedMoment(params, momentPlace) };
   const place: Query = { ...open.place, stream, pool };
   const axis = useMemo(() => new BlockAxis(device, state.axis), [device, state.axis]);
   const order = orderOf(state);
   const shown = useTiles(client, {
-    what: "allocations",
+    kind: "allocations",
     place,
     axis: axis.kind,
     order,
@@ -64,7 +67,7 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     () => drawnMarks(device.marks, axis, ofPart),
     [device, axis, ofPart],
   );
-  const { stacks, error: stacksError } = useStacks(client, run.id, at.history);
+  const { stacks, error: stacksError } = useStacks(client, run.id, momentPlace.history);
   const search = useSearch(state.find, stacks);
   const anchor = state.moment ?? firstMoment(device);
   const { mark } = state;
@@ -109,21 +112,21 @@ export function useBlocks(view: ViewProps, words: BlocksState, open: OpenHistory
     anchored === null || whole?.colour !== "category"
       ? null
       : new Map(anchored.categories.map(({ key, bytes }) => [key, bytes]));
-  const actions = blockActions({ view, state, at, stage, marks, anchor });
+  const actions = blockActions({ view, state, momentPlace, stage, marks, anchor });
   const label = pictureLabel("Active memory", open);
-  const filesOf = (held: LiveStacks | null): readonly StackFile[] =>
-    held === null || stacks === null
+  const filesOf = (live: LiveStacks | null): readonly StackFile[] =>
+    live === null || stacks === null
       ? []
-      : stackFiles(held, stacks, state.frames, originOf(run), label);
+      : stackFiles(live, stacks, state.frames, originOf(run), label);
   useCommands(view.commands, () =>
-    blockCommands({ stage, view }, actions, filesOf(now.held.peek())),
+    blockCommands({ stage, view }, actions, filesOf(now.liveStacks.peek())),
   );
   return {
     view,
     state,
     open,
     device,
-    at,
+    momentPlace,
     place,
     order,
     shown,

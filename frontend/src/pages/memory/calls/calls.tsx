@@ -73,7 +73,7 @@ export function CallsView(view: ViewProps) {
           <Pinned
             view={view}
             pinned={pinned}
-            step={known(data.calls.step[data.selected ?? -1])}
+            step={finiteOrNull(data.calls.step[data.selected ?? -1])}
             absent={iteration === null ? "No call was collected in it" : null}
           />
           <Body view={view} data={data} page={page} />
@@ -86,7 +86,7 @@ export function CallsView(view: ViewProps) {
   );
 }
 
-function known(value: number | undefined): number | null {
+function finiteOrNull(value: number | undefined): number | null {
   return Number.isFinite(value) ? (value ?? null) : null;
 }
 

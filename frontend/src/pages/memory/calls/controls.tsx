@@ -30,11 +30,13 @@ export function Controls({ data, setState }: ControlsProps) {
         label="Function"
         value={functions
           .findIndex(
-            (one) => one.function === data.function && one.phase === data.phase,
+            (collected) =>
+              collected.function === data.function && collected.phase === data.phase,
           )
           .toString()}
-        onChange={(at) => {
-          const { function: name = null, phase = null } = functions[Number(at)] ?? {};
+        onChange={(index) => {
+          const { function: name = null, phase = null } =
+            functions[Number(index)] ?? {};
           const call = { attempt: null, iteration: null };
           setState({ function: name, phase, ...call }, "push");
         }}
@@ -71,7 +73,7 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
   // The answer follows later: a box changes at once.
   const shown = state.stats?.split(",") ?? (drawn === null ? [] : [drawn.stat.name]);
   const [find, setFind] = useState("");
-  const found = foundStats(data.stats, find);
+  const matches = foundStats(data.stats, find);
   return (
     <Popover
       label="Columns of the table"
@@ -94,9 +96,9 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
         onText={setFind}
       />
       <div class="column-tight functions-checks">
-        {found.map((stat, i) => (
+        {matches.map((stat, i) => (
           <>
-            {found[i - 1]?.group !== stat.group && <b>{GROUP_WORDS[stat.group]}</b>}
+            {matches[i - 1]?.group !== stat.group && <b>{GROUP_WORDS[stat.group]}</b>}
             <Check
               key={stat.name}
               label={stat.name}
@@ -111,7 +113,7 @@ export function ColumnPicker({ data, state, setState }: ControlsProps) {
             />
           </>
         ))}
-        {found.length === 0 && <p class="quiet">No statistic matches.</p>}
+        {matches.length === 0 && <p class="quiet">No statistic matches.</p>}
       </div>
       <button type="button" class="button" onClick={() => setState({ stats: null })}>
         Only what is drawn

@@ -7,9 +7,9 @@ export type Side = (typeof SIDES)[number];
 
 const sides: Word<readonly Side[]> = {
   read: (params) => {
-    const said = params.get("sides")?.split(",") ?? [];
-    const known = SIDES.filter((side) => said.includes(side));
-    return known.length === 0 ? SIDES : known;
+    const names = params.get("sides")?.split(",") ?? [];
+    const namedSides = SIDES.filter((side) => names.includes(side));
+    return namedSides.length === 0 ? SIDES : namedSides;
   },
   write: (value) => ({ sides: value.length === SIDES.length ? null : value.join() }),
 };
@@ -26,7 +26,7 @@ export const CALLS = {
 };
 
 export function sidesAfterClick(shown: readonly Side[], side: Side): readonly Side[] {
-  const next = SIDES.filter((one) => shown.includes(one) !== (one === side));
+  const next = SIDES.filter((option) => shown.includes(option) !== (option === side));
   return next.length === 0 ? [side] : next;
 }
 

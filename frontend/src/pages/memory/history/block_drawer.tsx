@@ -123,7 +123,7 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
     <span title={formatBytesExact(value)}>{formatBytes(value, view.byteUnit)}</span>
   );
   const hex = (address: string) => <code>0x{address.replace(/^0x/, "")}</code>;
-  const said = (value: ComponentChildren, more: string) => (
+  const withNote = (value: ComponentChildren, more: string) => (
     <>
       {value} <span class="quiet">{more}</span>
     </>
@@ -135,7 +135,7 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
         {momentText(of.moment)}
       </TextButton>
     );
-    return said(button, [step, of.phase].filter((word) => word !== "").join(", "));
+    return withNote(button, [step, of.phase].filter((word) => word !== "").join(", "));
   };
   const wasAsked = freed !== null && freed.moment >= 0;
   const waited = wasAsked && gone !== null ? gone.moment - freed.moment : 0;
@@ -152,7 +152,7 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
     ) : (
       <>
         requested{wasAsked ? " at" : ""}{" "}
-        {said(momentOf(freed), "and not completed by the end")}
+        {withNote(momentOf(freed), "and not completed by the end")}
       </>
     );
   const segment = (
@@ -169,16 +169,16 @@ function factsOf({ block, open, view, onMoment }: PartProps): FactRows {
   return [
     [
       isRounded ? "Size, as rounded" : "Asked for",
-      said(bytes(sizeBytes), formatBytesExact(sizeBytes)),
+      withNote(bytes(sizeBytes), formatBytesExact(sizeBytes)),
     ],
-    ["Block size", isRounded ? null : said(bytes(blockBytes), more)],
-    ["Category", said(categoryLabel(block.category), why)],
+    ["Block size", isRounded ? null : withNote(bytes(blockBytes), more)],
+    ["Category", withNote(categoryLabel(block.category), why)],
     ["Allocated", born === null ? "before the first event" : momentOf(born)],
     ["Freed", ended],
     ["Lived", lived(block, device)],
     ["Stream", stream === null ? null : (facts.streams[stream] ?? "")],
     ["Pool", pool === null ? null : (facts.pools[pool] ?? "")],
-    ["Address", said(hex(block.address), block.name)],
+    ["Address", withNote(hex(block.address), block.name)],
     ["Segment", block.segmentAddress === "" ? null : segment],
     ["Tag", tag === "" || tag.startsWith(OWN_TAG) ? null : tag],
     ["Annotated", block.annotations.length === 0 ? null : block.annotations.join("; ")],

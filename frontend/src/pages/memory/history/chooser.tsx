@@ -61,9 +61,11 @@ function List(props: ChooserProps) {
   const { chosen, byteUnit, onChoose } = props;
   const { histories, numHistories } = props.histories;
   const [typed, setTyped] = useState("");
-  const found = [...histories].reverse().filter((one) => historyMatches(one, typed));
+  const matches = [...histories]
+    .reverse()
+    .filter((choice) => historyMatches(choice, typed));
   const left = numHistories - histories.length;
-  const most = found.length > MOST_LISTED;
+  const most = matches.length > MOST_LISTED;
   return (
     <div class="menu-list history-list">
       {histories.length >= SEARCHED_FROM && (
@@ -76,42 +78,44 @@ function List(props: ChooserProps) {
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
           onKeyDown={({ key }) => {
-            const [first] = found;
+            const [first] = matches;
             if (key === "Enter" && first !== undefined) onChoose(first.reference.id);
           }}
         />
       )}
       <div role="menu" aria-label="Histories">
-        {found.slice(0, MOST_LISTED).map((one) => (
+        {matches.slice(0, MOST_LISTED).map((choice) => (
           <button
-            key={one.reference.id}
+            key={choice.reference.id}
             type="button"
             role="menuitem"
-            aria-current={one.reference.id === chosen}
-            title={one.reference.path}
-            onClick={() => onChoose(one.reference.id)}
+            aria-current={choice.reference.id === chosen}
+            title={choice.reference.path}
+            onClick={() => onChoose(choice.reference.id)}
           >
-            <span class="quiet small nowrap">{rankWords(one.reference)}</span>
+            <span class="quiet small nowrap">{rankWords(choice.reference)}</span>
             <span class="cut">
-              {one.origin === "oom" && (
+              {choice.origin === "oom" && (
                 <span class="tone-bad">
                   <Icon name="warning" sizePx={14} />{" "}
                 </span>
               )}
-              {one.reference.title}
-              {one.state === "failed" && <span class="status-bad"> {one.problem}</span>}
+              {choice.reference.title}
+              {choice.state === "failed" && (
+                <span class="status-bad"> {choice.problem}</span>
+              )}
             </span>
             <span class="quiet small nowrap">
-              {historyNote(one.reference, byteUnit)}
+              {historyNote(choice.reference, byteUnit)}
             </span>
           </button>
         ))}
       </div>
-      {found.length === 0 && <p class="quiet">No history matches.</p>}
+      {matches.length === 0 && <p class="quiet">No history matches.</p>}
       {(left > 0 || most) && (
         <p class="quiet small nowrap">
           {most &&
-            `The newest ${MOST_LISTED} of ${formatInteger(found.length)} that match. `}
+            `The newest ${MOST_LISTED} of ${formatInteger(matches.length)} that match. `}
           {left > 0 && `Not listed: ${formatInteger(left)} older; choose a rank.`}
         </p>
       )}

@@ -81,7 +81,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
           answer,
           facts,
           device,
-          at: { history: id, device },
+          momentPlace: { history: id, device },
           place: { run: view.run.id, history: id, device: device.device },
         };
   return (
@@ -158,7 +158,7 @@ export function HistoryNotes(props: {
   readonly warns: boolean;
 }) {
   const { device, warns } = props;
-  const notes = device.notes.filter((one) => one.warns === warns);
+  const notes = device.notes.filter((note) => note.warns === warns);
   if (notes.length === 0) return null;
   return (
     <ul class="small">

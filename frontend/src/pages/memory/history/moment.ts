@@ -45,15 +45,15 @@ export function momentWords(moment: number | null, of?: MomentPlace): Changes {
 }
 
 /** null: no pin, or one of another history. */
-export function pinnedMoment(words: MemoryWords, of: MomentPlace): number | null {
-  const { history, device, moment } = words;
+export function pinnedMoment(state: MemoryWords, of: MomentPlace): number | null {
+  const { history, device, moment } = state;
   if (moment === null || (history !== "" && history !== of.history)) return null;
   if (device !== null && device !== of.device.device) return null;
   return Math.min(moment, of.device.numEvents - 1);
 }
 
-export function shownMoment(words: MemoryWords, of: MomentPlace): number {
-  return pinnedMoment(words, of) ?? firstMoment(of.device);
+export function shownMoment(state: MemoryWords, of: MomentPlace): number {
+  return pinnedMoment(state, of) ?? firstMoment(of.device);
 }
 
 export function peakOf(device: HistoryDevice, level: HistoryLevel = "active") {
@@ -63,39 +63,39 @@ export function peakOf(device: HistoryDevice, level: HistoryLevel = "active") {
 /** The first out-of-memory error, else the peak. */
 export function firstMoment(device: HistoryDevice): number {
   const { kind, kinds, moment } = device.marks;
-  const at = kind.findIndex((code) => kinds[code] === "oom");
-  return at >= 0 ? (moment[at] ?? -1) : (peakOf(device)?.moment ?? -1);
+  const index = kind.findIndex((code) => kinds[code] === "oom");
+  return index >= 0 ? (moment[index] ?? -1) : (peakOf(device)?.moment ?? -1);
 }
 
 /** "" where a moment is nothing of note. */
-export function momentName(device: HistoryDevice, at: number): string {
+export function momentName(device: HistoryDevice, event: number): string {
   const { kind, kinds, moment } = device.marks;
-  const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === at);
+  const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === event);
   const names = [
     out ? "out of memory" : "",
-    peakOf(device)?.moment === at ? "the peak" : "",
+    peakOf(device)?.moment === event ? "the peak" : "",
   ];
   return names.filter((name) => name !== "").join(", ");
 }
 
-export function stepAt({ marks }: HistoryDevice, at: number): number | null {
+export function stepAt({ marks }: HistoryDevice, event: number): number | null {
   const { kind, kinds, moment, end, step } = marks;
-  let found: number | null = null;
+  let lastStep: number | null = null;
   for (let i = 0; i < kind.length; i += 1) {
     const own = step[i] ?? NaN;
     const isStep = kinds[kind[i] ?? -1] === "step";
     const [from, to] = [moment[i] ?? 0, end[i] ?? 0];
     // A span begins after the event before it; any other mark is an event.
-    const holds = isStep ? from < at && at <= to : from === at;
-    if (holds && Number.isFinite(own)) found = own;
+    const holds = isStep ? from < event && event <= to : from === event;
+    if (holds && Number.isFinite(own)) lastStep = own;
   }
-  return found;
+  return lastStep;
 }
 
 /** What keys and buttons of Blocks and Segments do to their moment. */
 export function momentActions(of: {
   readonly view: Pick<ViewProps, "say" | "showPage">;
-  readonly at: MomentPlace;
+  readonly momentPlace: MomentPlace;
   readonly marks: DrawnMarks;
   readonly level: HistoryLevel;
   /** Errors after it are next. */
@@ -105,7 +105,7 @@ export function momentActions(of: {
   readonly shown: () => number;
   readonly go: (moment: number) => void;
 }) {
-  const { view, at, marks, pinned, mark, shown, go } = of;
+  const { view, momentPlace, marks, pinned, mark, shown, go } = of;
   const goTo = (moment: number | null | undefined, none: string): void => {
     if (moment === null || moment === undefined) view.say(none);
     else go(moment);
@@ -113,7 +113,8 @@ export function momentActions(of: {
   const ooms = marks.points.filter(({ kind }) => kind === "oom");
   return {
     ooms,
-    toPeak: () => goTo(peakOf(at.device, of.level)?.moment, "This history has no peak"),
+    toPeak: () =>
+      goTo(peakOf(momentPlace.device, of.level)?.moment, "This history has no peak"),
     toOom: () => {
       const next = ooms.find(({ moment }) => moment > pinned) ?? ooms[0];
       goTo(next?.moment, "No out-of-memory error is in this history");
@@ -126,10 +127,10 @@ export function momentActions(of: {
     compare: () =>
       view.showPage("compare", {
         part: null,
-        ...momentWords(shown(), at),
+        ...momentWords(shown(), momentPlace),
         a_run: SAME_RUN,
-        a_history: mark === null ? null : at.history,
-        a_device: mark === null ? null : at.device.device.toString(),
+        a_history: mark === null ? null : momentPlace.history,
+        a_device: mark === null ? null : momentPlace.device.device.toString(),
         a_moment: mark === null ? null : mark.toString(),
       }),
   };

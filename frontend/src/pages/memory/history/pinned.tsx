@@ -14,11 +14,11 @@ import { chosenDevice, useHistory } from "./use_history";
  * null: no pin, so no request.
  */
 export function useMomentStep(view: Pick<ViewProps, "client" | "run" | "params">) {
-  const words = readMemory(view.params);
-  const { history, moment } = words;
+  const state = readMemory(view.params);
+  const { history, moment } = state;
   const asked = moment === null || history === "" ? null : history;
   const { answer } = useHistory(view.client, view.run.id, asked);
-  const device = chosenDevice(answer?.facts ?? null, words.device);
+  const device = chosenDevice(answer?.facts ?? null, state.device);
   if (asked === null || moment === null || device === null) return null;
   return {
     moment,
@@ -36,13 +36,14 @@ export function Pinned(props: {
 }) {
   const { view, pinned, step, absent } = props;
   if (pinned === null) return null;
-  const at = pinned.step === null ? "no step" : `step ${formatInteger(pinned.step)}`;
+  const stepText =
+    pinned.step === null ? "no step" : `step ${formatInteger(pinned.step)}`;
   const shown = step === null ? "another call" : `step ${formatInteger(step)}`;
   const why = absent === null ? "" : `${absent}: `;
   return (
     <p class="quiet">
-      Pinned in Blocks: {pinned.name || `event ${formatInteger(pinned.moment)}`}, {at}.{" "}
-      {pinned.step !== step && `${why}${shown} is shown. `}
+      Pinned in Blocks: {pinned.name || `event ${formatInteger(pinned.moment)}`},{" "}
+      {stepText}. {pinned.step !== step && `${why}${shown} is shown. `}
       <TextButton press={() => view.showPage("blocks", {})}>Show in Blocks</TextButton>
     </p>
   );

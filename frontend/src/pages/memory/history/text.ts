@@ -12,25 +12,27 @@ export function historyNote(
   { step, timeMs, numBytes }: HistoryReference,
   byteUnit: ByteUnit,
 ): string {
-  const words = [
+  const parts = [
     step === null ? "" : `step ${formatInteger(step)}`,
     formatInstant(timeMs),
     formatBytes(numBytes, byteUnit),
   ];
-  return words.filter((word) => word !== "").join(" · ");
+  return parts.filter((word) => word !== "").join(" · ");
 }
 
 export function historyMatches({ reference }: HistoryChoice, typed: string): boolean {
   const { title, path, step } = reference;
-  const at = step === null ? "" : `step ${step}`;
-  return searchOf(typed)?.([rankWords(reference), title, path, at].join(" ")) !== false;
+  const stepText = step === null ? "" : `step ${step}`;
+  return (
+    searchOf(typed)?.([rankWords(reference), title, path, stepText].join(" ")) !== false
+  );
 }
 
 export function pictureLabel(
-  what: string,
+  subject: string,
   { answer, device, facts }: OpenHistory,
 ): string {
   const { rank } = answer.reference;
   const ofRank = rank === null ? "" : `, rank ${rank}`;
-  return `${what}${ofRank}${facts.devices.length > 1 ? `, ${device.title}` : ""}`;
+  return `${subject}${ofRank}${facts.devices.length > 1 ? `, ${device.title}` : ""}`;
 }

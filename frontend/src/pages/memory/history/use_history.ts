@@ -24,7 +24,7 @@ export interface OpenHistory {
   readonly answer: HistoryResponse;
   readonly facts: HistoryFacts;
   readonly device: HistoryDevice;
-  readonly at: MomentPlace;
+  readonly momentPlace: MomentPlace;
   /** run, history and device. */
   readonly place: Query;
 }
@@ -46,8 +46,8 @@ export function useHistories(
   named: string,
   pollMs: number,
 ): Live<HistoriesResponse> {
-  const words = { ...query, named: named === "" ? null : named };
-  const live = useLive(client, "histories", words, pollMs);
+  const request = { ...query, named: named === "" ? null : named };
+  const live = useLive(client, "histories", request, pollMs);
   const [asked, setAsked] = useState("");
   useEffect(() => setAsked(named), [named]);
   const { data, stale } = live;
@@ -88,8 +88,8 @@ export function useHistory(
 /** The named history, where it is in the list or may be among those left out. */
 export function chosenHistory(answer: HistoriesResponse, named: string): string {
   const { histories, numHistories, default: first } = answer;
-  const known = isListed(answer, named);
-  if (named !== "" && (known || numHistories > histories.length)) return named;
+  const isNamed = isListed(answer, named);
+  if (named !== "" && (isNamed || numHistories > histories.length)) return named;
   return first ?? histories.at(-1)?.reference.id ?? "";
 }
 
@@ -97,10 +97,10 @@ export function nextHistory(
   { histories }: HistoriesResponse,
   id: string,
 ): HistoryChoice | null {
-  const at = histories.findIndex(({ reference }) => reference.id === id);
+  const index = histories.findIndex(({ reference }) => reference.id === id);
   const order = [
-    ...histories.slice(at + 1),
-    ...histories.slice(0, Math.max(at, 0)).reverse(),
+    ...histories.slice(index + 1),
+    ...histories.slice(0, Math.max(index, 0)).reverse(),
   ];
   return order.find(({ state }) => state !== "failed") ?? null;
 }
@@ -112,8 +112,8 @@ export function chosenDevice(
 ): HistoryDevice | null {
   const devices = facts?.devices ?? [];
   return (
-    devices.find((one) => one.device === named) ??
-    devices.find((one) => one.device === facts?.defaultDevice) ??
+    devices.find((device) => device.device === named) ??
+    devices.find((device) => device.device === facts?.defaultDevice) ??
     devices[0] ??
     null
   );

@@ -29,7 +29,7 @@ export class Modules {
       parent.map((up, id) => (this.isFold(id) ? up : Math.max(up, fold[id] ?? -1))),
     );
     this.fqns = fqn;
-    this.texts = fqn.map((one, id) => `${one} ${type[id] ?? ""}`);
+    this.texts = fqn.map((name, id) => `${name} ${type[id] ?? ""}`);
   }
 
   /** A row of equal siblings, not a module. */
@@ -206,7 +206,7 @@ export function categorySwatches(
 function callColumns(data: ModulesResponse): readonly TableColumn[] {
   const { maxCalls, numCalls, callShown } = data;
   if (maxCalls <= 1) return [];
-  const words = Array.from(numCalls, (num, id) => {
+  const texts = Array.from(numCalls, (num, id) => {
     const call = callShown[id] ?? -1;
     if (call < 0 || num === 0) return "";
     return `${formatInteger(call + 1)} of ${formatInteger(num)}`;
@@ -217,7 +217,7 @@ function callColumns(data: ModulesResponse): readonly TableColumn[] {
       title: "Call",
       help: "Which call of the module is shown, and how many there were",
       unit: "text",
-      texts: words,
+      texts,
       absent: "The module was not called",
       sorts: false,
     }),
@@ -242,7 +242,10 @@ function fileColumns(
     baseline_held_bytes: data.baselineHeldBytes,
     baseline_own_bytes: data.baselineOwnBytes,
     ...Object.fromEntries(
-      data.categories.map((one) => [`baseline_${one.name}_bytes`, one.baselineBytes]),
+      data.categories.map((category) => [
+        `baseline_${category.name}_bytes`,
+        category.baselineBytes,
+      ]),
     ),
   };
   const inFiles = { title: "", help: "" };
@@ -286,12 +289,12 @@ function whyOf(data: ModulesResponse, modules: Modules, of: Bytes, id: number): 
   }
   if (of.baseline === null) return formatExact(value, "bytes");
   const other = of.baseline[id] ?? NaN;
-  const words = data.baseline?.words ?? "";
+  const baselineName = data.baseline?.words ?? "";
   if (!Number.isFinite(other)) {
-    return `${formatExact(value, "bytes")}; ${words} has no such module or state`;
+    return `${formatExact(value, "bytes")}; ${baselineName} has no such module or state`;
   }
   const difference = formatSignedExact(value - other, "bytes");
-  return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${words})`;
+  return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${baselineName})`;
 }
 
 /** Sorted by it, modules are in the model's order. */

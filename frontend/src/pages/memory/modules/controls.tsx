@@ -33,7 +33,7 @@ export function Controls(props: ControlsProps) {
       <Choice
         label="Moment"
         value={data.state}
-        of={data.states.map((one) => [one.state, one.words, one.group])}
+        of={data.states.map((moment) => [moment.state, moment.words, moment.group])}
         onChange={(moment) => setState({ state: moment, call: null }, "push")}
       />
       <Choice
@@ -57,7 +57,7 @@ export function Controls(props: ControlsProps) {
 }
 
 function windowOptions({ windows }: ModulesResponse): readonly Option[] {
-  return windows.toReversed().map(({ id, words, group }) => [id, words, group]);
+  return windows.toReversed().map(({ id, words: label, group }) => [id, label, group]);
 }
 
 function againstOptions(data: ModulesResponse): readonly Option[] {
@@ -67,10 +67,10 @@ function againstOptions(data: ModulesResponse): readonly Option[] {
   return [
     ["", "nothing"],
     ...(ranks.length > 0 ? [["median", "the median of all ranks"] as const] : []),
-    ...windows.map(([id, words, group]): Option => [`window:${id}`, words, group]),
-    ...states.map(({ state, words, group }): Option => [
+    ...windows.map(([id, label, group]): Option => [`window:${id}`, label, group]),
+    ...states.map(({ state, words: label, group }): Option => [
       `state:${state}`,
-      words,
+      label,
       group,
     ]),
     ...ranks.map((rank): Option => [`rank:${rank}`, `rank ${rank}`, "Another rank"]),
@@ -100,7 +100,7 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
         label="Tree or list"
         chosen={state.flat ? "list" : "tree"}
         labels={SHAPES}
-        onChoose={(one) => setState({ flat: one === "list", depth: null })}
+        onChoose={(option) => setState({ flat: option === "list", depth: null })}
       />
       <DepthSelect
         maxDepth={modules.tree.maxDepth}
@@ -114,8 +114,8 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
         labels={
           onlyTotals ? { ...MEASURES, held: ["By module", ONLY_TOTALS] } : MEASURES
         }
-        disabled={(one) => onlyTotals && one === "held"}
-        onChoose={(one) => setState(measureState(one, data), "push")}
+        disabled={(option) => onlyTotals && option === "held"}
+        onChoose={(option) => setState(measureState(option, data), "push")}
       />
       {data.maxCalls > 1 && (
         <Choice

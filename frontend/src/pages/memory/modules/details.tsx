@@ -45,7 +45,7 @@ export function Details(props: DetailsProps) {
 function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
   const { view, data, answer } = props;
   const { overWindows, overRanks, type, isFsdp, paramBytes, bufferBytes } = answer;
-  const held = data.measure === "held";
+  const isOwn = data.measure === "held";
   const size = (bytes: number | null | undefined): string =>
     formatQuantity(bytes ?? NaN, "bytes", view.byteUnit);
   const factOf = (name: string, bytes = NaN) =>
@@ -100,9 +100,9 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
       <OverRanks
         view={view}
         label={`${answer.module} by rank`}
-        title={`${held ? "This module" : "Rank total"} over`}
+        title={`${isOwn ? "This module" : "Rank total"} over`}
         rank={overRanks.rank}
-        bytes={held ? overRanks.heldBytes : overRanks.totalBytes}
+        bytes={isOwn ? overRanks.heldBytes : overRanks.totalBytes}
         ofRanks={overRanks.ofRanks}
         facts={(i) => [
           factOf("Rank total", overRanks.totalBytes[i]),
@@ -120,8 +120,8 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
 function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
   const { view, data, answer, setState, callShown } = props;
   const { moments } = answer;
-  const states = Array.from(moments.state, (at) => moments.stateNames[at] ?? "");
-  const words = states.map((state, i) => {
+  const states = Array.from(moments.state, (index) => moments.stateNames[index] ?? "");
+  const labels = states.map((state, i) => {
     const call = moments.call[i] ?? 0;
     const which = call > 0 ? ` · call ${formatInteger(call + 1)}` : "";
     return `${stateWords(data, state)}${which}`;
@@ -140,7 +140,7 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
     <div>
       <AnswerTable
         view={view}
-        table={momentTable(moments, words)}
+        table={momentTable(moments, labels)}
         selected={selected < 0 ? null : selected}
         onSelect={(i) => {
           const call = moments.call[i] ?? 0;
@@ -165,20 +165,20 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
 /** In the order of time; its states are worded as the page's own choice of them. */
 function momentTable(
   moments: ModuleResponse["moments"],
-  words: readonly string[],
+  labels: readonly string[],
 ): TableRows {
   return declaredTable({
     title: "Through this step",
     empty: "",
     usual: "",
-    numRows: words.length,
+    numRows: labels.length,
     columns: [
       declared({
         key: "state",
         title: "State",
         help: "A click shows all modules at it",
         unit: "text",
-        texts: words,
+        texts: labels,
       }),
       declared({
         key: "at_us",

@@ -81,7 +81,7 @@ export function ModulesView(view: ViewProps) {
       label="Module quantity"
       chosen={part}
       labels={PART_WORDS}
-      onChoose={(one) => setState({ part: one }, "push")}
+      onChoose={(option) => setState({ part: option }, "push")}
     />
   );
   if (part === "time") {
@@ -146,7 +146,9 @@ function Body(
   const before = useMemo(() => [moduleColumn(modules, flat)], [modules, flat]);
   const titles = useMemo(() => moduleTitles(data, modules), [data, modules]);
   const about = {
-    window: data.windows.find((one) => one.id === data.window) ?? data.window,
+    window:
+      data.windows.find((moduleWindow) => moduleWindow.id === data.window) ??
+      data.window,
     rank: data.rank,
     state: data.state,
     call: data.call,
@@ -173,8 +175,8 @@ function Body(
           text={`rank ${data.rank ?? 0} is shown.`}
         />
       )}
-      {data.caveats.map((one) => (
-        <Caveat key={one.head} {...one} />
+      {data.caveats.map((caveat) => (
+        <Caveat key={caveat.head} {...caveat} />
       ))}
       <div class={shown === null ? "" : "inspected"}>
         <div class="column">
@@ -213,8 +215,8 @@ function Body(
             />
           )}
           <p class="row small quiet">
-            {data.factWords.map((words) => (
-              <span key={words}>{words}</span>
+            {data.factWords.map((fact) => (
+              <span key={fact}>{fact}</span>
             ))}
           </p>
           <AbsentList absent={data.absent} />
@@ -272,8 +274,10 @@ function useModuleCommands({
   data,
 }: ModulesPage & { readonly data: ModulesResponse }): void {
   const step = (side: -1 | 1): void => {
-    const at = data.windows.findIndex((one) => one.id === data.window);
-    const next = data.windows[at + side];
+    const index = data.windows.findIndex(
+      (moduleWindow) => moduleWindow.id === data.window,
+    );
+    const next = data.windows[index + side];
     if (next === undefined) {
       view.say(`This is the ${side < 0 ? "first" : "last"} tracked step`);
     } else setState({ window: next.id, call: null, range: null }, "push");

@@ -61,7 +61,9 @@ export function subjectOf(data: ModulesResponse): Query {
 
 /** A state in words, as the answer says it. */
 export function stateWords({ states }: ModulesResponse, state: string): string {
-  return states.find((one) => one.state === state)?.words ?? state.replaceAll("_", " ");
+  return (
+    states.find((moment) => moment.state === state)?.words ?? state.replaceAll("_", " ")
+  );
 }
 
 /**

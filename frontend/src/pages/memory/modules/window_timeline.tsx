@@ -43,9 +43,9 @@ export function WindowTimeline(
     view.pollMs,
   );
   // An answer for another step or axis would get the wrong labels.
-  const { data: found } = live;
-  const isSame = found?.window === data.window && found.rank === data.rank;
-  const answer = isSame && found.axis === axis ? found : null;
+  const { data: timeline } = live;
+  const isSame = timeline?.window === data.window && timeline.rank === data.rank;
+  const answer = isSame && timeline.axis === axis ? timeline : null;
   if (live.error !== null && worthSaying(live.error, answer !== null)) {
     return <Failure failure={live.error} />;
   }
@@ -90,7 +90,7 @@ export function boundaryWords(
   data: ModulesResponse,
   { module, state, call }: Boundary,
 ): string {
-  const words = stateWords(data, state);
-  if (module === null) return words;
-  return `${words} of ${module}${call !== null && call > 0 ? `, call ${call + 1}` : ""}`;
+  const stateText = stateWords(data, state);
+  if (module === null) return stateText;
+  return `${stateText} of ${module}${call !== null && call > 0 ? `, call ${call + 1}` : ""}`;
 }

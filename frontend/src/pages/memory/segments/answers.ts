@@ -25,13 +25,13 @@ export function answerSource<T>(
   return {
     stamp: JSON.stringify(subject),
     most: MOST_KEPT,
-    wanted: (known, keys) =>
-      keys.find((key) => known.every((one) => one.key !== key)) ?? null,
+    wanted: (loaded, keys) =>
+      keys.find((key) => loaded.every((answer) => answer.key !== key)) ?? null,
     keyOf: String,
     isSpent: () => false,
     ask: async (key, signal) => ({ key, answer: await ask(key, signal) }),
     isWhole: () => false,
-    shown: (known) => known,
+    shown: (loaded) => loaded,
   };
 }
 
@@ -39,13 +39,13 @@ export function useAnswers<T>(subject: Query, ask: Ask<T>) {
   const source = useMemo(() => answerSource(subject, ask), [JSON.stringify(subject)]);
   const loader = useTileLoader(source);
   // Subscribes, so that every arrival is drawn.
-  const known = loader.version.value < 0 ? [] : loader.shown;
+  const loaded = loader.version.value < 0 ? [] : loader.shown;
   return {
     error: loader.error.value,
     /** The last that arrived. */
-    newest: known.at(-1)?.answer ?? null,
+    newest: loaded.at(-1)?.answer ?? null,
     get: (key: number): T | undefined =>
-      known.findLast((one) => one.key === key)?.answer,
+      loaded.findLast((answer) => answer.key === key)?.answer,
     want: (keys: readonly number[]): void => loader.look(keys, true),
   };
 }

@@ -65,8 +65,8 @@ export function EventList(props: OpenSegments) {
   const missing = useRef(new Set<number>());
   const chunkOf = (row: number): AllocatorEventsResponse | null => {
     const chunk = Math.floor(row / CHUNK_ROWS);
-    const known = get(chunk);
-    if (known !== undefined) return known;
+    const loaded = get(chunk);
+    if (loaded !== undefined) return loaded;
     if (missing.current.size === 0) {
       queueMicrotask(() => {
         want([...missing.current]);
@@ -76,9 +76,9 @@ export function EventList(props: OpenSegments) {
     missing.current.add(chunk);
     return null;
   };
-  const choose = ({ event, life }: AllocatorEventsResponse, at: number): void => {
-    const own = life[at] ?? -1;
-    props.go(event[at] ?? 0);
+  const choose = ({ event, life }: AllocatorEventsResponse, index: number): void => {
+    const own = life[index] ?? -1;
+    props.go(event[index] ?? 0);
     setParams({ life: own < 0 ? null : own });
   };
   const tables = useRef(new WeakMap<AllocatorEventsResponse, TableRows>());
@@ -131,7 +131,7 @@ export function EventList(props: OpenSegments) {
           // A row never in sight, such as the last one by its key.
           else
             void client.get("allocator_events", { ...subject, e0: row, count: 1 }).then(
-              (one) => choose(one, 0),
+              (answer) => choose(answer, 0),
               () => undefined,
             );
         }}

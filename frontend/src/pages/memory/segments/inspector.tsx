@@ -24,8 +24,8 @@ export function Inspector(props: OpenSegments) {
     if (top > window.innerHeight - LEAST_SEEN_PX)
       box.current?.scrollIntoView({ block: "nearest" });
   }, [life, segment]);
-  const inBlocks = (words: Readonly<Record<string, string | null>>): void =>
-    view.showPage("blocks", { ...momentWords(moment, open.at), ...words });
+  const inBlocks = (changes: Readonly<Record<string, string | null>>): void =>
+    view.showPage("blocks", { ...momentWords(moment, open.momentPlace), ...changes });
   return (
     <aside ref={box} class="inspector" aria-label="Inspector">
       {life !== null ? (

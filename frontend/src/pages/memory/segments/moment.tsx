@@ -71,7 +71,7 @@ export function useStates(of: {
   const wanted = [moment, ...ahead];
   const { error, newest, get, want } = useAnswers<SegmentsResponse>(
     asked,
-    (at, signal) => client.get("segments", { ...asked, moment: at }, signal),
+    (event, signal) => client.get("segments", { ...asked, moment: event }, signal),
   );
   useEffect(() => want(wanted), [wanted.join()]);
   const shown = useRef<SegmentsResponse | null>(null);
@@ -134,7 +134,7 @@ export function MomentBar(props: {
   readonly byteUnit: ByteUnit;
 }) {
   const { device, moment, state, playing, byteUnit } = props;
-  const run = (id: string): void => props.commands.find(([one]) => one === id)?.[2]();
+  const run = (id: string): void => props.commands.find(([name]) => name === id)?.[2]();
   const button = (id: string, icon: IconName, label: string) => (
     <IconButton label={label} icon={icon} onClick={() => run(id)} />
   );
@@ -201,16 +201,16 @@ function Happened({
   readonly state: SegmentsResponse;
   readonly byteUnit: ByteUnit;
 }) {
-  const words = action === null ? "before all events" : actionWords(action);
-  const what = action === "oom" ? "requested" : "block of";
-  const own = action?.startsWith("segment") === true ? "" : `${what} `;
+  const actionText = action === null ? "before all events" : actionWords(action);
+  const relation = action === "oom" ? "requested" : "block of";
+  const own = action?.startsWith("segment") === true ? "" : `${relation} `;
   const bytes = actionBytes ? `: ${own}${formatBytes(actionBytes, byteUnit)}` : "";
   const step = moment.step === null ? "" : `step ${formatInteger(moment.step)}`;
   const where = [step, moment.phase].filter((word) => word !== "").join(", ");
   return (
     <>
       <b class={action === "oom" ? "tone-bad" : ""}>
-        {words}
+        {actionText}
         {bytes}
       </b>
       {where !== "" && <span class="quiet"> · {where}</span>}

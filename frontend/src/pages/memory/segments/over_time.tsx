@@ -27,7 +27,7 @@ export function OverTime({ view, open, stacks, moment, go, ...props }: OpenSegme
   const [only, setOnly] = useState("");
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const { tiles, look, loading, error } = useTiles(view.client, {
-    what: "segments",
+    kind: "segments",
     place,
     axis: "event",
     order,

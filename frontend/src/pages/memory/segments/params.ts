@@ -14,9 +14,9 @@ import type { OpenHistory } from "../history/use_history";
 
 const SCALE: Word<SegmentScale> = {
   read: (params) => {
-    const said = params.get("scale") ?? "";
-    if (said === "fit") return "fit";
-    return /^\d{5,15}$/.test(said) ? Number(said) : "auto";
+    const scale = params.get("scale") ?? "";
+    if (scale === "fit") return "fit";
+    return /^\d{5,15}$/.test(scale) ? Number(scale) : "auto";
   },
   write: (scale) => ({ scale: scale === "auto" ? null : String(scale) }),
 };
@@ -24,8 +24,8 @@ const SCALE: Word<SegmentScale> = {
 /** Addresses have more than twelve digits. */
 const ADDRESS: Word<number | null> = {
   read: (params) => {
-    const said = params.get("segment") ?? "";
-    return /^[0-9a-f]{1,13}$/.test(said) ? Number.parseInt(said, 16) : null;
+    const address = params.get("segment") ?? "";
+    return /^[0-9a-f]{1,13}$/.test(address) ? Number.parseInt(address, 16) : null;
   },
   write: (address) => ({ segment: address === null ? null : address.toString(16) }),
 };

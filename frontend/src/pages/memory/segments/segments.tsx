@@ -72,11 +72,11 @@ function OfDevice({
   open,
 }: Pick<OpenSegments, "view" | "params" | "setParams" | "open">) {
   const { client, theme, byteUnit } = view;
-  const { answer, facts, device, at: shownIn, place } = open;
+  const { answer, facts, device, momentPlace: shownIn, place } = open;
   const { numEvents } = device;
   const { stream, pool, sizeClass, sort, request, part, range } = params;
   const asked: Query = { ...place, stream, pool, size_class: sizeClass, sort, request };
-  const [at, setMoment] = useMoment(view, shownIn);
+  const [moment, setMoment] = useMoment(view, shownIn);
   const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
   const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
   const { stacks } = useStacks(client, view.run.id, shownIn.history);
@@ -87,7 +87,7 @@ function OfDevice({
     const holding = rangeAround(range, next + 0.5, wholeRange(numEvents));
     if (holding !== range) setParams({ range: holding });
   };
-  const states = useStates({ client, asked, moment: at, range, numEvents, show });
+  const states = useStates({ client, asked, moment, range, numEvents, show });
   const { state } = states;
   const go = (next: number): void => {
     states.stop();
@@ -95,17 +95,22 @@ function OfDevice({
   };
   const { ooms, toMark, ...acts } = momentActions({
     view,
-    at: shownIn,
+    momentPlace: shownIn,
     marks,
     level: "reserved",
     mark: null,
-    pinned: at,
+    pinned: moment,
     go,
-    shown: () => at,
+    shown: () => moment,
   });
   const zoom = (factor: number) => () =>
     setParams({
-      range: zoomedRange(range ?? wholeRange(numEvents), at + 0.5, factor, numEvents),
+      range: zoomedRange(
+        range ?? wholeRange(numEvents),
+        moment + 0.5,
+        factor,
+        numEvents,
+      ),
     });
   function clear(): void {
     if (states.playing) states.stop();
@@ -116,10 +121,10 @@ function OfDevice({
   }
   const commands: readonly CommandRow[] = [
     ["play", "Play or pause", states.toggle, " "],
-    ["earlier", "One event back", () => go(at - 1), "ArrowLeft"],
-    ["later", "One event on", () => go(at + 1), "ArrowRight"],
-    ["much-earlier", "Ten events back", () => go(at - 10), "Shift+ArrowLeft"],
-    ["much-later", "Ten events on", () => go(at + 10), "Shift+ArrowRight"],
+    ["earlier", "One event back", () => go(moment - 1), "ArrowLeft"],
+    ["later", "One event on", () => go(moment + 1), "ArrowRight"],
+    ["much-earlier", "Ten events back", () => go(moment - 10), "Shift+ArrowLeft"],
+    ["much-later", "Ten events on", () => go(moment + 10), "Shift+ArrowRight"],
     ["peak", "Go to the peak of reserved memory", acts.toPeak, "p"],
     ["oom", "Go to the next out-of-memory error", acts.toOom],
     ["before", "Previous mark", () => toMark(-1), "["],
@@ -130,7 +135,7 @@ function OfDevice({
     [
       "blocks",
       "Show this moment in Blocks",
-      () => view.showPage("blocks", momentWords(at, shownIn)),
+      () => view.showPage("blocks", momentWords(moment, shownIn)),
     ],
     ["compare", "Compare this moment with another", acts.compare],
     ["clear", "Clear the selection", clear, "Escape"],
@@ -141,7 +146,7 @@ function OfDevice({
     params,
     setParams,
     open,
-    moment: at,
+    moment,
     go,
     state,
     stacks,
@@ -155,7 +160,7 @@ function OfDevice({
         <section aria-label="Moment">
           <MomentBar
             device={device}
-            moment={at}
+            moment={moment}
             state={state}
             playing={states.playing}
             commands={commands}
@@ -170,9 +175,9 @@ function OfDevice({
               device={device}
               axis={axis}
               marks={marks}
-              moment={at}
+              moment={moment}
               range={range}
-              valueText={atMoment(at)}
+              valueText={atMoment(moment)}
               onMoment={go}
               onRange={(next) => setParams({ range: next })}
               theme={theme}
@@ -211,9 +216,10 @@ function OfDevice({
           <Inspector {...shown} />
         </div>
       )}
-      {state?.oddities.map(({ what, count }) => (
-        <p key={what} class="quiet">
-          <Icon name="info" sizePx={14} /> The file contradicts itself: {what} ({count})
+      {state?.oddities.map(({ what: sentence, count }) => (
+        <p key={sentence} class="quiet">
+          <Icon name="info" sizePx={14} /> The file contradicts itself: {sentence} (
+          {count})
         </p>
       ))}
       <Settings facts={facts} />

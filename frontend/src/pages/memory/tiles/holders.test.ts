@@ -35,14 +35,14 @@ describe("holders by column", () => {
   it("are the running sums of the changes, in every column", () => {
     for (const column of [0, 2, 3, 6, 7, 31, 32, 33, 63, 64, 655, 999]) {
       const inside = column % 10 >= 3 && column % 10 < 7;
-      expect([...holders.at(column)]).toEqual([column + 1, inside ? 500 : 0, 0]);
+      expect([...holders.bytesAt(column)]).toEqual([column + 1, inside ? 500 : 0, 0]);
     }
   });
 
   it("read one column without changing another", () => {
-    const first = holders.at(40);
+    const first = holders.bytesAt(40);
     first[0] = 0;
-    expect(holders.at(40)[0]).toBe(41);
+    expect(holders.bytesAt(40)[0]).toBe(41);
   });
 
   it("know the most of each, even inside a column that ends lower", () => {

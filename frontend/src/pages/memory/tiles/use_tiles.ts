@@ -23,19 +23,19 @@ function blockSource(
   client: Client,
   subject: TileSubject,
 ): TileSource<BlockView, TileSpan, BlockTile> {
-  const { what, place, axis, colour } = subject;
+  const { kind, place, axis, colour } = subject;
   return {
     stamp: JSON.stringify(subject),
     kin: JSON.stringify([place, axis]),
     most: MOST_KEPT,
-    wanted: (tiles, at) => wantedTile(tiles, at, axis),
+    wanted: (tiles, sight) => wantedTile(tiles, sight, axis),
     keyOf: JSON.stringify,
     isSpent,
     ask: async (span, signal) => {
       const query = tileQuery(subject, span);
       const picture =
-        what === "allocations"
-          ? await client.get(what, query, signal, false)
+        kind === "allocations"
+          ? await client.get(kind, query, signal, false)
           : (await client.get("segment_timeline", query, signal, false)).picture;
       // Parsing and drawing in one task would block the page too long.
       await new Promise((resolve) => window.setTimeout(resolve));
@@ -53,18 +53,18 @@ export function useTiles(client: Client, subject: TileSubject) {
   const source = useMemo(() => blockSource(client, subject), [client, key]);
   const loader = useTileLoader(source);
   const { version } = loader;
-  const known = useMemo(() => new WeakMap<BlockTile, HolderColumns>(), []);
+  const holdersByTile = useMemo(() => new WeakMap<BlockTile, HolderColumns>(), []);
   // Subscribes, so that every arrival is drawn.
   const tiles = version.value < 0 ? [] : loader.shown;
-  const waits = loader.loading || subject.what === "segments";
-  const next = waits ? undefined : tiles.findLast((tile) => !known.has(tile));
+  const waits = loader.loading || subject.kind === "segments";
+  const next = waits ? undefined : tiles.findLast((tile) => !holdersByTile.has(tile));
   useEffect(() => {
     if (next === undefined) return undefined;
     const abort = new AbortController();
     const query = holdersQuery(subject, next.span);
     client.get("allocation_holders", query, abort.signal, false).then(
       (answer) => {
-        known.set(next, new HolderColumns(answer));
+        holdersByTile.set(next, new HolderColumns(answer));
         version.value += 1;
       },
       // The picture shows the error; the next view retries.
@@ -78,8 +78,8 @@ export function useTiles(client: Client, subject: TileSubject) {
     error: loader.error.value,
     version,
     /** By stack and column of a tile; null until loaded. */
-    holders: (tile: BlockTile) => known.get(tile) ?? null,
-    look: (at: BlockView, settled: boolean) => loader.look(at, settled),
+    holders: (tile: BlockTile) => holdersByTile.get(tile) ?? null,
+    look: (sight: BlockView, settled: boolean) => loader.look(sight, settled),
   };
 }
 
@@ -104,21 +104,21 @@ export class HolderColumns {
   }
 
   /** Bytes by slot in a column. */
-  at(column: number): Float64Array {
+  bytesAt(column: number): Float64Array {
     return this.#sum(column);
   }
 
   /** Sums all changes up to the end of a column; `each` receives every new value. */
   #sum(last: number, each?: (slot: number, bytes: number) => void): Float64Array {
     const { column, slot, change } = this.answer;
-    const held = new Float64Array(this.stack.length);
+    const slotBytes = new Float64Array(this.stack.length);
     for (let i = 0; i < change.length && (column[i] ?? 0) <= last; i += 1) {
       const own = slot[i] ?? 0;
-      const bytes = (held[own] ?? 0) + (change[i] ?? 0);
-      held[own] = bytes;
+      const bytes = (slotBytes[own] ?? 0) + (change[i] ?? 0);
+      slotBytes[own] = bytes;
       each?.(own, bytes);
     }
-    return held;
+    return slotBytes;
   }
 }
 
@@ -133,7 +133,7 @@ const MOST_PX = 4_000;
 const MOST_ROWS = 4_000;
 
 export interface TileSubject {
-  readonly what: "allocations" | "segments";
+  readonly kind: "allocations" | "segments";
   /** run, history, device, stream, pool. */
   readonly place: Query;
   readonly axis: BlockAxisKind;
@@ -169,15 +169,15 @@ export function isWhole({ span }: BlockTile): boolean {
 /** The tile of everything, then the best one for the view. */
 export function shownTiles(
   tiles: readonly BlockTile[],
-  at: BlockView,
+  sight: BlockView,
   before: readonly BlockTile[],
 ): readonly BlockTile[] {
   const whole = tiles.findLast(isWhole);
   if (whole === undefined) return before;
-  const best = tiles.findLast((tile) => covers(tile, at, 0) && isSharp(tile, at));
+  const best = tiles.findLast((tile) => covers(tile, sight, 0) && isSharp(tile, sight));
   // Until a sharp one arrives the last one stays, while it shows anything.
   const last = before.at(-1) ?? whole;
-  const { x0, x1 } = at.view;
+  const { x0, x1 } = sight.view;
   const goesOn = tiles.includes(last) && last.low < x1 && last.high > x0;
   const part = best ?? (goesOn ? last : whole);
   return part === whole ? [whole] : [whole, part];
@@ -191,12 +191,12 @@ function unitOf({ x0, x1 }: Viewport, axis: BlockAxisKind): number {
 /** The next tile to request; null: the view is sharp and has room to pan. */
 export function wantedTile(
   tiles: readonly BlockTile[],
-  at: BlockView,
+  sight: BlockView,
   axis: BlockAxisKind,
 ): TileSpan | null {
-  if (tiles.some((tile) => covers(tile, at, SLACK / 4) && isSharp(tile, at)))
+  if (tiles.some((tile) => covers(tile, sight, SLACK / 4) && isSharp(tile, sight)))
     return null;
-  const { view, world, size } = at;
+  const { view, world, size } = sight;
   if (!tiles.some(isWhole)) {
     const px = Math.min(MOST_PX, size.widthPx);
     const rows = Math.min(MOST_ROWS, size.heightPx);

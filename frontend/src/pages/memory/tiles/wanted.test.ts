@@ -124,7 +124,7 @@ describe("what is asked for", () => {
 });
 
 const SUBJECT: TileSubject = {
-  what: "allocations",
+  kind: "allocations",
   place: { run: "a", history: "h", device: 0, stream: null, pool: null },
   axis: "event",
   order: "category",

@@ -20,7 +20,7 @@ export function heldTable(
   { stack, stackBytes, stackBlocks }: LiveStacks,
   stacks: CallStacks,
 ): Table {
-  const words = (of: (stack: number) => string): readonly string[] =>
+  const textsOf = (of: (stack: number) => string): readonly string[] =>
     Array.from(stack, of);
   const unknown = new Float64Array(stack.length).fill(NaN);
   return {
@@ -28,31 +28,35 @@ export function heldTable(
     columns: [
       { name: "bytes", values: stackBytes },
       { name: "blocks", values: stackBlocks ?? unknown },
-      { name: "allocated_at", values: words((one) => stacks.stackLabel(one)) },
-      { name: "module", values: words((one) => stacks.module(one)) },
-      { name: "stack", values: words((one) => stacks.text(one)) },
+      { name: "allocated_at", values: textsOf((id) => stacks.stackLabel(id)) },
+      { name: "module", values: textsOf((id) => stacks.module(id)) },
+      { name: "stack", values: textsOf((id) => stacks.text(id)) },
     ],
   };
 }
 
 export function stackFiles(
-  held: LiveStacks,
+  live: LiveStacks,
   stacks: CallStacks,
   choice: FrameChoice,
   origin: Origin,
   label: string,
 ): readonly StackFile[] {
-  const name = `${label} live ${atMoment(held.moment)}`;
-  const table = (): Table => heldTable(held, stacks);
+  const name = `${label} live ${atMoment(live.moment)}`;
+  const table = (): Table => heldTable(live, stacks);
   const source = { origin, name, table, about: () => ({}) };
   const stem = fileStem(source);
   const save = {
-    folded: () => download(stem, "txt", foldedStacks(stacks, held, choice)),
+    folded: () => download(stem, "txt", foldedStacks(stacks, live, choice)),
     speedscope: () => {
-      const text = speedscope(stacks, held, choice, stem);
+      const text = speedscope(stacks, live, choice, stem);
       download(`${stem} speedscope`, "json", text);
     },
     csv: () => download(stem, "csv", exportCsv(source)),
   };
-  return STACK_FILES.map(([id, words]) => ({ id, label: words, run: save[id] }));
+  return STACK_FILES.map(([id, fileLabel]) => ({
+    id,
+    label: fileLabel,
+    run: save[id],
+  }));
 }

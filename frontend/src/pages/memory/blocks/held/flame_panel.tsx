@@ -39,7 +39,7 @@ export function FlamePanel(props: {
   readonly before: LiveStacks | null;
 }) {
   const { of, stacks, before } = props;
-  const { state, actions, held, search, colours } = of;
+  const { state, actions, liveStacks, search, colours } = of;
   const { flame: mode, frames } = state;
   const [zoom, setZoom] = useState<readonly number[]>([]);
   const flames = useMemo(
@@ -49,12 +49,12 @@ export function FlamePanel(props: {
   const data = useMemo(
     () =>
       computed<FlameData | null>(() => {
-        const now = held.value;
+        const now = liveStacks.value;
         if (now === null) return null;
         if (mode !== "difference") return flames.tree(now);
         return before === null ? null : flames.difference(before, now);
       }),
-    [held, flames, mode, before],
+    [liveStacks, flames, mode, before],
   );
   const zooms = mode !== "sandwich";
   return (
@@ -74,9 +74,9 @@ export function FlamePanel(props: {
           label="Frames shown"
           chosen={frames}
           labels={FRAME_WORDS}
-          onChoose={(one) => {
+          onChoose={(option) => {
             setZoom([]);
-            actions.set({ frames: one });
+            actions.set({ frames: option });
           }}
         />
         {zoom.length > 0 && zooms && (
@@ -85,7 +85,7 @@ export function FlamePanel(props: {
         {zooms && search.frames !== null && (
           <Bytes
             of={of}
-            words="found "
+            prefix="found "
             data={data}
             bytesOf={(shown) => {
               const root = zoomedNode(shown.tree, zoom);
@@ -141,7 +141,7 @@ function flameProps({ actions, search, view }: Blocks, stacks: CallStacks) {
 /** A component of its own: only it renders while the pointer moves. */
 function Bytes(props: {
   readonly of: Blocks;
-  readonly words?: string;
+  readonly prefix?: string;
   readonly data: ReadonlySignal<FlameData | null>;
   readonly bytesOf: (data: FlameData) => number;
 }) {
@@ -150,7 +150,7 @@ function Bytes(props: {
   const bytes = props.bytesOf(data);
   return (
     <span class="quiet" title={formatBytesExact(bytes)}>
-      {props.words}
+      {props.prefix}
       {formatBytes(bytes, props.of.view.byteUnit)}
     </span>
   );
@@ -158,18 +158,18 @@ function Bytes(props: {
 
 function Sandwich(props: PartProps) {
   const { of, stacks, flames } = props;
-  const { held } = of;
+  const { liveStacks } = of;
   const { frame } = of.state;
   const [zooms, setZooms] = useState<Readonly<Record<string, readonly number[]>>>({});
   const sides = useMemo(() => {
     const side = (which: "callers" | "callees") =>
       computed(() =>
-        held.value === null || frame === null
+        liveStacks.value === null || frame === null
           ? null
-          : flames.side(held.value, frame, which),
+          : flames.side(liveStacks.value, frame, which),
       );
     return { callers: side("callers"), callees: side("callees") };
-  }, [held, flames, frame]);
+  }, [liveStacks, flames, frame]);
   if (frame === null || frame >= stacks.numFrames) return <FrameList {...props} />;
   const drawn = (which: "callers" | "callees", label: string) => (
     <Flame
@@ -202,7 +202,7 @@ function Sandwich(props: PartProps) {
 /** All frames with their live bytes, to choose one of them. */
 function FrameList({ of, stacks, flames }: PartProps) {
   const { frames: matches } = of.search;
-  const { value: now } = of.held;
+  const { value: now } = of.liveStacks;
   const totals = useMemo(() => {
     if (now === null) return [];
     return frameTotals(flames.paths(now), now.stackBytes).filter(

@@ -34,24 +34,24 @@ export class Flames {
   paths({ stack }: Pick<LiveStacks, "stack">): readonly Int32Array[] {
     const paths =
       this.#paths.get(stack) ??
-      Array.from(stack, (one) => this.stacks.path(one, this.choice));
+      Array.from(stack, (id) => this.stacks.path(id, this.choice));
     this.#paths.set(stack, paths);
     return paths;
   }
 
-  tree(held: LiveStacks): FlameData {
-    const grown = this.#once(held, "all", () =>
-      this.#coloured(held, buildFlame(this.paths(held), weightsOf(held))),
+  tree(live: LiveStacks): FlameData {
+    const grown = this.#once(live, "all", () =>
+      this.#coloured(live, buildFlame(this.paths(live), weightsOf(live))),
     );
-    return this.#data(grown, held, `live ${atMoment(held.moment)}`);
+    return this.#data(grown, live, `live ${atMoment(live.moment)}`);
   }
 
-  side(held: LiveStacks, frame: number, which: "callers" | "callees"): FlameData {
-    const grown = this.#once(held, `${which} ${frame}`, () => {
-      const found = sandwich(this.paths(held), weightsOf(held), frame);
-      return this.#coloured(held, found[which], found.slots);
+  side(live: LiveStacks, frame: number, which: "callers" | "callees"): FlameData {
+    const grown = this.#once(live, `${which} ${frame}`, () => {
+      const sides = sandwich(this.paths(live), weightsOf(live), frame);
+      return this.#coloured(live, sides[which], sides.slots);
     });
-    return this.#data(grown, held, which);
+    return this.#data(grown, live, which);
   }
 
   difference(before: LiveStacks, after: LiveStacks): FlameData {
@@ -79,29 +79,29 @@ export class Flames {
   }
 
   #once({ stack }: LiveStacks, key: string, grow: () => Grown): Grown {
-    const known = this.#grown.get(stack) ?? new Map<string, Grown>();
-    this.#grown.set(stack, known);
-    const grown = known.get(key) ?? grow();
-    known.set(key, grown);
+    const grownByKey = this.#grown.get(stack) ?? new Map<string, Grown>();
+    this.#grown.set(stack, grownByKey);
+    const grown = grownByKey.get(key) ?? grow();
+    grownByKey.set(key, grown);
     return grown;
   }
 
   #coloured(
-    held: LiveStacks,
+    live: LiveStacks,
     tree: FlameTree,
-    slots: Int32Array = held.stack.map((_, slot) => slot),
+    slots: Int32Array = live.stack.map((_, slot) => slot),
   ): Grown {
-    const own = this.colours.rows(held);
-    const all = weightsOf(held);
+    const own = this.colours.rows(live);
+    const all = weightsOf(live);
     const weights = Float64Array.from(slots, (slot) => all[slot] ?? 0);
     const mixture = this.colours.palette.length - 1;
     const rows = slots.map((slot) => own[slot] ?? mixture);
     return { tree, colour: nodeColours(tree, rows, weights, mixture), slots };
   }
 
-  #data({ tree, colour, slots }: Grown, held: LiveStacks, title: string): FlameData {
+  #data({ tree, colour, slots }: Grown, live: LiveStacks, title: string): FlameData {
     const { palette } = this.colours;
-    const bytes = Float64Array.from(slots, (slot) => held.stackBytes[slot] ?? 0);
+    const bytes = Float64Array.from(slots, (slot) => live.stackBytes[slot] ?? 0);
     return { tree, values: tree.sums(bytes), colour, palette, change: null, title };
   }
 }
@@ -115,11 +115,14 @@ function weightsOf({ weights, stackBytes }: LiveStacks): Float64Array {
  * others. Where `after` merges its smallest stacks, these are merged too.
  */
 function besides(before: LiveStacks, after: LiveStacks): ReadonlyMap<number, number> {
-  const held = new Map(Array.from(after.stack, (stack) => [stack, 0]));
-  const folds = held.has(OTHER_STACKS);
-  before.stack.forEach((one, i) => {
-    const stack = folds && !held.has(one) ? OTHER_STACKS : one;
-    held.set(stack, (held.get(stack) ?? 0) + (before.stackBytes[i] ?? 0));
+  const bytesByStack = new Map(Array.from(after.stack, (stack) => [stack, 0]));
+  const folds = bytesByStack.has(OTHER_STACKS);
+  before.stack.forEach((id, i) => {
+    const stack = folds && !bytesByStack.has(id) ? OTHER_STACKS : id;
+    bytesByStack.set(
+      stack,
+      (bytesByStack.get(stack) ?? 0) + (before.stackBytes[i] ?? 0),
+    );
   });
-  return held;
+  return bytesByStack;
 }

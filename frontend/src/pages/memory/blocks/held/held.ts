@@ -29,7 +29,7 @@ export interface LiveStacks extends Pick<
 
 export interface HeldColours {
   readonly palette: readonly string[];
-  readonly rows: (held: Pick<LiveStacks, "stack" | "stackCategory">) => Uint8Array;
+  readonly rows: (live: Pick<LiveStacks, "stack" | "stackCategory">) => Uint8Array;
 }
 
 export function heldColours(
@@ -45,19 +45,19 @@ export function heldColours(
     siteColour(theme, true),
     theme === "dark" ? "#777b82" : "#b6bac0",
   ];
-  const known = new WeakMap<Int32Array, Uint8Array>();
+  const rowsByStacks = new WeakMap<Int32Array, Uint8Array>();
   const rows: HeldColours["rows"] = ({ stack, stackCategory }) =>
-    Uint8Array.from(stack, (one, slot) => {
-      const named = culprits.size > 0 && culprits.has(stacks?.stackLabel(one) ?? "");
+    Uint8Array.from(stack, (id, slot) => {
+      const named = culprits.size > 0 && culprits.has(stacks?.stackLabel(id) ?? "");
       const own = stackCategory[slot] ?? culprit;
       return named ? culprit : own < culprit ? own : culprit + 1;
     });
   return {
     palette,
-    rows: (held) => {
-      const found = known.get(held.stack) ?? rows(held);
-      known.set(held.stack, found);
-      return found;
+    rows: (liveStacks) => {
+      const cachedRows = rowsByStacks.get(liveStacks.stack) ?? rows(liveStacks);
+      rowsByStacks.set(liveStacks.stack, cachedRows);
+      return cachedRows;
     },
   };
 }
@@ -72,7 +72,7 @@ function followed(tiles: BlockTiles, hover: BlockHover): LiveStacks | null {
   return {
     moment: holders.moment[column] ?? hover.moment,
     stack: holders.stack,
-    stackBytes: holders.at(column),
+    stackBytes: holders.bytesAt(column),
     stackBlocks: null,
     weights: holders.highest,
     stackCategory: holders.category,
@@ -80,7 +80,7 @@ function followed(tiles: BlockTiles, hover: BlockHover): LiveStacks | null {
 }
 
 interface HeldNow {
-  readonly held: ReadonlySignal<LiveStacks | null>;
+  readonly liveStacks: ReadonlySignal<LiveStacks | null>;
   /** The exact answer: where the pointer rests, else of the anchor. */
   readonly live: AllocationLiveResponse | null;
   /** Of the anchor alone. */
@@ -131,7 +131,7 @@ export function useHeld(
   useEffect(() => {
     answers.value = [anchored, rested];
   }, [answers, anchored, rested]);
-  const held = useMemo(
+  const liveStacks = useMemo(
     () =>
       computed<LiveStacks | null>(() => {
         const { value: hover } = stage.hovered;
@@ -139,7 +139,7 @@ export function useHeld(
         const exact =
           hover === null
             ? own
-            : answers.value.find((one) => one?.moment === hover.moment);
+            : answers.value.find((answer) => answer?.moment === hover.moment);
         if (exact !== null && exact !== undefined) return exact;
         // Holders arrive after their tile.
         return hover === null || tiles.version.value < 0
@@ -148,5 +148,5 @@ export function useHeld(
       }),
     [stage, tiles.tiles, tiles.version, answers],
   );
-  return { held, live: rests ? (rested ?? anchored) : anchored, anchored };
+  return { liveStacks, live: rests ? (rested ?? anchored) : anchored, anchored };
 }

@@ -80,10 +80,10 @@ export function ledgerParts(
   const entries = ledger.entries.filter(({ key }) => key !== "live");
   const [grey, pale] =
     theme === "dark" ? (["#8d9299", "#4c4f54"] as const) : ["#9aa0a8", "#e4e6ea"];
-  const others = [...entries, ...free].map((one) => {
-    const [label = one.key, fill] = ENTRIES[one.key] ?? [];
+  const others = [...entries, ...free].map((entry) => {
+    const [label = entry.key, fill] = ENTRIES[entry.key] ?? [];
     const background = fill?.(grey, pale) ?? "transparent";
-    return { ...one, label, width: Math.max(0, one.bytes ?? 0), background };
+    return { ...entry, label, width: Math.max(0, entry.bytes ?? 0), background };
   });
   return [...parts, ...others];
 }
@@ -100,10 +100,10 @@ export function LedgerBar(props: {
   const total = parts.reduce((sum, { width }) => sum + width, 0);
   const title = ({ label, bytes, caveat }: Part): string => {
     if (bytes === null) return `${label}: not recorded. ${caveat}`;
-    const said = `${label}: ${formatBytesExact(bytes)}, ${formatShare(bytes, total)}`;
-    return caveat === "" ? said : `${said}; ${caveat}`;
+    const text = `${label}: ${formatBytesExact(bytes)}, ${formatShare(bytes, total)}`;
+    return caveat === "" ? text : `${text}; ${caveat}`;
   };
-  const words = [
+  const facts = [
     atMoment(live.moment),
     momentName(device, live.moment),
     live.step === null ? "" : `step ${formatInteger(live.step)}`,
@@ -113,7 +113,7 @@ export function LedgerBar(props: {
     <section class="ledger" aria-label="Where the memory went">
       <h2>Where the memory went</h2>
       <p class="quiet">
-        {words.filter((word) => word !== "").join(", ")} ·{" "}
+        {facts.filter((word) => word !== "").join(", ")} ·{" "}
         {formatBytes(live.reservedBytes, byteUnit)} reserved
         {capacityBytes !== null && ` of ${formatBytes(capacityBytes, byteUnit)}`}
         {live.pinnedHostBytes !== null &&
@@ -122,36 +122,36 @@ export function LedgerBar(props: {
       <div class="ledger-bar" role="img" aria-label={parts.map(title).join("; ")}>
         {parts
           .filter(({ width }) => width > 0)
-          .map((one) => (
+          .map((part) => (
             <span
-              key={one.key}
-              class={one.key === "free" ? "is-free" : ""}
+              key={part.key}
+              class={part.key === "free" ? "is-free" : ""}
               style={{
-                flexGrow: one.width / Math.max(total, 1),
-                background: one.background,
+                flexGrow: part.width / Math.max(total, 1),
+                background: part.background,
               }}
-              title={title(one)}
+              title={title(part)}
             />
           ))}
       </div>
       <ul class="ledger-parts">
         {parts
           .filter(({ bytes }) => bytes !== 0)
-          .map((one) => (
+          .map((part) => (
             <li
-              key={one.key}
-              title={title(one)}
-              class={culprits.has(one.label) ? "is-culprit" : ""}
+              key={part.key}
+              title={title(part)}
+              class={culprits.has(part.label) ? "is-culprit" : ""}
             >
               <span
-                class={one.key === "free" ? "swatch is-free" : "swatch"}
-                style={{ background: one.background }}
+                class={part.key === "free" ? "swatch is-free" : "swatch"}
+                style={{ background: part.background }}
               />
-              <span class="cut">{one.label}</span>
-              {one.bytes === null ? (
+              <span class="cut">{part.label}</span>
+              {part.bytes === null ? (
                 <span class="quiet">not recorded</span>
               ) : (
-                <b>{formatBytes(one.bytes, byteUnit)}</b>
+                <b>{formatBytes(part.bytes, byteUnit)}</b>
               )}
             </li>
           ))}

@@ -74,7 +74,7 @@ export function holderTable(
         numbers: bytes,
         bar: "row",
         longest: longestOf(bytes),
-        sum: bytes.reduce((sum, one) => sum + one, 0),
+        sum: bytes.reduce((sum, value) => sum + value, 0),
         shareOf: "of what is live",
       }),
       declared({
@@ -112,10 +112,10 @@ export function HoldersTable(props: {
 }) {
   const { of, heightPx } = props;
   const { palette } = of.colours;
-  const { value: held } = of.held;
+  const { value: liveStacks } = of.liveStacks;
   const table = useMemo(
-    () => (held === null ? null : holderTable(held, of.colours)),
-    [held, of.colours],
+    () => (liveStacks === null ? null : holderTable(liveStacks, of.colours)),
+    [liveStacks, of.colours],
   );
   const colours = useMemo(() => paletteColours(palette), [palette]);
   if (table === null) return null;
@@ -125,7 +125,7 @@ export function HoldersTable(props: {
       table={table}
       colours={colours}
       needed="bytes"
-      files={of.filesOf(held)}
+      files={of.filesOf(liveStacks)}
       heightPx={heightPx}
     />
   );

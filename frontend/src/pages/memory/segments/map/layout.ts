@@ -132,8 +132,8 @@ export function pieces(
   const last = Math.max(Math.ceil(end / bytes) - 1, first);
   return Array.from({ length: last - first + 1 }, (_, i) => {
     const line = first + i;
-    const px = (at: number): number =>
-      Math.round(Math.min(Math.max(at / bytes - line, 0), 1) * barsPx);
+    const px = (offset: number): number =>
+      Math.round(Math.min(Math.max(offset / bytes - line, 0), 1) * barsPx);
     // Whole px, so that blocks meet; at least one, so that nothing thin vanishes.
     const left = Math.min(px(begin), Math.floor(barsPx) - 1);
     const width = Math.max(1, px(end) - left);
@@ -167,8 +167,8 @@ export function blocksWithin(
   to: number,
 ): readonly [number, number] {
   const [first, end] = blocksOf({ segments }, row);
-  const at = upperBound(blocks.offset, from, first, end) - 1;
-  return [Math.max(first, at), upperBound(blocks.offset, to, first, end)];
+  const last = upperBound(blocks.offset, from, first, end) - 1;
+  return [Math.max(first, last), upperBound(blocks.offset, to, first, end)];
 }
 
 /** -1: there is no such block. */
@@ -186,14 +186,18 @@ export interface Hit {
   readonly block: number;
 }
 
-export function hitAt(shown: MapRows, layout: SegmentLayout, at: PointPx): Hit | null {
-  const first = rowAt(layout, at.y);
+export function hitAt(
+  shown: MapRows,
+  layout: SegmentLayout,
+  point: PointPx,
+): Hit | null {
+  const first = rowAt(layout, point.y);
   if (first < 0) return null;
-  if (at.x < HEAD_PX) return { row: first, block: -1 };
+  if (point.x < HEAD_PX) return { row: first, block: -1 };
   const bytes = layout.lineBytes[first] ?? 1;
   const perPx = bytes / layout.barsPx;
-  const line = Math.floor((at.y - (layout.top[first] ?? 0) - ABOVE_PX) / LINE_PX);
-  const inLine = (at.x - HEAD_PX) * perPx;
+  const line = Math.floor((point.y - (layout.top[first] ?? 0) - ABOVE_PX) / LINE_PX);
+  const inLine = (point.x - HEAD_PX) * perPx;
   const size = shown.segments.totalBytes[first] ?? 0;
   const numFolded = layout.numFolded[first] ?? 1;
   const within = line * bytes + inLine;

@@ -131,12 +131,12 @@ export function SegmentMap(props: OpenSegments) {
   function placeOf(event: MouseEvent): Hover | null {
     const corner = base.current?.getBoundingClientRect();
     if (corner === undefined) return null;
-    const at = {
+    const point = {
       x: event.clientX - corner.left,
       y: event.clientY - corner.top + scrollPx,
     };
-    const hit = hitAt(answer, layout, at);
-    return hit && { ...at, ...hit };
+    const hit = hitAt(answer, layout, point);
+    return hit && { ...point, ...hit };
   }
 
   function choose({ x, row, block }: Hover): void {
@@ -171,13 +171,12 @@ export function SegmentMap(props: OpenSegments) {
 
   function onKey({ key, shiftKey }: KeyboardEvent): boolean {
     const by = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
-    const at = hover.peek()?.block ?? selected;
-    const row = rowOfBlock(answer, at);
+    const block = hover.peek()?.block ?? selected;
+    const row = rowOfBlock(answer, block);
     if (by !== 0) {
-      const next = steppedBlock(answer, at, by, shiftKey);
+      const next = steppedBlock(answer, block, by, shiftKey);
       if (next >= 0) pointAt(next);
-    } else if (key === "Enter" && row >= 0)
-      choose({ x: HEAD_PX, y: 0, row, block: at });
+    } else if (key === "Enter" && row >= 0) choose({ x: HEAD_PX, y: 0, row, block });
     else if (key === "o" && row >= 0) choose({ x: 0, y: 0, row, block: -1 });
     else if (key === "+" || key === "=" || key === "w") zoom(-1);
     else if (key === "-" || key === "s") zoom(1);
@@ -206,9 +205,9 @@ export function SegmentMap(props: OpenSegments) {
         heightPx,
         title: figureTitle(name, originOf(view.run)),
         paint: (pen) => paintMap(pen, picture),
-        legend: legend.map((one) => ({
-          ...one,
-          label: `${one.label} ${one.note ?? ""}`,
+        legend: legend.map((entry) => ({
+          ...entry,
+          label: `${entry.label} ${entry.note ?? ""}`,
         })),
       }),
   };
@@ -255,8 +254,8 @@ export function SegmentMap(props: OpenSegments) {
               hover.value = null;
             }}
             onClick={(event) => {
-              const at = placeOf(event);
-              if (at !== null) choose(at);
+              const hit = placeOf(event);
+              if (hit !== null) choose(hit);
             }}
           >
             <canvas ref={base} />
@@ -295,7 +294,7 @@ function Looks({ view, params: { scale }, setParams }: OpenSegments) {
         label="Scale of the lines"
         chosen={scale === "fit" ? "fit" : "auto"}
         labels={SCALES}
-        onChoose={(one) => setParams({ scale: one })}
+        onChoose={(option) => setParams({ scale: option })}
       />
       <Switch view={view} of={SEGMENTS.fill} label="Colour by" />
     </span>
@@ -310,12 +309,12 @@ function Card({
   readonly hover: ReadonlySignal<Hover | null>;
   readonly picture: MapPicture;
 }) {
-  const at = hover.value;
-  const reading = at && readingOf(at, picture, stacks);
-  if (at === null || reading === null) return null;
+  const hit = hover.value;
+  const reading = hit && readingOf(hit, picture, stacks);
+  if (hit === null || reading === null) return null;
   const { layout, heightPx, scrollPx } = picture;
   const widthPx = HEAD_PX + layout.barsPx;
-  const own = { x: at.x, y: at.y - scrollPx };
+  const own = { x: hit.x, y: hit.y - scrollPx };
   return (
     <PointerTip point={own} widthPx={widthPx} heightPx={heightPx} reading={reading} />
   );

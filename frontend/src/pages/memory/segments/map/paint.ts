@@ -50,9 +50,9 @@ export function paintMap(pen: Pen, of: MapPicture): void {
   const shade = (colour: string, block: number): string => {
     const keeps = TONES[block & 1] ?? 1;
     const key = `${colour}${keeps}`;
-    const known = toned.get(key) ?? hexOf(mixed(pixelOf(colour), pixelOf(bg), keeps));
-    toned.set(key, known);
-    return known;
+    const shaded = toned.get(key) ?? hexOf(mixed(pixelOf(colour), pixelOf(bg), keeps));
+    toned.set(key, shaded);
+    return shaded;
   };
   const rows = inSight(of);
   const wholeOf = (row: number) => {
@@ -173,9 +173,9 @@ function paintHead(pen: Pen, of: MapPicture, row: number): void {
   const { text, secondary } = tokens(theme);
   const top = layout.top[row] ?? 0;
   const { size, address, below } = headWords(of, row);
-  const write = (words: string, x: number, y: number, colour: string): number => {
+  const write = (label: string, x: number, y: number, colour: string): number => {
     const most = HEAD_PX - 8 - x;
-    const fits = fitting(words, most, (one) => pen.measureText(one).width);
+    const fits = fitting(label, most, (candidate) => pen.measureText(candidate).width);
     pen.fillStyle = colour;
     pen.fillText(fits, x, top + y);
     return x + pen.measureText(fits).width + 6;
@@ -197,8 +197,8 @@ function paintNote(pen: Pen, of: MapPicture, row: number): void {
   const { segments, blocks } = answer;
   const free = segments.freeBytes[row] ?? 0;
   if (free < NOTE_LEAST_FREE * (segments.totalBytes[row] ?? 0)) return;
-  const words = pinText(answer, segments.address[row] ?? -1);
-  if (words === "") return;
+  const note = pinText(answer, segments.address[row] ?? -1);
+  if (note === "") return;
   const [first, end] = blocksOf(answer, row);
   let widest = -1;
   for (let block = first; block < end; block += 1) {
@@ -210,7 +210,11 @@ function paintNote(pen: Pen, of: MapPicture, row: number): void {
   const room = rooms.find(({ width }) => width === most);
   if (room === undefined || most < NOTE_LEAST_PX) return;
   pen.font = FONT;
-  const fits = fitting(words, most - 20, (one) => pen.measureText(one).width);
+  const fits = fitting(
+    note,
+    most - 20,
+    (candidate) => pen.measureText(candidate).width,
+  );
   const { bg, text } = tokens(theme);
   pen.textBaseline = "middle";
   pen.fillStyle = bg;
@@ -261,8 +265,8 @@ export function legendOf({
   const free: Item = ["free segments", returned, whole, answer.wholeBytes];
   const isThere = ([, , , bytes]: Item): boolean => bytes > 0;
   return [
-    ...live.filter(isThere).map((one) => item(one)),
-    ...hatched.filter(isThere).map((one) => item(one, true)),
-    ...[free].filter(isThere).map((one) => item(one)),
+    ...live.filter(isThere).map((entry) => item(entry)),
+    ...hatched.filter(isThere).map((entry) => item(entry, true)),
+    ...[free].filter(isThere).map((entry) => item(entry)),
   ];
 }
