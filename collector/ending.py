@@ -9,14 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.core.plain import own_text
+from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR, RUN_INDEX
 from memboard.collector.process import lifecycle
 from memboard.collector.steps.spans import span
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.records import How
+    from memboard.collector.mirror.mirror import Mirror
     from memboard.collector.session import Session
 
 _MAX_MESSAGE: Final = 1000
+
+_WAIT_SECONDS: Final = 60
+"""For the other ranks' files, in the process that merges them."""
+
+_MIN_INDEXED: Final = 16
+"""Fewer ranks at a store open quickly without an index."""
 
 
 def end_recording(session: Session, error: BaseException | None) -> None:
@@ -82,8 +93,6 @@ def _leave(session: Session) -> None:
 
 def _stop(session: Session, how: How, message: str, phase: str) -> None:
     """End the files, and the mirror's copies of them."""
-    from memboard.collector.afterwards import detached
-
     engine = session.engine
     engine.stop(how, message, phase)
     if session.tracing is not None:
@@ -91,8 +100,44 @@ def _stop(session: Session, how: How, message: str, phase: str) -> None:
     if engine.rank == 0:
         if session.config.merge_on_close:
             with session.guard("merge_on_close"):
-                detached.start_merge(session.run_dir, engine.remote, session.warn_once)
+                _start_merge(session.run_dir, engine.remote, session.warn_once)
         if engine.remote.is_on:
             with session.guard("close"):
                 world_size = engine.writer.identity.world_size
-                detached.start_index(session.run_dir, engine.remote, world_size)
+                _start_index(session.run_dir, engine.remote, world_size)
+
+
+def _start_merge(run_dir: Path, remote: Mirror, warn_once: WarnOnce) -> None:
+    """Have `memboard merge` wait for the other ranks, and merge what is there then."""
+    from memboard.collector.afterwards import detached
+
+    merged = run_dir / MERGED_TRACE
+    command = ["memboard.tb_plugin.cli", "merge", str(run_dir), "--force"]
+    command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
+    upload = remote.task_for("merged", merged)
+    if upload:
+        command.insert(0, "memboard.collector.mirror.finishing")
+    try:
+        log = run_dir.joinpath(*RANK_FILES_DIR, "merge.log")
+        log.unlink(missing_ok=True)
+        detached.start(command[0], command[1:], log, upload)
+    except (OSError, ValueError) as error:
+        warn_once(
+            "merge",
+            "merge_on_close: merging could not be started. Run: memboard merge %s",
+            run_dir,
+            error=error,
+        )
+
+
+def _start_index(run_dir: Path, remote: Mirror, world_size: int) -> None:
+    """Have the mirrored run indexed, where it has so many ranks that it matters."""
+    from memboard.collector.afterwards import detached
+
+    index = run_dir.joinpath(*RANK_FILES_DIR, RUN_INDEX)
+    url = remote.url_of("events", index)
+    task = remote.task_for_later()
+    if world_size >= _MIN_INDEXED and url is not None and task:
+        detached.start(
+            "memboard.tb_plugin.cli.index", [url], index.with_name("index.log"), task
+        )

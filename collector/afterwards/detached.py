@@ -15,14 +15,11 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from memboard.collector.format.names import MERGED_TRACE, RANK_FILES_DIR, RUN_INDEX
 from memboard.collector.process.child_python import own_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.collector.core.warn_once import WarnOnce
-    from memboard.collector.mirror.mirror import Mirror
 
 _NICE: Final = 10
 """Whatever else runs on the host goes first."""
@@ -32,12 +29,6 @@ _FOLDER: Final = Path(os.sep)
 
 _START_SECONDS: Final = 10.0
 """Time for a new interpreter to load the package from a file system."""
-
-_WAIT_SECONDS: Final = 60
-"""For the other ranks' files, in the process that merges them."""
-
-_MIN_INDEXED: Final = 16
-"""Fewer ranks at a store open quickly without an index."""
 
 _started: Final[list[subprocess.Popen[bytes]]] = []
 """Held, so that none is waited for and none is complained about."""
@@ -68,36 +59,6 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
             pipe.write(task)
     with contextlib.suppress(OSError, AttributeError):  # it then runs as fast as others
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-
-
-def start_merge(run_dir: Path, remote: Mirror, warn_once: WarnOnce) -> None:
-    """Have `memboard merge` wait for the other ranks, and merge what is there then."""
-    merged = run_dir / MERGED_TRACE
-    command = ["memboard.tb_plugin.cli", "merge", str(run_dir), "--force"]
-    command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
-    upload = remote.task_for("merged", merged)
-    if upload:
-        command.insert(0, "memboard.collector.mirror.finishing")
-    try:
-        log = run_dir.joinpath(*RANK_FILES_DIR, "merge.log")
-        log.unlink(missing_ok=True)
-        start(command[0], command[1:], log, upload)
-    except (OSError, ValueError) as error:
-        warn_once(
-            "merge",
-            "merge_on_close: merging could not be started. Run: memboard merge %s",
-            run_dir,
-            error=error,
-        )
-
-
-def start_index(run_dir: Path, remote: Mirror, world_size: int) -> None:
-    """Have the mirrored run indexed, where it has so many ranks that it matters."""
-    index = run_dir.joinpath(*RANK_FILES_DIR, RUN_INDEX)
-    url = remote.url_of("events", index)
-    task = remote.task_for_later()
-    if world_size >= _MIN_INDEXED and url is not None and task:
-        start("memboard.tb_plugin.cli.index", [url], index.with_name("index.log"), task)
 
 
 def reader(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -17,11 +18,15 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.allocator import groups
 from memboard.tb_plugin.analysis.allocator.lifetimes import OOM
-from memboard.tb_plugin.analysis.allocator.replay import Replay, oddities_of
+from memboard.tb_plugin.analysis.allocator.replay import (
+    Replay,
+    ReplayTables,
+    oddities_of,
+)
 from memboard.tb_plugin.analysis.allocator.selection import everything, selected
 from memboard.tb_plugin.analysis.categories.attribution import attribution
 from memboard.tb_plugin.analysis.categories.forward_modules import forward_modules
-from memboard.tb_plugin.analysis.snapshots.marks import marks_of
+from memboard.tb_plugin.analysis.snapshots.marks import Marks, marks_of
 from memboard.tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, HOST
 from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from memboard.tb_plugin.cache import Cache, held_bytes
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.allocator.groups import Groups
     from memboard.tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
-    from memboard.tb_plugin.analysis.allocator.replay import DeviceReplay
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.categories.attribution import Attribution
     from memboard.tb_plugin.analysis.categories.forward_modules import ForwardModules
@@ -61,6 +65,16 @@ class Capacity:
     """None: nobody recorded which device it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceReplay(ReplayTables):
+    """All that was found out of one device; kept beside the snapshot's tables."""
+
+    marks: Marks
+    oddities: Mapping[str, int]
+    attribution: Attribution | None
+    """None: nobody asked for it."""
+
+
 class OpenDevice:
     """One device of a history."""
 
@@ -73,6 +87,7 @@ class OpenDevice:
         self.number = device.device
         # A circle would outlive it; whoever uses a device holds its history.
         self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
+        self._known = device_replay
         self.replay = Replay(history.snapshot, device, device_replay)
         self.lazy = LazyCache()
         self._selections = Cache()
@@ -136,20 +151,20 @@ class OpenDevice:
     @lazy
     def marks(self) -> Marks:
         """Events and spans that have names."""
-        if self.replay.known is not None:
-            return self.replay.known.marks
+        if self._known is not None:
+            return self._known.marks
         texts = self.history.snapshot.texts
         return marks_of(self.replay.device, self.spans, self.steps, texts)
 
     @lazy
     def oddities(self) -> Mapping[str, int]:
         """What contradicts itself, in words, and how often."""
-        replay = self.replay.known
+        replay = self._known
         return oddities_of(self.replay) if replay is None else replay.oddities
 
     @lazy
     def attribution(self) -> Attribution:
-        replay = self.replay.known
+        replay = self._known
         if replay is not None and replay.attribution is not None:
             return replay.attribution
         return attribution(self.replay)

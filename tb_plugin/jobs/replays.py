@@ -22,12 +22,13 @@ import numpy as np
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
-from memboard.tb_plugin.analysis.allocator.replay import VERSION, DeviceReplay
+from memboard.tb_plugin.analysis.allocator.replay import VERSION
 from memboard.tb_plugin.analysis.allocator.rounding import Rests
 from memboard.tb_plugin.analysis.allocator.segment_spans import ReservedLevels
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
 from memboard.tb_plugin.analysis.snapshots.marks import KINDS, Marks
+from memboard.tb_plugin.jobs.open_history import DeviceReplay
 from memboard.tb_plugin.worker.cache import FileKey
 from memboard.tb_plugin.worker.columns import NotColumnsError, write_columns
 from memboard.tb_plugin.worker.limits import SNAPSHOT

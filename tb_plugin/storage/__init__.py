@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.tb_plugin.storage.contract import PendingError, StorageError
 from memboard.tb_plugin.storage.local import LOCAL
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.storage.contract import Storage
-    from memboard.tb_plugin.storage.remote import Remote
+    from memboard.tb_plugin.storage.local import Local, LocalFile
+    from memboard.tb_plugin.storage.remote import Remote, RemoteFile
     from memboard.tb_plugin.storage.urls import Url
 
 __all__ = [
     "LOCAL",
     "PendingError",
+    "Ranges",
+    "Storage",
     "StorageError",
     "at",
     "is_inside",
@@ -29,6 +31,11 @@ __all__ = [
     "mount",
     "remote_at",
 ]
+
+Ranges: TypeAlias = "LocalFile | RemoteFile"
+"""An open file, read piece by piece: `status()` and `pread(length, offset)`."""
+Storage: TypeAlias = "Local | Remote"
+"""Files at one place. Every method may raise an OSError."""
 
 _lock: Final = threading.Lock()
 _mounted: dict[str, Remote] = {}

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     import os
 
-    from memboard.tb_plugin.storage.entries import RemoteEntry
-    from memboard.tb_plugin.storage.local import Local, LocalFile
-    from memboard.tb_plugin.storage.remote import Remote, RemoteFile
-
 
 class StorageError(OSError):
     def __init__(self, what: str, remedy: str, code: int = errno.EIO) -> None:
@@ -48,8 +44,3 @@ class FixedStatus(NamedTuple):
 
 
 Status: TypeAlias = "os.stat_result | FixedStatus"
-Entry: TypeAlias = "os.DirEntry[str] | RemoteEntry"
-Ranges: TypeAlias = "LocalFile | RemoteFile"
-"""An open file, read piece by piece: `status()` and `pread(length, offset)`."""
-Storage: TypeAlias = "Local | Remote"
-"""Files at one place. Every method may raise an OSError."""

@@ -6,11 +6,12 @@ import hashlib
 import stat
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from memboard.tb_plugin.storage.contract import FixedStatus
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
 _MAX_NAME: Final = 1024
@@ -51,6 +52,9 @@ class RemoteEntry(NamedTuple):
     def stat(self, *, follow_symlinks: bool = True) -> FixedStatus:
         del follow_symlinks
         return self.status
+
+
+Entry: TypeAlias = "os.DirEntry[str] | RemoteEntry"
 
 
 def entry_of(

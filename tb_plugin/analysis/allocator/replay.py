@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     )
     from memboard.tb_plugin.analysis.allocator.segments import SegmentState
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
-    from memboard.tb_plugin.analysis.categories.attribution import Attribution
     from memboard.tb_plugin.analysis.categories.phases import Phases
-    from memboard.tb_plugin.analysis.snapshots.marks import Marks
     from memboard.tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
 
@@ -60,7 +58,7 @@ class Replay:
         self,
         snapshot: Snapshot,
         device: DeviceSnapshot,
-        earlier: DeviceReplay | None = None,
+        earlier: ReplayTables | None = None,
     ) -> None:
         """`earlier`: what it came to before; nothing of that is made again."""
         self.snapshot = snapshot
@@ -162,12 +160,14 @@ class Replay:
 
     @cached_property
     def phases(self) -> Phases:
-        return phases_of(self)
+        return phases_of(self.device.events, self.lives, self.stacks.marks)
 
     @cached_property
     def workspaces(self) -> Flags:
         """By life: whether it is a library's workspace."""
-        return workspaces(self)
+        if self.device.is_host:
+            return np.zeros(len(self.lives), np.bool_)
+        return workspaces(self.lives, self.stacks, self.stream, self.num_events)
 
     def reserved_by_pool(self) -> Changes:
         """Reserved bytes by row of `Snapshot.pools`."""
@@ -198,18 +198,14 @@ VERSION: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceReplay:
-    """Of one device; made once, and kept beside the snapshot's tables."""
+class ReplayTables:
+    """What replaying one device came to, as far as it is not made again."""
 
     lives: Lifetimes
     rests: Rests
     active: Levels
     allocated: Levels
     reserved: ReservedLevels
-    marks: Marks
-    oddities: Mapping[str, int]
-    attribution: Attribution | None
-    """None: nobody asked for it."""
 
 
 def oddities_of(replay: Replay) -> Mapping[str, int]:

@@ -27,8 +27,9 @@ from memboard.tb_plugin.analysis.categories.marks import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.snapshots.snapshot import Events
 
 
 PHASES: Final = ("", "forward", "backward", "optimizer")
@@ -64,9 +65,8 @@ def asked_in(marks: int) -> str:
     return ""
 
 
-def phases_of(replay: Replay) -> Phases:
-    """Instances over the events of a device."""
-    events, marks = replay.device.events, replay.stacks.marks
+def phases_of(events: Events, lives: Lifetimes, marks: Ints) -> Phases:
+    """Instances over the events of a device; `marks`: of the stacks."""
     of_stack = np.full(len(marks) + 1, NONE, np.int8)  # the last one is for no stack
     of_stack[:-1][(marks & MODULE) != 0] = FORWARD
     of_stack[:-1][(marks & OPTIMIZER) != 0] = OPTIMIZER_PHASE
@@ -77,7 +77,7 @@ def phases_of(replay: Replay) -> Phases:
     kind = np.where(unsure & (events.action != ALLOC), NONE, kind)
     # A segment that goes bears the stack that it came with, which may be any phase's.
     kind = np.where(np.isin(events.action, (SEGMENT_FREE, SEGMENT_UNMAP)), NONE, kind)
-    kind = np.where(_lent(replay), NONE, kind)
+    kind = np.where(_lent(events.stack, lives), NONE, kind)
     marked = np.flatnonzero(kind)
     begins = marked[np.flatnonzero(np.diff(kind[marked], prepend=NONE))]
     lengths = np.diff(begins, prepend=0, append=len(kind))
@@ -85,13 +85,12 @@ def phases_of(replay: Replay) -> Phases:
     return Phases(of_event, np.concatenate([[NONE], kind[begins]]))
 
 
-def _lent(replay: Replay) -> npt.NDArray[np.bool_]:
+def _lent(stack: Ints, lives: Lifetimes) -> npt.NDArray[np.bool_]:
     """Frees that bear the stack of what they free, not their own.
 
     So does every free where stacks are recorded for allocations alone (`context="alloc"`),
     and every end of a wait for another stream.
     """
-    lives, stack = replay.lives, replay.device.events.stack
     is_lent = np.zeros(len(stack), np.bool_)
     for end in (lives.freed, lives.gone):
         is_inside = (end >= 0) & (end < len(stack))  # it may have been before the first

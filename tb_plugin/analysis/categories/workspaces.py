@@ -24,7 +24,7 @@ from memboard.tb_plugin.analysis.categories.frames import NATIVE
 from memboard.tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.allocator.replay import Replay
+    from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
 
@@ -44,47 +44,44 @@ _OF_TORCH: Final = re.compile(
 )
 
 
-def workspaces(replay: Replay) -> Flags:
-    """By life: whether it is a workspace; no host memory is."""
-    if replay.device.is_host:
-        return np.zeros(len(replay.lives), np.bool_)
-    lives, marks = replay.lives, replay.stacks.marks
-    of_life = np.append(marks, 0)[lives.stack]
-    kept = lives.freed >= replay.num_events
+def workspaces(
+    lives: Lifetimes, stacks: Stacks, stream: Ints, num_events: int
+) -> Flags:
+    """By life of a device: whether it is a workspace; `stream`: by life."""
+    of_life = np.append(stacks.marks, 0)[lives.stack]
+    kept = lives.freed >= num_events
     is_workspace: Flags = (of_life & WORKSPACE) != 0
     if is_workspace.any():
         return is_workspace
     is_workspace = kept & (lives.size == DEFAULT_BYTES)
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
-        multiplies, is_told = _multiplies(replay.stacks)
-        goes_on = _goes_on(replay, newer)
+        multiplies, is_told = _multiplies(stacks)
+        goes_on = _goes_on(lives, newer)
         newer = newer[np.append(multiplies, True)[lives.stack[newer]] | goes_on]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
         # Autograd's thread has a handle of its own, and a stack without Python: none at
         # all, or an empty one.
-        has_frames = np.append(np.diff(replay.stacks.start) > 0, False)
+        has_frames = np.append(np.diff(stacks.start) > 0, False)
         has_stack = has_frames[lives.stack[single]]
-        keys = np.stack([replay.stream[single], has_stack], axis=1)
+        keys = np.stack([stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
         is_workspace[single[first]] = True
         of_many = [
             stack
             for stack in np.unique(lives.stack[newer]).tolist()
-            if len(np.unique(replay.stream[newer[lives.stack[newer] == stack]]))
-            >= _MANY
+            if len(np.unique(stream[newer[lives.stack[newer] == stack]])) >= _MANY
         ]
         is_workspace[newer[np.isin(lives.stack[newer], of_many)]] = True
     return is_workspace
 
 
-def _goes_on(replay: Replay, rows: Ints) -> Flags:
+def _goes_on(lives: Lifetimes, rows: Ints) -> Flags:
     """By row of lives: whether its line repeats what it allocated, but not this.
 
     A workspace is made once beside outputs that come and go at each call. What a line makes
     when it is first run (a mask, a cache) has no later blocks of its line.
     """
-    lives = replay.lives
     goes_on = np.zeros(len(rows), np.bool_)
     stacks, first, counts = np.unique(
         lives.stack[rows], return_index=True, return_counts=True

@@ -21,7 +21,7 @@ from memboard.tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem
-    from memboard.tb_plugin.storage.contract import Entry
+    from memboard.tb_plugin.storage.entries import Entry
 
 FileKey = tuple[int, str]
 """(rank, attempt) as the file's name says."""

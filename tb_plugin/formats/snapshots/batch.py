@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from memboard.tb_plugin.formats.snapshots.pickles.extent import HEAD
+from memboard.tb_plugin.formats.snapshots.pickles.shapes import HEAD
 from memboard.tb_plugin.formats.snapshots.stacks import NO_STACK
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.snapshots.pickles.extent import Key, Shape
+    from memboard.tb_plugin.formats.snapshots.pickles.shapes import Key, Shape
     from memboard.tb_plugin.formats.snapshots.stacks import RawStacks
 
     Numbers = npt.NDArray[Any]

@@ -19,11 +19,8 @@ from memboard.tb_plugin.formats.snapshots.batch import (
     Field,
 )
 from memboard.tb_plugin.formats.snapshots.events import is_pair
-from memboard.tb_plugin.formats.snapshots.pickles.extent import (
-    HEAD,
-    Shapes,
-    is_container,
-)
+from memboard.tb_plugin.formats.snapshots.pickles.extent import is_container
+from memboard.tb_plugin.formats.snapshots.pickles.shapes import HEAD, Shapes
 from memboard.tb_plugin.formats.snapshots.pickles.stack import (
     FIRST_PAIR,
     FIRST_TEXT,

@@ -22,7 +22,7 @@ from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from memboard.tb_plugin.formats.traces.columns.details import Growing, Problems
+    from memboard.tb_plugin.formats.traces.columns.details import Growing
     from memboard.tb_plugin.formats.traces.columns.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -34,9 +34,6 @@ _SHORTEST_NS: Final = 1_000_000
 _SHORTEST_BEYOND_NS: Final = 1_000_000_000
 _MOST_HELD: Final = 64
 """Later works of a stream that are looked at for each."""
-_IMPOSSIBLE: Final = "impossible durations of"
-_MOST_NAMED: Final = 8
-_MAX_NAME: Final = 200
 _PROFILER: Final = "Trace"
 """Category of the profiler's own span."""
 
@@ -59,20 +56,9 @@ def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
     for row in wrong.tolist():
         name = names[int(slices["name"][row])]
         number = int(slices["args"][row])
-        note(gathered.problems, name, number, duration[row] / 1e9)
+        gathered.problems.note_impossible(name, number, duration[row] / 1e9)
     duration[wrong] = 0
     return {**slices, "duration_ns": duration}
-
-
-def note(problems: Problems, name: str, number: int, seconds: float) -> None:
-    """Name one whose duration is left out; of many names the first, the rest as others."""
-    sentence = (
-        f"impossible durations of {name[:_MAX_NAME]!r} are left out: shown as points"
-    )
-    if sentence not in problems.counts and problems.num_of(_IMPOSSIBLE) >= _MOST_NAMED:
-        sentence = f"{_IMPOSSIBLE} other slices are left out: shown as points"
-    where = f"event {number}, " if number >= 0 else ""
-    problems.note(sentence, 1, f"{where}{seconds:,.6g} s")
 
 
 def _holds_others(slices: Columns, rows: Ints, work: Growing) -> Ints:

@@ -1,14 +1,14 @@
-"""Facts that a trace states of itself, and reasons why a file is no trace or is empty."""
+"""Facts that a trace states of itself, and reasons why it is empty."""
 
 from __future__ import annotations
 
 import ast
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.tb_plugin.analysis.findings.text import joined
 from memboard.tb_plugin.formats.traces.bytes.pieces import MAX_LEVELS, repairs
+from memboard.tb_plugin.formats.traces.bytes.refused import EVENTS_REMEDY
 from memboard.tb_plugin.formats.traces.columns.details import clean
 from memboard.tb_plugin.formats.traces.columns.events import plain
 from memboard.tb_plugin.worker.errors import RefusedError
@@ -155,34 +155,8 @@ def _cut(value: Any) -> Any:
     return value if len(text) <= _MAX_VALUE else text[:_MAX_VALUE]
 
 
-REMEDY: Final = "Open what a profiler wrote as a Chrome trace, .json or .json.gz."
-_EVENTS: Final = (
-    "Export the trace again: each entry of the list must be an object with a phase"
-    " (`ph`) and a time (`ts`)."
-)
 _COPY: Final = "Copy the file again, or record the trace again, whole."
 
-_VALUE: Final = re.compile(rb'"traceEvents"\s*:\s*(.)', re.DOTALL)
-_VALUES: Final = {
-    b"{": "an object",
-    b'"': "a text",
-    b"n": "null",
-    b"t": "true",
-    b"f": "false",
-}
-_PACKED: Final = (
-    (b"\x1f\x8b", "gzip, twice", "gunzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
-    (b"BZh", "bzip2", "bunzip2"),
-    (b"\xfd7zXZ", "xz", "unxz"),
-    (b"PK\x03\x04", "zip", "unzip"),
-)
-"""First bytes of files, with the format and the program that unpacks it."""
-_WIDE: Final = (
-    # The longer mark goes first: UTF-32's begins with UTF-16's.
-    (re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[{\[]\0\0\0|\0\0\0[{\[]"), "UTF-32"),
-    (re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\0|\0[{\[]"), "UTF-16"),
-)
 _NOUNS: Final[dict[Fault, str]] = {
     "unreadable": "objects that cannot be read",
     "deep": f"values nested deeper than {MAX_LEVELS} levels",
@@ -190,38 +164,6 @@ _NOUNS: Final[dict[Fault, str]] = {
     "text": "texts",
     "number": "numbers or null",
 }
-
-
-def refused(start: bytes) -> RefusedError:
-    """A file that begins like this and has no list of events."""
-    if not start:
-        remedy = "Copy it again, when it is written whole."
-        return RefusedError("The file is empty.", 0, remedy=remedy)
-    for mark, packed, command in _PACKED:
-        if start.startswith(mark):
-            sentence = (
-                f"It is packed with {packed}: traces are read plain, or gzipped once."
-            )
-            return RefusedError(sentence, 0, remedy=f"Unpack it with {command}.")
-    for pattern, encoding in _WIDE:
-        if pattern.match(start):
-            sentence = f"It is written in {encoding}; JSON is read in UTF-8."
-            remedy = f"Convert it: iconv -f {encoding} -t UTF-8 FILE > NEW_FILE"
-            return RefusedError(sentence, 0, remedy=remedy)
-    if start[:1] != b"{":
-        sentence = "It is not JSON: it begins with neither an object nor a list."
-        return RefusedError(sentence, 0, remedy=REMEDY)
-    value = _VALUE.search(start)
-    if value is not None:
-        kind = _VALUES.get(value[1], "a number")
-        sentence = f"Its `traceEvents` is {kind}, not a list of events."
-        return RefusedError(sentence, value.start(1), remedy=_EVENTS)
-    if b'"ph"' in start:
-        sentence = "Its events stand in no list: it has no `traceEvents`."
-        remedy = "Put them into a list, with commas between them: [...]."
-        return RefusedError(sentence, 0, remedy=remedy)
-    sentence = "It has no `traceEvents`: it is not a trace."
-    return RefusedError(sentence, 0, remedy=REMEDY)
 
 
 def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
@@ -242,7 +184,7 @@ def refuse_no_events(around: TraceEnvelope, gathered: Gathering) -> None:
         nouns.append("objects without a phase (`ph`)")
     where = "list" if around.is_list else "`traceEvents`"
     sentence = f"This trace's {where} holds no events but {joined(nouns)}."
-    raise RefusedError(sentence, first, remedy=_EVENTS)
+    raise RefusedError(sentence, first, remedy=EVENTS_REMEDY)
 
 
 def note_problems(around: TraceEnvelope, gathered: Gathering, told: str) -> None:

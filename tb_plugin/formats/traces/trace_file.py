@@ -11,6 +11,7 @@ from memboard.tb_plugin.formats.traces import timelines
 from memboard.tb_plugin.formats.traces.bytes.chunks import Chunks
 from memboard.tb_plugin.formats.traces.bytes.decoding import ColumnDecoder
 from memboard.tb_plugin.formats.traces.bytes.inflated import InflatedFile
+from memboard.tb_plugin.formats.traces.bytes.refused import refused
 from memboard.tb_plugin.formats.traces.columns.assembling import tables_of
 from memboard.tb_plugin.formats.traces.columns.details import (
     BEYOND,
@@ -23,7 +24,6 @@ from memboard.tb_plugin.formats.traces.top_level import (
     facts_of,
     note_problems,
     refuse_no_events,
-    refused,
     top_level,
 )
 from memboard.tb_plugin.formats.traces.torch_clock import join_clocks

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.formats.registry import Kind
     from memboard.tb_plugin.index.search.sniffing import Damage, SniffedFiles
-    from memboard.tb_plugin.storage.contract import Entry, Status
+    from memboard.tb_plugin.storage.contract import Status
+    from memboard.tb_plugin.storage.entries import Entry
 
     Place: TypeAlias = tuple[int, int]
     """Of a directory: its file system, and which it is there."""

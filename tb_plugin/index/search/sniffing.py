@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memboard.tb_plugin.formats.registry import Kind, Verdict
-    from memboard.tb_plugin.storage.contract import Entry
+    from memboard.tb_plugin.storage.entries import Entry
 
 MAX_REMEMBERED: Final = 100_000
 """Files that are looked into, in all: their verdicts are kept."""

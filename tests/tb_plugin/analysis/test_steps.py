@@ -20,7 +20,7 @@ from memboard.tb_plugin.analysis.categories.marks import (
     OPTIMIZER,
     OPTIMIZER_STATE,
 )
-from memboard.tb_plugin.analysis.categories.phases import PHASES, phases_of
+from memboard.tb_plugin.analysis.categories.phases import PHASES
 from memboard.tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import named, needs_real, real, stacks_of
@@ -183,7 +183,7 @@ def test_events_without_marks_go_on_with_the_phase_before():
     loop = of("main", "/me/train.py")
     order = [loop, forward, loop, forward, backward, loop, optimizer, loop, forward, {}]
     made = snapshot([event(at, **frames) for at, frames in enumerate(order)])
-    found = phases_of(Replay(made, made.devices[0]))
+    found = Replay(made, made.devices[0]).phases
     assert [PHASES[kind] for kind in found.kind] == [
         "",
         "forward",
@@ -212,7 +212,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
         event(4, **{**grad, "addr": 8192}),
     ]
     made = snapshot(events)
-    found = phases_of(Replay(made, made.devices[0]))
+    found = Replay(made, made.devices[0]).phases
     assert [PHASES[kind] for kind in found.kind] == ["", "forward", "backward"]
     # One that bears its own is in the phase that it names.
     events[2:4] = [
@@ -220,7 +220,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
         event(3, action="free_requested", **{**grad, **forward}),
     ]
     made = snapshot(events)
-    found = phases_of(Replay(made, made.devices[0]))
+    found = Replay(made, made.devices[0]).phases
     assert [PHASES[kind] for kind in found.kind][-2:] == ["forward", "backward"]
 
 
@@ -228,7 +228,7 @@ def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
 def test_phases_of_a_recorded_training():
     snapshot = real(named("NiuHuangxiaozi"))
     device = snapshot.devices[0]
-    found = phases_of(Replay(snapshot, device))
+    found = Replay(snapshot, device).phases
     assert found.kind.tolist() == [0, 1, 2, 3, 1, 2, 3, 1, 2, 3]
     assert steps_of(snapshot, device).by == "optimizer"
     ends = np.flatnonzero(np.diff(steps_of(snapshot, device).step))

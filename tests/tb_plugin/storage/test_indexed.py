@@ -121,7 +121,7 @@ def test_what_is_no_store_is_refused_with_what_to_do(tmp_path, capsys):
 def test_a_mirrored_run_of_many_ranks_is_indexed_when_rank_0_closes(
     s3, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("memboard.collector.afterwards.detached._MIN_INDEXED", 3)
+    monkeypatch.setattr("memboard.collector.ending._MIN_INDEXED", 3)
     url = f"s3://{s3.bucket}/runs/exp"
     for rank in reversed(range(3)):
         rec = mb.record(

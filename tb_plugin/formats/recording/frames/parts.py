@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from memboard.tb_plugin.storage.contract import Ranges
+    from memboard.tb_plugin.storage import Ranges
 
 _COMPARED_BYTES: Final = 64
 """Of what was read, to see whether it is still there when the file has grown."""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.tb_plugin.formats.snapshots.frames import KEYS
-from memboard.tb_plugin.formats.snapshots.pickles.extent import HEAD
+from memboard.tb_plugin.formats.snapshots.pickles.shapes import HEAD
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.formats.snapshots.frames import Frames

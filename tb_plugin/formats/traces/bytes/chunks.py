@@ -16,8 +16,8 @@ from memboard.tb_plugin.formats.traces.bytes.pieces import (
     nesting,
     walk,
 )
+from memboard.tb_plugin.formats.traces.bytes.refused import REMEDY, refused
 from memboard.tb_plugin.formats.traces.columns.events import plain
-from memboard.tb_plugin.formats.traces.top_level import REMEDY, refused
 from memboard.tb_plugin.worker.errors import RefusedError
 from memboard.tb_plugin.worker.limits import ensure_room
 

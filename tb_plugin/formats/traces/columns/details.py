@@ -262,6 +262,11 @@ class Tracks(dict[tuple[Any, Any], int]):
         return number
 
 
+_IMPOSSIBLE: Final = "impossible durations of"
+_MOST_NAMED: Final = 8
+_MAX_NAME: Final = 200
+
+
 class Problems:
     """What was wrong, how often, and where first."""
 
@@ -281,9 +286,14 @@ class Problems:
             self.counts[sentence] = self.counts.get(sentence, 0) + count
             self.first.setdefault(sentence, where)
 
-    def num_of(self, beginning: str) -> int:
-        """Kinds whose text begins so."""
-        return sum(sentence.startswith(beginning) for sentence in self.counts)
+    def note_impossible(self, name: str, number: int, seconds: float) -> None:
+        """A duration is left out; of many names the first are named, the rest others."""
+        sentence = f"{_IMPOSSIBLE} {name[:_MAX_NAME]!r} are left out: shown as points"
+        num_named = sum(noted.startswith(_IMPOSSIBLE) for noted in self.counts)
+        if sentence not in self.counts and num_named >= _MOST_NAMED:
+            sentence = f"{_IMPOSSIBLE} other slices are left out: shown as points"
+        where = f"event {number}, " if number >= 0 else ""
+        self.note(sentence, 1, f"{where}{seconds:,.6g} s")
 
 
 def text_of(value: Any) -> str:

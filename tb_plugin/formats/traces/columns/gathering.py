@@ -33,7 +33,6 @@ from memboard.tb_plugin.formats.traces.columns.times import (
     from_digits,
     from_floats,
 )
-from memboard.tb_plugin.formats.traces.impossible import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +221,7 @@ class Gathering:
             dur_us = _number(events[row].dur)
             if math.isfinite(dur_us):
                 name = clean(text_of(events[row].name))
-                note(self.problems, name, int(numbers[row]), dur_us / 1e6)
+                self.problems.note_impossible(name, int(numbers[row]), dur_us / 1e6)
                 none[row], durations[row] = False, 0
         for sentence, wrong in (
             ("slices without a duration are shown as points", none),
