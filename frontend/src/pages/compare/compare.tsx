@@ -21,7 +21,9 @@ export function CompareView(view: ViewProps) {
         label="Comparison"
         chosen={chosen}
         labels={PART_WORDS}
-        onChoose={(one) => change({ part: one === usual ? null : one }, "push")}
+        onChoose={(option) =>
+          change({ part: option === usual ? null : option }, "push")
+        }
       />
       <Part view={view} params={params} change={change} />
     </div>

@@ -29,16 +29,20 @@ export function runBefore(
   const ordered = [...others].sort(
     (x, y) => x.firstMs - y.firstMs || byName(x.name, y.name),
   );
-  const isLater = (one: RunSummary): boolean =>
-    (one.firstMs - run.firstMs || byName(one.name, run.name)) > 0;
+  const isLater = (other: RunSummary): boolean =>
+    (other.firstMs - run.firstMs || byName(other.name, run.name)) > 0;
   const alike = [nameStem, folderOf, sizeOf].map((of) =>
-    ordered.filter((one) => of(run) !== "" && of(one) === of(run)),
+    ordered.filter((other) => of(run) !== "" && of(other) === of(run)),
   );
-  const before = alike.map((found) => found.findLast((one) => !isLater(one)));
-  const after = alike.map((found) => found.find(isLater));
+  const before = alike.map((alikeRuns) =>
+    alikeRuns.findLast((other) => !isLater(other)),
+  );
+  const after = alike.map((alikeRuns) => alikeRuns.find(isLater));
   const [only, second] = ordered;
   const usual = second === undefined ? only : undefined;
-  return [...before, ...after, usual].find((one) => one !== undefined) ?? null;
+  return (
+    [...before, ...after, usual].find((candidate) => candidate !== undefined) ?? null
+  );
 }
 
 function byName(x: string, y: string): number {
@@ -62,11 +66,13 @@ export function nearest(
   list: readonly { readonly id: string; readonly rank: number | null }[],
   id: string,
 ): string {
-  const at = list.findIndex((one) => one.id === id);
-  const rank = list[at]?.rank ?? null;
-  const alike = (one: { readonly rank: number | null }): boolean => one.rank === rank;
-  const before = list.slice(0, Math.max(0, at)).findLast(alike);
-  const near = before ?? list.slice(at + 1).find(alike) ?? list[at - 1] ?? list[at + 1];
+  const index = list.findIndex((entry) => entry.id === id);
+  const rank = list[index]?.rank ?? null;
+  const alike = (entry: { readonly rank: number | null }): boolean =>
+    entry.rank === rank;
+  const before = list.slice(0, Math.max(0, index)).findLast(alike);
+  const near =
+    before ?? list.slice(index + 1).find(alike) ?? list[index - 1] ?? list[index + 1];
   return near?.id ?? id;
 }
 

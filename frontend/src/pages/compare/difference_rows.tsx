@@ -54,7 +54,7 @@ export function DifferenceRows(
         shell={view}
         {...(details && {
           selected: row,
-          onSelect: (one: number) => setSelected([table, one]),
+          onSelect: (nextRow: number) => setSelected([table, nextRow]),
         })}
       />
       {row !== null && details?.(row)}

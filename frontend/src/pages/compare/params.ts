@@ -59,8 +59,8 @@ export const PER_WORDS = {
   step: ["Step", "Sums divided by each trace’s number of profiled steps"],
 } as const satisfies Words;
 
-export function keysOf<T extends string>(words: Readonly<Record<T, unknown>>) {
-  return Object.keys(words) as T[];
+export function keysOf<T extends string>(labels: Readonly<Record<T, unknown>>) {
+  return Object.keys(labels) as T[];
 }
 
 export interface SideState {
@@ -73,15 +73,15 @@ export interface SideState {
 }
 
 function side(prefix: "a_" | ""): Word<SideState> {
-  const words = {
+  const schema = {
     history: text(`${prefix}history`),
     device: whole(prefix === "" ? "history_device" : "a_device", -1),
     moment: whole(`${prefix}moment`, -1),
     source: optional(`${prefix}source`),
   };
   return {
-    read: (params) => readState(words, params),
-    write: (value) => writeState(words, value),
+    read: (params) => readState(schema, params),
+    write: (value) => writeState(schema, value),
   };
 }
 

@@ -64,19 +64,19 @@ function Ranks(props: {
   const { ranks, table } = answer;
   const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
   const culprits = useCulprits(view, null);
-  const line = [...culprits].find((one) => answer.sentence.includes(one)) ?? "";
+  const line = [...culprits].find((culprit) => answer.sentence.includes(culprit)) ?? "";
   const strip = useMemo(() => barsOf(answer), [answer]);
   const facts = useMemo(
     () => rankFacts(table, { theme, byteUnit }),
     [table, theme, byteUnit],
   );
   const open = (row: number): void => {
-    const one = ranks[row];
-    if (one === undefined) return;
+    const history = ranks[row];
+    if (history === undefined) return;
     view.showPage("blocks", {
-      history: one.reference.id,
-      history_device: one.device?.toString() ?? null,
-      moment: one.peakMoment?.toString() ?? null,
+      history: history.reference.id,
+      history_device: history.device?.toString() ?? null,
+      moment: history.peakMoment?.toString() ?? null,
       life: null,
       part: null,
     });
@@ -135,8 +135,8 @@ function Ranks(props: {
 
 function barsOf({ ranks }: RankHistoriesResponse) {
   return {
-    rank: Int32Array.from(ranks, (one) => one.rank),
-    peakBytes: Float64Array.from(ranks, (one) => one.peakActiveBytes ?? NaN),
-    numOoms: Float64Array.from(ranks, (one) => one.numOoms ?? NaN),
+    rank: Int32Array.from(ranks, (history) => history.rank),
+    peakBytes: Float64Array.from(ranks, (history) => history.peakActiveBytes ?? NaN),
+    numOoms: Float64Array.from(ranks, (history) => history.numOoms ?? NaN),
   };
 }

@@ -19,9 +19,9 @@ export function PartRows(
   },
 ) {
   const { params, change, parts } = props;
-  const byKey = new Map(parts.tables.map((one) => [one.by, one]));
-  const known = keysOf(ROW_WORDS).filter((by) => byKey.has(by));
-  const by = known.includes(params.rows) ? params.rows : known[0];
+  const byKey = new Map(parts.tables.map((part) => [part.by, part]));
+  const options = keysOf(ROW_WORDS).filter((by) => byKey.has(by));
+  const by = options.includes(params.rows) ? params.rows : options[0];
   const chosen = by && byKey.get(by);
   const table = useMemo(() => chosen && namedRows(chosen, parts), [chosen, parts]);
   if (table === undefined) return null;
@@ -45,10 +45,10 @@ export function PartRows(
         </h2>
         <Segmented
           label="Group by"
-          options={known}
+          options={options}
           chosen={by ?? "line"}
           labels={ROW_WORDS}
-          onChoose={(one) => change({ rows: one })}
+          onChoose={(option) => change({ rows: option })}
         />
       </DifferenceRows>
     </section>
@@ -77,10 +77,10 @@ export function namedRows({ by, rows }: CompareTable, { stacks }: Parts): TableR
     const texts = name.texts.map((text) => partLabel(by, text));
     return { ...rows, columns: [{ ...name, texts }, ...columns] };
   }
-  const found = comparedStacks(stacks);
+  const compared = comparedStacks(stacks);
   const all = [...stacks.aBytes.keys()];
-  const texts = all.map((row) => stackWords(found, row));
-  const hints = all.map((row) => found.text(row));
+  const texts = all.map((row) => stackWords(compared, row));
+  const hints = all.map((row) => compared.text(row));
   return { ...rows, columns: [{ ...name, texts, hints }, ...columns] };
 }
 

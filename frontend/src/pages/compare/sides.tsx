@@ -32,12 +32,16 @@ export function useOtherRun(
   const onlyName = <b>{run.name}</b>;
   if (runs === null) return { run: null, choice: onlyName, note: null };
   const word = params.aRun;
-  const named = runs.find((one) => one.id === word || one.name === word);
-  const others = runs.filter((one) => one.id !== run.id && one.madeOf === run.madeOf);
+  const named = runs.find(
+    (candidate) => candidate.id === word || candidate.name === word,
+  );
+  const others = runs.filter(
+    (candidate) => candidate.id !== run.id && candidate.madeOf === run.madeOf,
+  );
   const isOwn = hasOthers || word === SAME_RUN || others.length === 0;
   const chosen = named ?? (isOwn ? run : runBefore(others, run));
   if (runs.length < 2) return { run: chosen, choice: onlyName, note: null };
-  const known = runs.map(({ id, name }) => [id, name] as const);
+  const options = runs.map(({ id, name }) => [id, name] as const);
   return {
     run: chosen,
     choice: (
@@ -48,7 +52,7 @@ export function useOtherRun(
           const aRun = id === run.id ? SAME_RUN : id;
           change({ aRun, aRank: "", a: NOTHING }, "push");
         }}
-        of={chosen === null ? [["", "choose…"], ...known] : known}
+        of={chosen === null ? [["", "choose…"], ...options] : options}
       />
     ),
     note: chosen === null && (
@@ -89,7 +93,7 @@ export function RankChoice(props: {
   return (
     <RowChoice
       label="Rank"
-      names={Array.from({ length: num }, (_, one) => one.toString())}
+      names={Array.from({ length: num }, (_, index) => index.toString())}
       chosen={rank}
       onChoose={onRank}
     />
@@ -159,7 +163,7 @@ export function namedMoments(
     ["", "peak"],
     ...ooms
       .slice(0, MAX_OOMS)
-      .map((at) => [at.toString(), `out of memory, event ${at}`] as const),
+      .map((event) => [event.toString(), `out of memory, event ${event}`] as const),
     [lastMoment(device).toString(), "end"],
   ];
 }
@@ -176,7 +180,7 @@ function MomentChoice(props: {
   const [typing, setTyping] = useState(false);
   const named = namedMoments(device);
   const value = moment?.toString() ?? "";
-  const shown = typing || named.every(([one]) => one !== value) ? TYPED : value;
+  const shown = typing || named.every(([option]) => option !== value) ? TYPED : value;
   return (
     <>
       <Choice

@@ -170,7 +170,8 @@ function Difference(
   );
   const figures = [runs?.figures, moments?.figures];
   const sentence = runs?.sentence ?? moments?.sentence ?? "";
-  const line = [...culprits].find((one) => moments?.sentence.includes(one)) ?? "";
+  const line =
+    [...culprits].find((culprit) => moments?.sentence.includes(culprit)) ?? "";
   const of = moments === null ? `at the peak of ${runs?.tablesOf ?? ""}` : "";
   const sides = {
     a: moments === null ? (runs?.a.name ?? null) : about(moments.a),

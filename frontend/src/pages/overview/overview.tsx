@@ -38,7 +38,7 @@ export function OverviewView(props: ViewProps) {
   const { client, run, ranks, pollMs } = props;
   const query = { run: run.id, rank: ranks.rank };
   const { data, stale, error } = useLive(client, "overview", query, pollMs);
-  const found = useLive(client, "findings", query, pollMs);
+  const findings = useLive(client, "findings", query, pollMs);
   const profile = useProfile(props);
   useTableExports(props, data, "table of ranks", rankTable);
   useTableExports(props, data, "table of headline numbers", headlineTable);
@@ -53,13 +53,13 @@ export function OverviewView(props: ViewProps) {
   // An import has histories, but no rows to draw a peak from.
   const isRecording = data.run.madeOf === "recording";
   const hasPeaks = isRecording && strip.peakBytes.some(Number.isFinite);
-  const blamed = (found.data?.findings ?? []).map(({ line }) => line);
+  const blamed = (findings.data?.findings ?? []).map(({ line }) => line);
   return (
     <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
       <Waiting error={error} hasContent note="What was read before stays below." />
-      <WhatWasFound view={props} live={found} profile={profile.data} />
+      <WhatWasFound view={props} live={findings} profile={profile.data} />
       {isRecording ? (
-        <Hero view={props} known={strip.rank} />
+        <Hero view={props} allRanks={strip.rank} />
       ) : (
         <SnapshotFiles view={props} blamed={blamed.filter((line) => line !== "")} />
       )}
@@ -71,7 +71,7 @@ export function OverviewView(props: ViewProps) {
         <RankStripChart view={props} strip={strip} />
       )}
       <ProfilePanel view={props} live={profile} />
-      <Problems of={[data, found.data, { problems: data.logdirProblems }]} />
+      <Problems of={[data, findings.data, { problems: data.logdirProblems }]} />
       <RunInfo data={data} />
     </div>
   );
@@ -91,20 +91,20 @@ const PARAMS = readState(TIMELINE, new Map());
 function Hero(props: {
   readonly view: ViewProps;
   /** All ranks of the run. */
-  readonly known: Int32Array;
+  readonly allRanks: Int32Array;
 }) {
-  const { view, known } = props;
+  const { view, allRanks } = props;
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
   const [range, setRange] = useState<XRange | null>(null);
   const { rank } = view.ranks;
   return (
     <div ref={box} class="hero">
-      {rank === null && known.length >= FEWEST ? (
+      {rank === null && allRanks.length >= FEWEST ? (
         <RankMap
           view={view}
           params={PARAMS}
-          allRanks={known}
+          allRanks={allRanks}
           shared={{ range, setRange }}
           onPick={(picked) => view.chooseRank(picked)}
           px={px}
@@ -118,7 +118,7 @@ function Hero(props: {
           series=""
           range={{ shown: range, settled: null, setRange, px }}
           heightPx={LINE_PX}
-          legend={rank === null && known.length > 1 && "bar"}
+          legend={rank === null && allRanks.length > 1 && "bar"}
         />
       )}
     </div>
@@ -183,7 +183,9 @@ function WhatWasFound(props: {
   if (data === null) {
     return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
   }
-  const listed = data.findings.filter((one) => one.state?.isOutOfMemory === true);
+  const listed = data.findings.filter(
+    (finding) => finding.state?.isOutOfMemory === true,
+  );
   const left = data.numErrors - listed.length;
   return (
     <>
@@ -211,8 +213,8 @@ export function merged(
   own: readonly Finding[],
   ofTrace: readonly Finding[],
 ): readonly Finding[] {
-  const isNews = (one: Finding): boolean =>
-    !own.some((other) => other.title === one.title && other.rank === one.rank);
+  const isNews = (finding: Finding): boolean =>
+    !own.some((other) => other.title === finding.title && other.rank === finding.rank);
   return [...own, ...ofTrace.filter(isNews)].sort(
     (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity),
   );
@@ -222,7 +224,9 @@ function Problems(props: {
   readonly of: readonly (Pick<OverviewResponse, "problems"> | null)[];
 }) {
   const every = props.of.flatMap((answer) => answer?.problems ?? []);
-  const problems = new Map(every.map((one) => [`${one.path}\n${one.what}`, one]));
+  const problems = new Map(
+    every.map((problem) => [`${problem.path}\n${problem.what}`, problem]),
+  );
   if (problems.size === 0) return null;
   return (
     <Panel title="Files that could not be read whole">
@@ -255,13 +259,19 @@ function headlineTable({ headlines }: OverviewResponse): Table {
   return {
     numRows: headlines.length,
     columns: [
-      { name: "headline", values: headlines.map((one) => one.key) },
-      { name: "value", values: headlines.map((one) => one.value ?? NaN) },
-      { name: "unit", values: headlines.map((one) => one.unit) },
-      { name: "rank", values: headlines.map((one) => one.rank ?? NaN) },
-      { name: "step", values: headlines.map((one) => one.step ?? NaN) },
-      { name: "caveats", values: headlines.map((one) => one.caveats.join("; ")) },
-      { name: "absent_reason", values: headlines.map((one) => one.absentReason ?? "") },
+      { name: "headline", values: headlines.map((headline) => headline.key) },
+      { name: "value", values: headlines.map((headline) => headline.value ?? NaN) },
+      { name: "unit", values: headlines.map((headline) => headline.unit) },
+      { name: "rank", values: headlines.map((headline) => headline.rank ?? NaN) },
+      { name: "step", values: headlines.map((headline) => headline.step ?? NaN) },
+      {
+        name: "caveats",
+        values: headlines.map((headline) => headline.caveats.join("; ")),
+      },
+      {
+        name: "absent_reason",
+        values: headlines.map((headline) => headline.absentReason ?? ""),
+      },
     ],
   };
 }

@@ -167,7 +167,7 @@ function stackedSteps({ step, durationMs, parts, choice }: ProfileResponse) {
     x: "step" as const,
     columnRank: step.map(() => of?.rank ?? -1),
     edges: Float64Array.of(
-      ...shownStep.map((one) => one - 0.5),
+      ...shownStep.map((number) => number - 0.5),
       (shownStep.at(-1) ?? 0) + 0.5,
     ),
     seconds: durationMs.map((ms) => ms / 1e3),
@@ -175,7 +175,7 @@ function stackedSteps({ step, durationMs, parts, choice }: ProfileResponse) {
       name,
       label,
       help,
-      seconds: ms.map((one) => one / 1e3),
+      seconds: ms.map((milliseconds) => milliseconds / 1e3),
     })),
   };
 }

@@ -38,8 +38,8 @@ export function RankStripChart(props: {
             title="Sort by"
             options={STRIP_ORDERS}
             chosen={order}
-            labels={(one) => [one, `By ${one}`]}
-            onChoose={(one) => change({ order: one })}
+            labels={(option) => [option, `By ${option}`]}
+            onChoose={(option) => change({ order: option })}
           />
         }
         rank={ranks.rank}
@@ -52,7 +52,7 @@ export function RankStripChart(props: {
 }
 
 function stripTitle(strip: RankStrip): string {
-  const what = strip.peakLabel;
-  const peak = /peak/i.test(what) ? what : `${what} peak`;
+  const label = strip.peakLabel;
+  const peak = /peak/i.test(label) ? label : `${label} peak`;
   return strip.rank.length === 1 ? peak : `${peak} by rank`;
 }

@@ -36,8 +36,8 @@ export function RunInfo({ data }: { readonly data: OverviewResponse }) {
               <p class="quiet">No rank has reported its sources yet.</p>
             )}
             <ul class="recorded">
-              {recorded.map((one) => (
-                <Recorded key={one.source} one={one} numRanks={numRanks} />
+              {recorded.map((source) => (
+                <Recorded key={source.source} source={source} numRanks={numRanks} />
               ))}
             </ul>
           </Panel>
@@ -87,23 +87,26 @@ export function Panel(props: {
   );
 }
 
-function Recorded(props: { readonly one: RecordedSource; readonly numRanks: number }) {
-  const { one, numRanks } = props;
-  const elsewhere = asSentence(one.elsewhere);
-  const word = sourceLabel(one.source);
+function Recorded(props: {
+  readonly source: RecordedSource;
+  readonly numRanks: number;
+}) {
+  const { source, numRanks } = props;
+  const elsewhere = asSentence(source.elsewhere);
+  const word = sourceLabel(source.source);
   return (
     <li>
       <Status look={{ word, icon: "check", tone: "ok" }} />
       <span class="quiet small">
-        {ranksOf(one.numRanks, numRanks)}
+        {ranksOf(source.numRanks, numRanks)}
         {elsewhere !== "" && (
           <Tip text={elsewhere} focusable class="caveat">
             <Icon name="info" sizePx={14} />
             <span class="off-screen">{elsewhere}</span>
           </Tip>
         )}
-        {numRanks > 1 && one.cost !== "" && " · "}
-        {one.cost}
+        {numRanks > 1 && source.cost !== "" && " · "}
+        {source.cost}
       </span>
     </li>
   );
@@ -130,7 +133,7 @@ function missingColumns(numRanks: number): readonly PlainColumn<MissingSources>[
     {
       title: numRanks > 1 ? "On" : "",
       look: "nowrap",
-      cell: (one) => ranksOf(one.numRanks, numRanks),
+      cell: (row) => ranksOf(row.numRanks, numRanks),
     },
     { title: "Why", cell: ({ reason }) => asSentence(reason) },
     { title: "What to do", look: "quiet", cell: ({ remedy }) => asSentence(remedy) },

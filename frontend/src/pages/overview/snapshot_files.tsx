@@ -20,7 +20,7 @@ export function SnapshotFiles(props: {
     return <Waiting error={error} hasContent={false} blocksPx={[120]} />;
   }
   if (data.files.length === 0) return null;
-  const scale = Math.max(...data.files.map((one) => one.reservedBytes ?? 0), 1);
+  const scale = Math.max(...data.files.map((file) => file.reservedBytes ?? 0), 1);
   const rest = data.numFiles - data.files.length;
   return (
     <section
@@ -50,13 +50,13 @@ function fileColumns(
   return [
     {
       title: "Snapshot",
-      cell: (one) => {
-        const { path, label } = one.reference;
+      cell: (file) => {
+        const { path, label } = file.reference;
         const name = path === "" ? label : path;
         return (
           <TextButton
             title={`${name}: open its blocks at the peak`}
-            press={() => openAtPeak(view, one)}
+            press={() => openAtPeak(view, file)}
           >
             {name.split("/").at(-1)}
           </TextButton>

@@ -90,11 +90,11 @@ function Track(props: {
   const columns = trackColumns(track);
   const many = hasManyHosts(track);
   const [chosen, setChosen] = useState<string | null>(null);
-  const column = columns.find((one) => one === chosen) ?? columns[0] ?? "";
+  const column = columns.find((name) => name === chosen) ?? columns[0] ?? "";
   const lines = trackLines(track, column);
   const { title } = track;
   const labelOf = (name: string): string =>
-    track.lines.find((one) => one.name === name)?.label ?? name;
+    track.lines.find((line) => line.name === name)?.label ?? name;
   return (
     <section class="track" aria-label={title}>
       <LineChart
@@ -118,7 +118,7 @@ function Track(props: {
           label={`What ${title} shows`}
           options={columns}
           chosen={column}
-          labels={(one) => [labelOf(one), ""]}
+          labels={(option) => [labelOf(option), ""]}
           onChoose={setChosen}
         />
       )}

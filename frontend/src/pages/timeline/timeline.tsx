@@ -143,7 +143,7 @@ export function TimelineView(view: ViewProps) {
             label="Heatmap values"
             chosen={map}
             labels={MAP_WORDS}
-            onChoose={(one) => setState({ map: one }, "push")}
+            onChoose={(option) => setState({ map: option }, "push")}
           />
         </section>
       )}
@@ -154,9 +154,9 @@ export function TimelineView(view: ViewProps) {
             <RanksTable view={view} strip={strip} />
           )}
           <AbsentList
-            absent={answer.absent.map((one) => ({
-              ...one,
-              note: GROUP_WORDS[one.group],
+            absent={answer.absent.map((absentSeries) => ({
+              ...absentSeries,
+              note: GROUP_WORDS[absentSeries.group],
             }))}
           />
           {answer.problems.length > 0 && <ProblemList problems={answer.problems} />}
@@ -253,20 +253,20 @@ function Lead(props: PartProps & { readonly answer: TimelineResponse }) {
       {text}
     </TextButton>
   );
-  const at = (x: number) =>
+  const atStep = (x: number) =>
     answer.x === "step" ? ` at step ${formatInteger(Math.round(x))}` : "";
   const out = oom?.rank ?? null;
   return (
     <p class="timeline-lead lead">
       {oom !== null && out !== null && (
         <>
-          {named(`Rank ${out}`, out, oom.x)} ran out of memory{at(oom.x)}.{" "}
+          {named(`Rank ${out}`, out, oom.x)} ran out of memory{atStep(oom.x)}.{" "}
         </>
       )}
       {series.label} reaches{" "}
       <strong>{formatQuantity(peak.value, series.unit, view.byteUnit)}</strong> on{" "}
       {named(`rank ${peak.rank}`, peak.rank, peak.x)}
-      {at(peak.x)}.
+      {atStep(peak.x)}.
     </p>
   );
 }

@@ -34,7 +34,7 @@ export function LineHeat(props: {
   const widthPx = Math.max(0, fullPx - labelPx);
   const cellPx = Math.min(WIDEST_PX, widthPx / Math.max(1, order.length));
   const heightPx = HEAD_PX + lines.length * LINE_PX;
-  const most = lineBytes.reduce((high, one) => (one > high ? one : high), 1);
+  const most = lineBytes.reduce((high, bytes) => (bytes > high ? bytes : high), 1);
   const paint = (context: CanvasRenderingContext2D): void => {
     const { text, secondary, border } = tokens(theme);
     context.font = FONT;
@@ -102,13 +102,13 @@ export function LineHeat(props: {
           role="img"
           aria-label={`Bytes of ${counted(lines.length, "line")} in ${counted(ranks.length, "rank")}; the table of ranks exports them`}
           onPointerMove={(event) => {
-            const at = cellAt(event);
-            setTip(at === null ? "" : tipOf(answer, at));
+            const cell = cellAt(event);
+            setTip(cell === null ? "" : tipOf(answer, cell));
           }}
           onPointerLeave={() => setTip("")}
           onClick={(event) => {
-            const at = cellAt(event);
-            if (at !== null) props.onRank(at.row);
+            const cell = cellAt(event);
+            if (cell !== null) props.onRank(cell.row);
           }}
         />
       </div>

@@ -64,15 +64,15 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
           label="Align by"
           options={["share", "event", "time"] as const}
           chosen={kind}
-          labels={(one) =>
-            one === "time" && !isTimed
+          labels={(option) =>
+            option === "time" && !isTimed
               ? ["Time", "Not both files have times"]
-              : AXIS_WORDS[one]
+              : AXIS_WORDS[option]
           }
-          disabled={(one) => one === "time" && !isTimed}
-          onChoose={(one) => {
+          disabled={(option) => option === "time" && !isTimed}
+          onChoose={(option) => {
             setRange(null);
-            setWanted(one);
+            setWanted(option);
           }}
         />
       </div>
@@ -122,13 +122,18 @@ export function fillsOf(
   b: Curve,
   colours: readonly [less: string, more: string],
 ): readonly ChartFill[] {
-  const at = mergeX([a.x, b.x, Float64Array.of(Math.min(a.last, b.last))]);
-  const corners = 2 * (at.length - 1);
+  const changeX = mergeX([a.x, b.x, Float64Array.of(Math.min(a.last, b.last))]);
+  const corners = 2 * (changeX.length - 1);
   // A step curve: each value lasts until the next, so each has two corners.
-  const x = Float64Array.from({ length: corners }, (_, i) => at[(i + 1) >> 1] ?? NaN);
-  const held = (of: Curve) =>
-    Float64Array.from({ length: corners }, (_, i) => bytesAt(of, at[i >> 1] ?? NaN));
-  const [before, after] = [held(a), held(b)];
+  const x = Float64Array.from(
+    { length: corners },
+    (_, i) => changeX[(i + 1) >> 1] ?? NaN,
+  );
+  const bytesOf = (of: Curve) =>
+    Float64Array.from({ length: corners }, (_, i) =>
+      bytesAt(of, changeX[i >> 1] ?? NaN),
+    );
+  const [before, after] = [bytesOf(a), bytesOf(b)];
   const where = (values: Float64Array, isMore: boolean): Float64Array =>
     values.map((value, i) => {
       const [from = NaN, to = NaN] = [before[i], after[i]];
@@ -165,13 +170,13 @@ function placeOf(device: HistoryDevice, axis: OverlayAxis, moment: number): numb
   const event = Math.max(0, moment);
   if (axis === "share") return event / Math.max(1, numEvents);
   if (axis === "event") return event;
-  const at = curve.event.findLastIndex((first) => first <= event);
-  return ((curve.timeMs[Math.max(0, at)] ?? NaN) - (device.firstMs ?? NaN)) / 1000;
+  const index = curve.event.findLastIndex((first) => first <= event);
+  return ((curve.timeMs[Math.max(0, index)] ?? NaN) - (device.firstMs ?? NaN)) / 1000;
 }
 
-export function bytesAt({ x, bytes, last }: Curve, at: number): number {
-  if (!(at >= 0) || at > last) return NaN;
-  let next = lowerBound(x, at);
-  while (x[next] === at) next += 1;
+export function bytesAt({ x, bytes, last }: Curve, targetX: number): number {
+  if (!(targetX >= 0) || targetX > last) return NaN;
+  let next = lowerBound(x, targetX);
+  while (x[next] === targetX) next += 1;
   return bytes[Math.max(0, next - 1)] ?? NaN;
 }

@@ -65,7 +65,7 @@ export function Waterfall(props: {
         paint: (pen) => paintWaterfall(pen, steps, look),
       }),
   };
-  const said = steps
+  const changeTexts = steps
     .filter(({ kind }) => kind === "change")
     .map(
       ({ label, from, to }) => `${label} ${formatSigned(to - from, "bytes", byteUnit)}`,
@@ -76,7 +76,7 @@ export function Waterfall(props: {
         <h2>From A to B</h2>
         <Segmented
           label="Group by, from A to B"
-          options={parts.map((one) => one.by)}
+          options={parts.map((part) => part.by)}
           chosen={by}
           labels={ROW_WORDS}
           onChoose={setWanted}
@@ -91,7 +91,9 @@ export function Waterfall(props: {
             if (context !== null) paintWaterfall(context, steps, look);
           }}
           role="img"
-          aria-label={said.length === 0 ? `No ${by} differs` : said.join(", ")}
+          aria-label={
+            changeTexts.length === 0 ? `No ${by} differs` : changeTexts.join(", ")
+          }
         />
       </div>
     </section>
@@ -164,21 +166,21 @@ export function waterfallSteps(
     .map((label, row) => ({ label, change: changes[row] ?? 0 }))
     .filter(({ change }) => Math.abs(change) > 0);
   const num = changed.length > MAX_CHANGES + 1 ? MAX_CHANGES : changed.length;
-  let at = first;
+  let level = first;
   const steps = changed.slice(0, num).map(({ label, change }): WaterfallStep => {
-    const from = at;
-    at += change;
+    const from = level;
+    level += change;
     return {
       kind: "change",
       label: partLabel(by, label),
       from,
-      to: at,
+      to: level,
       isCulprit: culprits.has(label),
       colour: partColour(by, label, change, culprits, theme),
     };
   });
   if (num < changed.length) {
-    const others = { ...end, from: at, to: last, colour: secondary };
+    const others = { ...end, from: level, to: last, colour: secondary };
     steps.push({ kind: "change", label: "all others", ...others });
   }
   return [
@@ -231,9 +233,9 @@ export function paintWaterfall(
   const x = (bytes: number): number =>
     labelPx + (plot * (Math.max(bytes, base) - base)) / (highest - base || 1);
   const bottom = steps.length * ROW_PX;
-  const write = (words: string, at: number, y: number, colour: string): void => {
+  const write = (label: string, left: number, y: number, colour: string): void => {
     pen.fillStyle = colour;
-    pen.fillText(words, at, y);
+    pen.fillText(label, left, y);
   };
   pen.font = FONT;
   pen.textAlign = "left";
@@ -266,6 +268,6 @@ export function paintWaterfall(
     write(shortened(label, labelPx - 8), 0, y + BAR_PX - 3, ink);
   });
   if (base === 0) return;
-  const said = `The axis begins at ${formatBytes(base, byteUnit)}`;
-  write(said, labelPx, bottom + 12, secondary);
+  const note = `The axis begins at ${formatBytes(base, byteUnit)}`;
+  write(note, labelPx, bottom + 12, secondary);
 }

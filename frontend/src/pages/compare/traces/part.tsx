@@ -37,7 +37,7 @@ export function TracesPart(part: PartProps) {
   const isKnown = aRun !== null && !(sameRun && aId === null);
   const aQuery = isKnown ? { run: aRun.id, source: aId, rank } : null;
   const a = useLive(client, "profile", aQuery, pollMs);
-  if (bChoice?.numTraces === 0) return <NoTraces what="profiles to compare" />;
+  if (bChoice?.numTraces === 0) return <NoTraces contents="profiles to compare" />;
   const [aReady, bReady] = [ready(a), ready(b)];
   const choose = (ofA: string | null, ofB: string | null): void =>
     change(

@@ -45,7 +45,7 @@ export function TraceTables(props: TracesProps) {
             label="Group by"
             chosen={table}
             labels={TABLE_WORDS}
-            onChoose={(one) => change({ table: one, measure: "" }, "push")}
+            onChoose={(option) => change({ table: option, measure: "" }, "push")}
           />
         </div>
         <Waiting error={error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
@@ -65,7 +65,7 @@ export function TraceTables(props: TracesProps) {
               <Choice
                 label="Of"
                 value={data.measure}
-                onChange={(one) => change({ measure: one }, "push")}
+                onChange={(option) => change({ measure: option }, "push")}
                 of={data.measures.map(({ name, title }) => [name, title])}
               />
               <Segmented
@@ -73,7 +73,7 @@ export function TraceTables(props: TracesProps) {
                 title="Per"
                 chosen={data.per}
                 labels={PER_WORDS}
-                onChoose={(one) => change({ per: one })}
+                onChoose={(option) => change({ per: option })}
               />
             </DifferenceRows>
             {data.note !== "" && <p class="quiet">{data.note}</p>}

@@ -95,7 +95,9 @@ export function DistributedView(view: ViewProps) {
             placeholder: "0-7,64",
           }}
           selected={row < 0 ? null : row}
-          onSelect={(one) => chooseRank(one === row ? null : (numbers[one] ?? null))}
+          onSelect={(nextRow) =>
+            chooseRank(nextRow === row ? null : (numbers[nextRow] ?? null))
+          }
         />
         {row >= 0 && (
           <RankInspector view={view} ranks={table} row={row} step={data.step} />
@@ -148,14 +150,14 @@ function RankInspector(props: {
       >
         <PartBar label="" parts={parts} longest={total} />
         <PartWays
-          parts={parts.map((one) => {
-            const [where, lead] = ways[one.name] ?? [
+          parts={parts.map((part) => {
+            const [where, lead] = ways[part.name] ?? [
               "the collectives below",
               () => view.setParams({ cfind: String(rank) }, "push"),
             ];
             return {
-              ...one,
-              help: `${one.help} Opens ${where} of rank ${rank}.`,
+              ...part,
+              help: `${part.help} Opens ${where} of rank ${rank}.`,
               lead,
             };
           })}

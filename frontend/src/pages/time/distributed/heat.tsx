@@ -27,9 +27,9 @@ export function RankHeat(props: {
   const part = state.part ?? usual;
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
-  const wordsOf = (one: string): readonly [string, string] => {
-    const column = columnOf(ranks, `${one}_ms`);
-    return [column?.title ?? one, column?.help ?? ""];
+  const wordsOf = (name: string): readonly [string, string] => {
+    const column = columnOf(ranks, `${name}_ms`);
+    return [column?.title ?? name, column?.help ?? ""];
   };
   const [title] = wordsOf(part);
   return (
@@ -41,7 +41,9 @@ export function RankHeat(props: {
           options={PARTS}
           chosen={part}
           labels={wordsOf}
-          onChoose={(one) => setState({ part: one === usual ? null : one }, "push")}
+          onChoose={(option) =>
+            setState({ part: option === usual ? null : option }, "push")
+          }
         />
         <span class="quiet">A click on a cell chooses its rank and step</span>
       </div>

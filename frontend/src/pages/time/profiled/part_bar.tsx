@@ -31,32 +31,32 @@ const inSeconds = (value: number): string => formatQuantity(value, "seconds");
 export function PartBar(props: {
   readonly label: ComponentChildren;
   readonly parts: readonly Part[];
-  readonly said?: (value: number) => string;
+  readonly format?: (value: number) => string;
   readonly total?: number;
   readonly longest: number;
 }) {
-  const { label, parts, said = inSeconds } = props;
+  const { label, parts, format = inSeconds } = props;
   const total = props.total ?? sumOf(parts);
-  const words = parts.map((one) => `${one.label} ${said(one.value)}`);
+  const tooltips = parts.map((part) => `${part.label} ${format(part.value)}`);
   return (
     <div class="part-bar">
       {label !== "" && <span>{label}</span>}
-      <div role="img" aria-label={words.join(", ")}>
-        {parts.map((one, i) =>
-          one.value > 0 ? (
+      <div role="img" aria-label={tooltips.join(", ")}>
+        {parts.map((part, i) =>
+          part.value > 0 ? (
             <span
-              key={one.name}
-              class={one.unseen === true ? "is-unseen" : ""}
-              title={`${words[i]}\n${one.help}`}
+              key={part.name}
+              class={part.unseen === true ? "is-unseen" : ""}
+              title={`${tooltips[i]}\n${part.help}`}
               style={{
-                width: `${(100 * one.value) / props.longest}%`,
-                backgroundColor: one.colour,
+                width: `${(100 * part.value) / props.longest}%`,
+                backgroundColor: part.colour,
               }}
             />
           ) : null,
         )}
       </div>
-      {label !== "" && <span class="num">{said(total)}</span>}
+      {label !== "" && <span class="num">{format(total)}</span>}
     </div>
   );
 }

@@ -64,7 +64,7 @@ export function mostWords({ columns, usual }: TableRows): string {
   const names = columns.find(({ unit }) => unit === "name")?.texts ?? [];
   if (column === undefined || !((column.sum ?? 0) > 0)) return "";
   const { numbers, sum, shareOf } = column;
-  const value = numbers.reduce((most, one) => (one > most ? one : most), 0);
+  const value = numbers.reduce((most, number) => (number > most ? number : most), 0);
   const name = shortNames(names)[numbers.indexOf(value)];
   const all = sum ?? NaN;
   if (name === undefined) return "";
@@ -93,7 +93,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
   const query = { by, text: state.text === "" ? null : state.text };
   const live = useProfiledRows(view, route, query, ({ table }) => table);
   return (
-    <TraceFrame live={live} what={route} view={view}>
+    <TraceFrame live={live} contents={route} view={view}>
       {(data, chooser) => {
         const { table, choice } = data;
         const isWhole = state.text === "";

@@ -61,10 +61,10 @@ const SNIPPET = `with mb.record(
 ) as rec:
     ...`;
 
-export function NoTraces({ what }: { readonly what: string }) {
+export function NoTraces({ contents }: { readonly contents: string }) {
   return (
     <NotCollected
-      title={`No profiler traces in this run, so no ${what}`}
+      title={`No profiler traces in this run, so no ${contents}`}
       absent={[]}
       snippet={SNIPPET}
       note="Traces that torch.profiler wrote open too: drop them into the logdir, or onto this page."
@@ -76,7 +76,7 @@ export function TraceFrame<
   D extends { readonly choice: ProfileChoice; readonly run: RunSummary },
 >(props: {
   readonly live: Live<D>;
-  readonly what: string;
+  readonly contents: string;
   readonly view: ViewProps;
   /** Words of the URL that are of one trace. */
   readonly leaves?: Readonly<Record<string, null>>;
@@ -92,7 +92,7 @@ export function TraceFrame<
     return <Waiting error={error} hasContent={false} blocksPx={[32, 400]} />;
   }
   const { choice } = data;
-  if (choice.numTraces === 0) return <NoTraces what={props.what} />;
+  if (choice.numTraces === 0) return <NoTraces contents={props.contents} />;
   // While another trace loads, such as a run's newest, the page stays, with what is
   // typed, chosen and scrolled.
   const before = kept.current?.run.id === data.run.id ? kept.current : null;

@@ -134,11 +134,13 @@ export function usualStep(answer: StepsResponse, rank: number | null): number | 
     rank: columnRank[column] ?? -1,
     seconds: seconds[column] ?? NaN,
   })).filter(
-    (one) =>
-      one.seconds > 0 &&
-      !profilerSteps.some(({ first, last }) => first <= one.step && one.step <= last),
+    (drawnStep) =>
+      drawnStep.seconds > 0 &&
+      !profilerSteps.some(
+        ({ first, last }) => first <= drawnStep.step && drawnStep.step <= last,
+      ),
   );
-  const own = all.filter((one) => one.rank === rank);
+  const own = all.filter((drawnStep) => drawnStep.rank === rank);
   const of = (own.length > 0 ? own : all).sort((a, b) => a.seconds - b.seconds);
   return of[Math.floor(of.length / 2)]?.step ?? null;
 }

@@ -17,7 +17,7 @@ export function StepMap(props: {
     ["step", "Step time"],
     ...data.parts.map(({ name, label }): Option => [name, label]),
   ];
-  const named = (name: string | null) => options.find(([one]) => one === name);
+  const named = (name: string | null) => options.find(([key]) => key === name);
   // By default the part that distinguishes the ranks.
   const usual = named(data.part)?.[0] ?? "step";
   const [part, label] = named(params.heat) ?? named(data.part) ?? ["step", "Step time"];

@@ -32,8 +32,8 @@ export function RateChart(props: {
           options={rates.map(({ key }) => key)}
           chosen={rate.key}
           labels={(wanted) => {
-            const one = rates.find(({ key }) => key === wanted);
-            return [one?.title ?? "", one?.help ?? ""];
+            const wantedRate = rates.find(({ key }) => key === wanted);
+            return [wantedRate?.title ?? "", wantedRate?.help ?? ""];
           }}
           onChoose={(key) => view.setParams({ rate: key }, "push")}
         />
@@ -45,8 +45,8 @@ export function RateChart(props: {
               one: [`Rank ${answer.rank ?? "–"}`, "Of one rank"],
               all: ["All ranks", "Over all ranks; of MFU, the mean"],
             }}
-            onChoose={(one) =>
-              view.setParams({ summed: one === "all" ? "1" : null }, "push")
+            onChoose={(option) =>
+              view.setParams({ summed: option === "all" ? "1" : null }, "push")
             }
           />
         )}

@@ -112,18 +112,18 @@ function SliceFacts(props: {
     const isPartner = list === partners;
     return (
       <ul>
-        {list.map((one) => (
-          <li key={`${one.row} ${one.words}`}>
-            {isPartner && <span class="quiet">{one.words} </span>}
+        {list.map((partner) => (
+          <li key={`${partner.row} ${partner.words}`}>
+            {isPartner && <span class="quiet">{partner.words} </span>}
             <button
               type="button"
               class="text-button cut trace-go"
-              title={`${one.name}\n${formatNs(one.durationNs)}`}
-              onClick={() => trace.choose(one, true)}
+              title={`${partner.name}\n${formatNs(partner.durationNs)}`}
+              onClick={() => trace.choose(partner, true)}
             >
-              {one.name}
+              {partner.name}
             </button>
-            {isPartner && <span class="quiet"> {one.when}</span>}
+            {isPartner && <span class="quiet"> {partner.when}</span>}
           </li>
         ))}
       </ul>

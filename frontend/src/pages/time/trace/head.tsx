@@ -23,7 +23,7 @@ export function Head(props: {
   const { run } = view;
   const traces = tracesOf(answer);
   const cycles = [...new Set(answer.choices.map(({ cycle }) => cycle))]
-    .filter((one) => one !== null)
+    .filter((cycle) => cycle !== null)
     .sort((a, b) => a - b);
   const failed = traces.flatMap(({ problem }) => problem ?? []);
   const problems = [...failed, ...answer.problems];
@@ -109,10 +109,10 @@ export function Sources({ of }: { readonly of: readonly TraceSource[] }) {
 }
 
 export function Tools({ trace }: { readonly trace: Timeline }) {
-  const { view, base, state, setState, found, next, step, instant } = trace;
+  const { view, base, state, setState, searchAnswer, next, step, instant } = trace;
   const hits = useMemo(
-    () => (found === null ? [] : hitsOf(found, base)),
-    [found, base],
+    () => (searchAnswer === null ? [] : hitsOf(searchAnswer, base)),
+    [searchAnswer, base],
   );
   const box = useRef<HTMLInputElement>(null);
   useCommands(view.commands, () =>
@@ -151,9 +151,9 @@ export function Tools({ trace }: { readonly trace: Timeline }) {
       {state.find !== "" && (
         <Pair of="found" keys={["Shift+Enter", "Enter"]} move={next}>
           <span class="trace-hits" role="status">
-            {found === null
+            {searchAnswer === null
               ? "searching"
-              : hitWords(hitOf(hits, state.slice), found.numHits)}
+              : hitWords(hitOf(hits, state.slice), searchAnswer.numHits)}
           </span>
         </Pair>
       )}
@@ -174,10 +174,10 @@ export function Tools({ trace }: { readonly trace: Timeline }) {
 }
 
 /** `3 of 1,204`. */
-export function hitWords(at: number, numHits: number): string {
+export function hitWords(index: number, numHits: number): string {
   if (numHits === 0) return "nothing found";
   const all = formatInteger(numHits);
-  return at < 0 ? `${all} found` : `${formatInteger(at + 1)} of ${all}`;
+  return index < 0 ? `${all} found` : `${formatInteger(index + 1)} of ${all}`;
 }
 
 function Pair(props: {

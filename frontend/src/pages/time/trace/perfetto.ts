@@ -79,7 +79,7 @@ export async function openInPerfetto(
       "the browser let no tab open: allow pop-ups for this page and try again, or download the trace and open it there",
     );
   }
-  const given = new AbortController();
+  const abort = new AbortController();
   const orClose = (error: unknown): never => {
     tab.close();
     throw error;
@@ -89,11 +89,11 @@ export async function openInPerfetto(
     tab.location.replace(place.href);
     const [buffer] = await Promise.all([
       bytesOf(response).catch(orClose),
-      answered(tab, place.origin, given.signal),
+      answered(tab, place.origin, abort.signal),
     ]);
     tab.postMessage({ perfetto: { buffer, title, fileName } }, place.origin, [buffer]);
   } finally {
-    given.abort();
+    abort.abort();
   }
 }
 

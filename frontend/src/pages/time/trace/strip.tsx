@@ -13,32 +13,32 @@ import { familyWords, formatNs } from "./text";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;
-  const { extent, shown, setWindow, fit, whole, found, base, view } = trace;
+  const { extent, shown, setWindow, fit, whole, searchAnswer, base, view } = trace;
   const { theme } = view;
   const span = extent.high - extent.low;
-  const at = useMemo(() => {
-    let known: Overview | null = null;
+  const overviewAt = useMemo(() => {
+    let cached: Overview | null = null;
     return (widthPx: number): Overview | null => {
-      if (known?.totals.length !== Math.floor(widthPx)) {
-        known = whole && overviewOf(whole, extent, widthPx);
+      if (cached?.totals.length !== Math.floor(widthPx)) {
+        cached = whole && overviewOf(whole, extent, widthPx);
       }
-      return known;
+      return cached;
     };
   }, [whole, extent]);
   const draw = useMemo(
     () => (context: CanvasRenderingContext2D, widthPx: number) => {
       context.fillStyle = tokens(theme).surface;
       context.fillRect(0, 0, widthPx, MINIMAP_PX);
-      const overview = at(widthPx);
+      const overview = overviewAt(widthPx);
       if (overview !== null) drawColumns(context, overview, theme);
-      if (found === null) return;
+      if (searchAnswer === null) return;
       context.fillStyle = tokens(theme).link;
-      const shift = since(base, found.t0) - extent.low;
-      for (const start of found.startNs) {
+      const shift = since(base, searchAnswer.t0) - extent.low;
+      for (const start of searchAnswer.startNs) {
         context.fillRect(((start + shift) / span) * widthPx, 0, 1, 5);
       }
     },
-    [at, theme, found],
+    [overviewAt, theme, searchAnswer],
   );
   const { low, high } = shown.value;
   return (
@@ -46,10 +46,12 @@ export function MapStrip(props: { readonly trace: Timeline; readonly label: stri
       label={`${label}: all of the time`}
       draw={draw}
       tooltip={(widthPx) => {
-        const overview = at(widthPx);
+        const overview = overviewAt(widthPx);
         if (overview === null) return "";
         const columnNs = span / overview.totals.length;
-        return scaleWords(overview.scale, (at) => formatNs((at + 0.5) * columnNs));
+        return scaleWords(overview.scale, (column) =>
+          formatNs((column + 0.5) * columnNs),
+        );
       }}
       extent={extent}
       range={low <= extent.low && high >= extent.high ? null : { low, high }}
@@ -102,11 +104,12 @@ export function overviewOf(tile: TraceTile, { low, high }: XRange, widthPx: numb
     const end = ((tile.end[i] ?? 0) - low) * scale;
     const share = ((busyUnits[i] ?? 0) * unitNs * scale) / Math.max(end - start, 1e-9);
     const last = Math.min(columns - 1, Math.floor(end));
-    for (let at = Math.max(0, Math.floor(start)); at <= last; at += 1) {
-      const inside = Math.max(0, Math.min(end, at + 1) - Math.max(start, at)) * share;
-      const place = family * columns + at;
+    for (let column = Math.max(0, Math.floor(start)); column <= last; column += 1) {
+      const inside =
+        Math.max(0, Math.min(end, column + 1) - Math.max(start, column)) * share;
+      const place = family * columns + column;
       busy[place] = (busy[place] ?? 0) + inside;
-      totals[at] = (totals[at] ?? 0) + inside;
+      totals[column] = (totals[column] ?? 0) + inside;
     }
   }
   return { families, busy, totals, scale: overviewScale(totals) };
@@ -128,20 +131,20 @@ function drawColumns(
   const floor = new Float64Array(columns).fill(MINIMAP_PX);
   families.forEach((name, family) => {
     context.fillStyle = partColour(theme, name);
-    totals.forEach((total, at) => {
+    totals.forEach((total, column) => {
       // A cut column preserves its shares.
       const room = total > scale.top ? MINIMAP_PX / total : TALL_PX / scale.top;
-      const tall = (busy[family * columns + at] ?? 0) * room;
+      const tall = (busy[family * columns + column] ?? 0) * room;
       if (!(tall > 0)) return;
-      const top = (floor[at] ?? 0) - tall;
-      context.fillRect(at, top, 1, tall);
-      floor[at] = top;
+      const top = (floor[column] ?? 0) - tall;
+      context.fillRect(column, top, 1, tall);
+      floor[column] = top;
     });
   });
   context.fillStyle = tokens(theme).surface;
   const gapPx = MINIMAP_PX - TALL_PX - GAP_PX;
-  totals.forEach((total, at) => {
-    if (total > scale.top) context.fillRect(at, gapPx, 1, GAP_PX);
+  totals.forEach((total, column) => {
+    if (total > scale.top) context.fillRect(column, gapPx, 1, GAP_PX);
   });
 }
 
@@ -173,7 +176,7 @@ export function scaleWords(
   if (!(most > 0)) return "";
   const round = (value: number) =>
     value.toLocaleString("en", { maximumSignificantDigits: 2 });
-  const words = `Height: how many slices are under way at once, up to ${round(top)}`;
-  if (numCut === 0) return words;
-  return `${words}. Columns with a gap near their top are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
+  const text = `Height: how many slices are under way at once, up to ${round(top)}`;
+  if (numCut === 0) return text;
+  return `${text}. Columns with a gap near their top are cut off: up to ${round(most)}, ${when(mostAt)} after the beginning`;
 }

@@ -119,10 +119,10 @@ export function chosenReport(
   reports: readonly TraceReport[],
   id: string | undefined,
 ): TraceReport | null {
-  const named = reports.find((one) => one.id === id);
+  const named = reports.find((report) => report.id === id);
   if (named !== undefined) return named;
   const rank = reports[0]?.rank;
-  return reports.findLast((one) => one.rank === rank) ?? null;
+  return reports.findLast((report) => report.rank === rank) ?? null;
 }
 
 const MOST_ROWS = 8;
@@ -153,8 +153,8 @@ function TraceTable(props: {
       word={`${route}_sort`}
       heightPx={TABLE_HEAD_PX + ROW_PX * Math.min(table.numRows, MOST_ROWS)}
     >
-      {sentences.map((one) => (
-        <p key={one}>{one}</p>
+      {sentences.map((sentence) => (
+        <p key={sentence}>{sentence}</p>
       ))}
     </AnswerTable>
   );

@@ -88,7 +88,11 @@ export function TimelinePart(props: {
         <Families trace={trace} />
         <p class="trace-summary quiet">
           {answer.summary}{" "}
-          <Sources of={tracesOf(answer).filter(({ state: at }) => at === "ready")} />
+          <Sources
+            of={tracesOf(answer).filter(
+              ({ state: loadState }) => loadState === "ready",
+            )}
+          />
         </p>
       </footer>
     </section>

@@ -26,7 +26,7 @@ export function ModuleTimes(page: ModulesPage) {
   const query = { run: run.id, rank: ranks.rank, source };
   const live = useLive(client, "module_times", query, pollMs);
   return (
-    <TraceFrame live={live} what="times of modules" view={page.view}>
+    <TraceFrame live={live} contents="times of modules" view={page.view}>
       {(data) =>
         data.table.numRows > 0 ? <Times {...page} data={data} /> : <NoModules />
       }

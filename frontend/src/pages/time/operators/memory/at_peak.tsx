@@ -104,7 +104,7 @@ function Bar({ peak, view, colours }: PeakProps & { readonly peak: TraceMemoryPe
   });
   return (
     <>
-      <PartBar label="" parts={parts} longest={peak.wholeBytes} said={size} />
+      <PartBar label="" parts={parts} longest={peak.wholeBytes} format={size} />
       <p class="row quiet">
         {parts.map(({ name, label, help, colour, value, unseen }) => (
           <span key={name} title={help}>

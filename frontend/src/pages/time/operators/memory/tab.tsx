@@ -67,7 +67,7 @@ export function MemoryTab({
   return (
     <TraceFrame
       live={live}
-      what="memory of operators"
+      contents="memory of operators"
       view={view}
       leaves={{ device: null, t0: null, t1: null }}
     >
@@ -95,7 +95,7 @@ export function MemoryTab({
                 label="Device"
                 value={data.device}
                 of={data.devices.map(({ key, title }) => [key, title])}
-                onChange={(one) => view.setParams({ device: one }, "push")}
+                onChange={(device) => view.setParams({ device }, "push")}
               />
               <Switch
                 view={view}

@@ -41,20 +41,20 @@ export function callersOf(
   const paths = tellingPaths(stacks);
   if (!isSandwich) return { callers: sideOf(paths, weights, weight), below: null };
   const calleeWeight = weight === "calls" ? "host" : weight;
-  const own = callees.map((one) => weightOf(one, calleeWeight));
-  const known = sumOf(weights);
+  const own = callees.map((callee) => weightOf(callee, calleeWeight));
+  const stackSum = sumOf(weights);
   const calls = callees.find(({ frames }) => frames.length === 0)?.numCalls ?? 0;
   const all = weight === "calls" ? calls : sumOf(own);
   const outwards = [...paths.map((path) => path.toReversed()), []];
   const inwards = callees.map(({ frames }) => frames);
   return {
-    callers: sideOf(outwards, [...weights, Math.max(0, all - known)], weight),
+    callers: sideOf(outwards, [...weights, Math.max(0, all - stackSum)], weight),
     below: sideOf(inwards, own, calleeWeight),
   };
 }
 
 function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, one) => sum + one, 0);
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 /** From the outermost, without the common start, but always with the last. */
@@ -63,7 +63,9 @@ function tellingPaths(
 ): readonly (readonly string[])[] {
   const paths = stacks.map(({ frames }) => frames.toReversed());
   const [first = []] = paths;
-  const apart = first.findIndex((one, at) => paths.some((path) => path[at] !== one));
+  const apart = first.findIndex((frame, index) =>
+    paths.some((path) => path[index] !== frame),
+  );
   const shared = apart < 0 ? first.length : apart;
   return paths.map((path) => path.slice(Math.max(0, shared - 1)));
 }

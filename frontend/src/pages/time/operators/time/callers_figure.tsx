@@ -47,14 +47,16 @@ export function Callers(props: {
           label="Flame or sandwich"
           chosen={isSandwich ? "sandwich" : "flame"}
           labels={FIGURE_WORDS}
-          disabled={(one) => one === "flame" && !hasStacks}
-          onChoose={(one) => view.setParams({ figure: one === "flame" ? null : one })}
+          disabled={(option) => option === "flame" && !hasStacks}
+          onChoose={(option) =>
+            view.setParams({ figure: option === "flame" ? null : option })
+          }
         />
         <Segmented
           label="Box width"
           chosen={weight}
           labels={WEIGHT_WORDS}
-          disabled={(one) => one === "device" && !hasDevices}
+          disabled={(option) => option === "device" && !hasDevices}
           onChoose={setWeight}
         />
       </div>

@@ -24,8 +24,8 @@ export const MARK_PX = 5;
 const widths = new Map<string, number>();
 
 export function widthOf(context: CanvasRenderingContext2D, text: string): number {
-  const known = widths.get(text);
-  if (known !== undefined) return known;
+  const cachedWidth = widths.get(text);
+  if (cachedWidth !== undefined) return cachedWidth;
   const width = context.measureText(text).width;
   if (widths.size > 20_000) widths.clear();
   widths.set(text, width);

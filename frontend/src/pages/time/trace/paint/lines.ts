@@ -122,10 +122,10 @@ function paintName(
   const left = x + MARK_PX + 3;
   if (end - left < LEAST_ROOM_PX) return left;
   const text = count > 1 ? `${name} and ${count - 1} more` : name;
-  const words = fitting(text, widthOf(context, text), end - left - 4);
+  const label = fitting(text, widthOf(context, text), end - left - 4);
   context.fillStyle = tokens(trace.view.theme).text;
-  context.fillText(words, left, middle);
-  return left + widthOf(context, words);
+  context.fillText(label, left, middle);
+  return left + widthOf(context, label);
 }
 
 /** Distinguished by form alone: a disc with a cross, a flag, a diamond. */
@@ -170,12 +170,13 @@ export function paintRuler(
   context.fillRect(0, RULER_PX - 1, widthPx, 1);
   for (const ns of ticks.values) {
     const x = Math.round(toX(ns));
-    const words = formatTick(ns, ticks.step);
+    const tickLabel = formatTick(ns, ticks.step);
     context.fillStyle = border;
     context.fillRect(x, 0, 1, 20);
     context.fillStyle = secondary;
     // Text must not cross the plot's edge.
-    if (x + 4 + widthOf(context, words) <= widthPx) context.fillText(words, x + 4, 9);
+    if (x + 4 + widthOf(context, tickLabel) <= widthPx)
+      context.fillText(tickLabel, x + 4, 9);
   }
   let free = -Infinity;
   let first = true;
@@ -189,26 +190,26 @@ export function paintRuler(
     context.fillRect(left, 20, Math.max(1, right - left), RULER_PX - 21);
     context.globalAlpha = 1;
     const number = steps.number[i] ?? -1;
-    const words = number < 0 ? "" : first ? `step ${number}` : number.toString();
-    const wide = widthOf(context, words) + 8;
-    if (words === "" || left < free || right - left < wide - 4) continue;
+    const stepLabel = number < 0 ? "" : first ? `step ${number}` : number.toString();
+    const wide = widthOf(context, stepLabel) + 8;
+    if (stepLabel === "" || left < free || right - left < wide - 4) continue;
     context.fillStyle = text;
-    context.fillText(words, left + 4, 29);
+    context.fillText(stepLabel, left + 4, 29);
     free = left + wide;
     first = false;
   }
   if (cursorNs === null) return;
-  const words = formatTick(cursorNs, ticks.step / 100, ticks.step);
-  const wide = widthOf(context, words) + 8;
+  const cursorLabel = formatTick(cursorNs, ticks.step / 100, ticks.step);
+  const wide = widthOf(context, cursorLabel) + 8;
   const left = Math.min(Math.max(0, toX(cursorNs) - wide / 2), widthPx - wide);
   context.fillStyle = secondary;
   context.fillRect(left, 1, wide, 16);
   context.fillStyle = bg;
-  context.fillText(words, left + 4, 9);
+  context.fillText(cursorLabel, left + 4, 9);
 }
 
 /** First step that ends after a time. */
 export function firstStep({ endNs }: TraceSteps, ns: number): number {
-  const at = endNs.findIndex((end) => end > ns);
-  return at < 0 ? endNs.length : at;
+  const index = endNs.findIndex((end) => end > ns);
+  return index < 0 ? endNs.length : index;
 }

@@ -127,11 +127,11 @@ function paintLabels(canvas: Canvas): void {
     const text = count > 1 ? counted(count, "slice") : foldTemplates(name);
     const x = canvas.toX(start);
     const room = (end - start) / perPx - 2 * PAD_PX;
-    const words = fitting(text, widthOf(context, text), room);
-    if (words === "") continue;
+    const label = fitting(text, widthOf(context, text), room);
+    if (label === "") continue;
     painted += 1;
     context.fillStyle = inkOn(quads.colour[i] ?? 0);
-    context.fillText(words, x + PAD_PX, top + LANE_PX / 2);
+    context.fillText(label, x + PAD_PX, top + LANE_PX / 2);
   }
 }
 

@@ -44,8 +44,8 @@ export function pictureOf(
     const looks = new Map<number, { readonly own: number; readonly lit: boolean }>();
     const lookOf = (i: number) => {
       const key = (answer.family[i] ?? 0) * 0x10000 + (answer.name[i] ?? 0);
-      const known = looks.get(key);
-      if (known !== undefined) return known;
+      const cachedLook = looks.get(key);
+      if (cachedLook !== undefined) return cachedLook;
       const name = tile.nameOf(i);
       const look = {
         own: colours.of(tile.familyOf(i), name),

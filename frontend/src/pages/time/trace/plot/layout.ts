@@ -40,23 +40,23 @@ function trackHint(track: TraceTrack): string {
     [track.numLevels, "levels"],
     [track.numInstants, "instants"],
   ] as const;
-  const known = amounts.filter(([count]) => count > 0);
-  const words = known.map(([count, what]) => `${what}: ${formatInteger(count)}`);
-  return [track.process, track.name, ...words].join(" · ");
+  const recorded = amounts.filter(([count]) => count > 0);
+  const counts = recorded.map(([count, noun]) => `${noun}: ${formatInteger(count)}`);
+  return [track.process, track.name, ...counts].join(" · ");
 }
 
 type Tracks = Pick<TraceResponse, "sources" | "tracks">;
 
 /** Tracks whose name, process and rank contain all words. */
 export function tracksNamed({ sources, tracks }: Tracks, text: string): Tracks {
-  const words = text
+  const typedWords = text
     .toLocaleLowerCase()
     .replace(/rank\s+/gu, "rank")
     .split(/\s+/u);
   const isNamed = (track: TraceTrack): boolean => {
     const { rank, process, name } = track;
     const all = `rank${rank ?? ""} ${process} ${name}`;
-    return words.every((word) => all.toLocaleLowerCase().includes(word));
+    return typedWords.every((word) => all.toLocaleLowerCase().includes(word));
   };
   return { sources, tracks: text === "" ? tracks : tracks.filter(isNamed) };
 }
@@ -215,9 +215,9 @@ export function stepBeside(
   ns: number,
   sign: number,
 ): XRange | null {
-  const at =
+  const index =
     sign > 0
       ? startNs.findIndex((start) => start > ns)
       : endNs.findLastIndex((end) => end < ns);
-  return at < 0 ? null : around(startNs[at] ?? 0, endNs[at] ?? 0, 0.08);
+  return index < 0 ? null : around(startNs[index] ?? 0, endNs[index] ?? 0, 0.08);
 }

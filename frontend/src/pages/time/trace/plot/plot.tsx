@@ -34,11 +34,11 @@ export function Plot(props: PlotProps) {
     const stops = [
       shown.subscribe(() => stage.moved()),
       tiles.version.subscribe(() => stage.rebuild()),
-      hover.subscribe((at) => {
-        cursor.value = at?.ns ?? null;
+      hover.subscribe((hit) => {
+        cursor.value = hit?.ns ?? null;
       }),
-      ...[box, hover, cursor, mark].map((one) =>
-        one.subscribe(() => stage.paintSoon()),
+      ...[box, hover, cursor, mark].map((source) =>
+        source.subscribe(() => stage.paintSoon()),
       ),
       scrollTo.subscribe((place) => {
         if (place !== null) stage.bringIntoSight(place);

@@ -47,7 +47,7 @@ export interface PlotNow {
 }
 
 export interface Hover {
-  readonly at: PointPx;
+  readonly point: PointPx;
   readonly ns: number;
   readonly piece: Piece | null;
   readonly row: Row | null;
@@ -141,7 +141,8 @@ export class PlotStage {
     const madeOf = [layout, own, find, ...tiles.shown];
     const before = this.#madeOf;
     const isSame =
-      madeOf.length === before.length && madeOf.every((one, i) => one === before[i]);
+      madeOf.length === before.length &&
+      madeOf.every((origin, i) => origin === before[i]);
     const root = this.root.current;
     if (isSame || this.#surface === null || root === null) return;
     this.#madeOf = madeOf;
@@ -189,11 +190,11 @@ export class PlotStage {
 
   #toNeighbour(sign: number): boolean {
     const { selected, choose } = this.now.trace;
-    const found = pieceBeside(this.picture, selected, sign, this.view.x0);
-    if (found === null) return false;
-    choose(refOf(found));
-    const ns = found.endNs - found.startNs;
-    this.spoken.value = `${found.name}, ${ns.toLocaleString("en-US")} nanoseconds`;
+    const piece = pieceBeside(this.picture, selected, sign, this.view.x0);
+    if (piece === null) return false;
+    choose(refOf(piece));
+    const ns = piece.endNs - piece.startNs;
+    this.spoken.value = `${piece.name}, ${ns.toLocaleString("en-US")} nanoseconds`;
     return true;
   }
 
@@ -235,12 +236,12 @@ export class PlotStage {
         const rows = height >= FLAT_PX ? rowsBetween(layout, y0, y1) : [];
         trace.setRange(Math.floor(x0), Math.ceil(x1), tracksQuery(rows));
       },
-      onHover: (at) => {
-        this.hover.value = at && this.#hoverAt(at);
+      onHover: (point) => {
+        this.hover.value = point && this.#hoverAt(point);
       },
-      onClick: (at) => {
+      onClick: (point) => {
         const { setWindow, choose, state, close } = this.now.trace;
-        const { piece } = this.#hoverAt(at);
+        const { piece } = this.#hoverAt(point);
         const { x0, x1 } = this.view;
         if (piece === null) {
           if (state.slice !== null) close();
@@ -254,18 +255,18 @@ export class PlotStage {
     });
   }
 
-  #hoverAt(at: PointPx): Hover {
+  #hoverAt(point: PointPx): Hover {
     const { layout, widthPx } = this.now;
     const { x0, x1, y0 } = this.view;
-    const ns = pxToX(this.view, widthPx, at.x);
-    const y = y0 + at.y;
+    const ns = pxToX(this.view, widthPx, point.x);
+    const y = y0 + point.y;
     const [row = null] = rowsBetween(layout, y, y + 0.01);
     if (row?.hasMarks === true && y < row.y + LANE_PX) {
       const marks = marksOf(this.picture?.tiles ?? [], row.key);
-      return { at, ns, row, piece: markNear(marks, ns, (x1 - x0) / widthPx) };
+      return { point, ns, row, piece: markNear(marks, ns, (x1 - x0) / widthPx) };
     }
-    const found = this.#surface?.pick(at);
-    return { at, ns, row, piece: (found && this.picture?.pieceOf(found.id)) ?? null };
+    const pick = this.#surface?.pick(point);
+    return { point, ns, row, piece: (pick && this.picture?.pieceOf(pick.id)) ?? null };
   }
 
   #paint(): void {
@@ -314,6 +315,6 @@ function pieceBeside(
   // Pieces of a lane are in order of time.
   const isLast = sign < 0 && from !== null;
   const { start } = tile;
-  const at = isLast ? start.findLastIndex(isBeside) : start.findIndex(isBeside);
-  return at < 0 ? null : tile.piece(at);
+  const index = isLast ? start.findLastIndex(isBeside) : start.findIndex(isBeside);
+  return index < 0 ? null : tile.piece(index);
 }

@@ -21,7 +21,7 @@ export function PlotTip({ stage }: { readonly stage: PlotStage }) {
   return (
     reading && (
       <PointerTip
-        point={hover.at}
+        point={hover.point}
         widthPx={widthPx}
         heightPx={heightPx}
         reading={reading}
@@ -37,8 +37,8 @@ function readingOf(stage: PlotStage, { piece, row, ns }: Hover): Reading | null 
     return { title: titleOf(piece), swatch, notes: [lineOf(piece)] };
   }
   if (row?.track?.kind !== "counter") return null;
-  const words = counterWords(stage.picture, row, ns, byteUnit);
-  return { title: row.label, notes: [words] };
+  const text = counterWords(stage.picture, row, ns, byteUnit);
+  return { title: row.label, notes: [text] };
 }
 
 function titleOf({ name, count, level }: Piece): string {
@@ -71,13 +71,13 @@ function counterWords(
   byteUnit: ByteUnit,
 ): string {
   const tiles = picture?.tiles.filter(({ low, high }) => low <= ns && high >= ns);
-  const tile = tiles?.findLast((one) => one.linesOf(key).length > 0);
+  const tile = tiles?.findLast((candidate) => candidate.linesOf(key).length > 0);
   const lines = tile?.linesOf(key) ?? [];
-  const words = lines.map((line) => {
+  const parts = lines.map((line) => {
     const value = tile?.valueAt(line, ns) ?? null;
-    const said = formatQuantity(value, track?.unit ?? "count", byteUnit);
+    const valueText = formatQuantity(value, track?.unit ?? "count", byteUnit);
     const series = lines.length > 1 ? line.series : "";
-    return [series, said, REDUCED_WORDS[line.reduced]].filter(Boolean).join(" ");
+    return [series, valueText, REDUCED_WORDS[line.reduced]].filter(Boolean).join(" ");
   });
-  return words.join(", ");
+  return parts.join(", ");
 }

@@ -33,7 +33,11 @@ export function useTracks(
     () => layoutOf(pinnedTracks(answer, pins), closed, true),
     [answer, closed, pins],
   );
-  const made = sources.map(({ id, state: at, numSlices }) => [id, at, numSlices]);
+  const made = sources.map(({ id, state: loadState, numSlices }) => [
+    id,
+    loadState,
+    numSlices,
+  ]);
   const stamp = JSON.stringify([baseNs, endNs, made]);
   const tiles = useTraceTiles(client, run.id, extent, layout, stamp);
   const pinnedTiles = useTraceTiles(client, run.id, extent, pinned, stamp);

@@ -104,7 +104,7 @@ export function useWindow(
 ) {
   const shown = useSignal(first);
   const moved = useRef(false);
-  const words = useMemo(() => times(base, "w0", "w1"), [base]);
+  const windowWord = useMemo(() => times(base, "w0", "w1"), [base]);
   const write = useDebouncedUrl({
     params,
     setParams,
@@ -126,7 +126,7 @@ export function useWindow(
   const setWindow = (next: XRange): void => {
     moved.current = true;
     shown.value = within(next, extent);
-    write(() => words.write(shown.peek()));
+    write(() => windowWord.write(shown.peek()));
   };
   return { shown, setWindow };
 }

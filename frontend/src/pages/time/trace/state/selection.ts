@@ -53,21 +53,21 @@ function linkedOf(slice: TraceSliceResponse | null, base: bigint) {
     startNs: number,
   ) => ({ trackKey: track, level, startNs, endNs: startNs + durationNs });
   const startNs = since(base, slice.startNs);
-  const related = slice.partners.map((one) => ({
-    ...placed(one, startNs + one.startNs),
-    outgoing: one.outgoing,
+  const related = slice.partners.map((partner) => ({
+    ...placed(partner, startNs + partner.startNs),
+    outgoing: partner.outgoing,
   }));
   return { selected: placed(slice, startNs), related };
 }
 
-export function hitsOf(found: TraceSearchResponse, base: bigint) {
-  const shift = since(base, found.t0);
-  return Array.from(found.row, (row, i) => {
-    const startNs = (found.startNs[i] ?? 0) + shift;
-    const endNs = startNs + (found.durationNs[i] ?? 0);
-    const trackKey = found.tracks[found.track[i] ?? 0] ?? "";
+export function hitsOf(answer: TraceSearchResponse, base: bigint) {
+  const shift = since(base, answer.t0);
+  return Array.from(answer.row, (row, i) => {
+    const startNs = (answer.startNs[i] ?? 0) + shift;
+    const endNs = startNs + (answer.durationNs[i] ?? 0);
+    const trackKey = answer.tracks[answer.track[i] ?? 0] ?? "";
     return {
-      place: { trackKey, level: found.level[i] ?? 0, startNs, endNs },
+      place: { trackKey, level: answer.level[i] ?? 0, startNs, endNs },
       ref: { source: sourceOf(trackKey), row },
     };
   });
@@ -89,10 +89,10 @@ export function hitBeside(
   fromNs: number,
   sign: number,
 ): Hits[number] | undefined {
-  const at = hitOf(hits, chosen);
+  const chosenHit = hitOf(hits, chosen);
   const after = hits.findIndex(({ place }) => place.startNs >= fromNs);
   const next = after < 0 ? hits.length : after;
-  const to = at >= 0 ? at + sign : sign > 0 ? next : next - 1;
+  const to = chosenHit >= 0 ? chosenHit + sign : sign > 0 ? next : next - 1;
   return hits[(to + hits.length) % hits.length];
 }
 

@@ -26,8 +26,8 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const { client, run, say } = view;
   const { baseNs, endNs, focus, steps } = answer;
   const base = useMemo(() => BigInt(baseNs), [baseNs]);
-  const words = useMemo(() => wordsOf(base), [base]);
-  const [state, setState] = usePageState(view, words);
+  const schema = useMemo(() => wordsOf(base), [base]);
+  const [state, setState] = usePageState(view, schema);
   const extent = useMemo(() => {
     const slack = Math.max(10, endNs * 0.004);
     return { base, low: -slack, high: endNs + slack };
@@ -41,7 +41,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     [focus?.startNs, focus?.endNs, extent],
   );
   const { shown, setWindow } = useWindow(view, base, state.window, extent, first);
-  const found = useSearch(client, run.id, tracks, find);
+  const searchAnswer = useSearch(client, run.id, tracks, find);
   const { slice, selected, related, error } = useSlice(view, state.slice, base);
   const sums = useSums(view, state, tracks, base);
   /** Time under the pointer, over any plot of the page. */
@@ -72,8 +72,8 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
   const close = (): void => setState(nothing);
   const fit = (): void => setWindow(extent);
 
-  const goTo = (found: TraceSearchResponse, sign: number, none: string): void => {
-    const hit = hitBeside(hitsOf(found, base), state.slice, shown.peek().low, sign);
+  const goTo = (search: TraceSearchResponse, sign: number, none: string): void => {
+    const hit = hitBeside(hitsOf(search, base), state.slice, shown.peek().low, sign);
     if (hit === undefined) say(none);
     else {
       show(hit.place);
@@ -81,7 +81,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     }
   };
   const next = (sign: number): void => {
-    if (found !== null) goTo(found, sign, `No name contains “${find}”`);
+    if (searchAnswer !== null) goTo(searchAnswer, sign, `No name contains “${find}”`);
   };
   const hasInstants = layout.rows.some(({ hasMarks }) => hasMarks);
   const instant = (sign: number): void => {
@@ -157,7 +157,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     setWindow,
     ...drawn,
     whole,
-    found,
+    searchAnswer,
     slice,
     sums,
     selected,

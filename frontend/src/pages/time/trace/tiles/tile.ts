@@ -94,8 +94,8 @@ export class TraceTile implements XRange {
 
   /** The value of the last point before a time. */
   valueAt(line: TraceLine, ns: number): number | null {
-    const at = line.timeNs.findLastIndex((time) => time <= ns - this.low);
-    return line.value[at] ?? null;
+    const index = line.timeNs.findLastIndex((time) => time <= ns - this.low);
+    return line.value[index] ?? null;
   }
 }
 
