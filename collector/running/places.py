@@ -11,10 +11,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections import Counter
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.running.plan import Place
 from memboard.collector.running.value_uses import is_only_shown
@@ -22,6 +21,7 @@ from memboard.collector.running.value_uses import is_only_shown
 if TYPE_CHECKING:
     from types import FrameType
 
+_BACKWARD: Final = "a thread of torch, as of a backward"
 _HOOK: Final = "memboard_vgpu_on_read"
 _MAX_PLACES: Final = 500
 _MAX_KEPT: Final = 50
@@ -29,22 +29,11 @@ _TEXT_OF_TENSORS: Final = f"{os.sep}_tensor_str.py"
 _OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
-class _Line(NamedTuple):
-    file: str
-    line: int
-    function: str
-    by: str
-    is_only_shown: bool = False
-
-
-_BACKWARD: Final = _Line("", 0, "a thread of torch, as of a backward", "")
-
-
 class Places:
     """Of this process, from `install` on."""
 
     def __init__(self) -> None:
-        self._counts: Counter[_Line] = Counter()
+        self._places: dict[tuple[str, int, str, str, bool], Place] = {}
         self._num_beyond = 0
         self._kept: Any = None
 
@@ -64,37 +53,28 @@ class Places:
 
         Also how many more there were.
         """
-        most = self._counts.most_common()
-        most.sort(key=lambda pair: pair[0].is_only_shown)
-        del most[_MAX_KEPT:]
-        places = [
-            Place(
-                file=place.file,
-                line=place.line,
-                function=place.function,
-                count=count,
-                by=place.by,
-                is_only_shown=place.is_only_shown,
-            )
-            for place, count in most
-        ]
-        return places, len(self._counts) - len(places) + self._num_beyond
+        places = sorted(
+            self._places.values(), key=lambda place: (place.is_only_shown, -place.count)
+        )
+        del places[_MAX_KEPT:]
+        return places, len(self._places) - len(places) + self._num_beyond
 
     def _read(self, _address: int | None, _bytes: int) -> None:
         """Called while torch waits for the copy, on its thread."""
         frame = sys._getframe().f_back  # noqa: SLF001
-        line = line_of(frame)
-        if line is None:
-            line = _BACKWARD
-        elif frame is not None and _shows_it(frame):
-            line = line._replace(is_only_shown=True)
-        if line in self._counts or len(self._counts) < _MAX_PLACES:
-            self._counts[line] += 1
-        else:
+        place = place_of(frame)
+        if place is None:
+            place = Place(file="", line=0, function=_BACKWARD)
+        elif frame is not None:
+            place.is_only_shown = _shows_it(frame)
+        key = (place.file, place.line, place.function, place.by, place.is_only_shown)
+        if key not in self._places and len(self._places) >= _MAX_PLACES:
             self._num_beyond += 1
+        else:
+            self._places.setdefault(key, place).count += 1
 
 
-def line_of(frame: FrameType | None) -> _Line | None:
+def place_of(frame: FrameType | None) -> Place | None:
     """The innermost line of the program itself, and which function of others it called.
 
     None where no line of the program is on the stack, as on threads of torch.
@@ -103,7 +83,12 @@ def line_of(frame: FrameType | None) -> _Line | None:
     while frame is not None:
         code = frame.f_code
         if not is_library(code.co_filename):
-            return _Line(code.co_filename, frame.f_lineno, code.co_name, by)
+            return Place(
+                file=code.co_filename,
+                line=frame.f_lineno,
+                function=code.co_name,
+                by=by,
+            )
         is_ours = code.co_filename.startswith(_OURS)
         if not is_ours and not code.co_name.startswith(("_", "<", "wrap", "inner")):
             by = code.co_name

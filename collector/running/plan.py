@@ -86,7 +86,7 @@ class Place:
     """Empty where no line of the program did, but a thread of torch."""
     line: int
     function: str
-    count: int
+    count: int = 0
     by: str = ""
     """The function of torch that read them for it; empty: the line itself did."""
     is_only_shown: bool = False

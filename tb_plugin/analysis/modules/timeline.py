@@ -6,12 +6,12 @@ held when it begins, so that no peak vanishes however wide a column is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import highest_within
+from memboard.tb_plugin.analysis.trace_memory.pictures import MemoryColumns
 from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.memory.modules import ModuleSpans, SpanKind
 
@@ -34,18 +34,6 @@ _SPANS: Final = (
 """Boundaries that begin and end each of `SPAN_KINDS`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """Pixel columns from `x0` on, each `width` wide."""
-
-    x0: float
-    width: float
-    total_bytes: Floats
-    totals: Floats
-    peak_x: Floats
-    """Where in the column the moment shown is."""
-
-
 def extent(log: ModuleLog, axis: Axis) -> tuple[float, float]:
     """First and last x of a window."""
     if axis == "event":
@@ -56,7 +44,7 @@ def extent(log: ModuleLog, axis: Axis) -> tuple[float, float]:
 
 def columns(
     log: ModuleLog, device: int, axis: Axis, x0: float, x1: float, px: int
-) -> Columns:
+) -> MemoryColumns:
     """At most `px` columns from `x0` to `x1`; fewer where there are fewer moments."""
     if axis == "event":
         px = int(min(px, max(1.0, np.ceil(x1) - np.floor(x0) + 1)))
@@ -69,11 +57,10 @@ def columns(
     moments = highest_within(total, first, last)
     low, high = edges[:-1], edges[1:]
     positions = moments.astype(np.float64) if axis == "event" else log.time_at(moments)
-    return Columns(
+    return MemoryColumns(
         x0=x0,
         width=width,
-        total_bytes=total[moments].astype(np.float64),
-        totals=log.totals_at(moments, device),
+        held=log.totals_at(moments, device),
         peak_x=np.clip(positions, low, high),
     )
 

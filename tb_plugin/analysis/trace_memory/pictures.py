@@ -29,9 +29,15 @@ class MemoryColumns:
     x0: float
     width: float
     held: Floats
-    """(columns, categories): at the moment of the highest total in each column."""
+    """(categories, columns): at the moment of the highest total in each column."""
     peak_x: Floats
     """(columns,) where that moment lies."""
+
+    @property
+    def total_bytes(self) -> Floats:
+        """(columns,) of all categories."""
+        total: Floats = self.held.sum(axis=0)
+        return total
 
 
 def memory_columns(
@@ -58,7 +64,7 @@ def memory_columns(
     row = highest_within(total, first, last) - 1
     peak_x = np.where(row + 1 == first, edges[:-1], picked(x, row, np.nan))
     columns = np.where(row[:, None] >= 0, live_bytes[np.maximum(row, 0)], np.nan)
-    return MemoryColumns(x0, width, columns, peak_x)
+    return MemoryColumns(x0, width, columns.T, peak_x)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

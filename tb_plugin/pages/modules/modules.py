@@ -213,7 +213,7 @@ def module_timeline(
         peak_x=f64([] if columns is None else columns.peak_x),
         categories=()
         if columns is None or log is None
-        else _over_time(log, columns.totals),
+        else _over_time(log, columns.held),
         spans=spans,
         marks=marks,
     )

@@ -304,13 +304,13 @@ def _memory(
         x_high=high,
         x0=x0,
         x_per_column=columns.width,
-        total_bytes=f64(columns.held.sum(axis=1)),
+        total_bytes=f64(columns.total_bytes),
         peak_x=f64(columns.peak_x),
         categories=tuple(
             ModuleCategory(
                 name=tables.categories[category],
                 group=FOLDS_INTO.get(tables.categories[category], "unknown"),  # type: ignore[arg-type]
-                bytes=f64(columns.held[:, place]),
+                bytes=f64(columns.held[place]),
                 baseline_bytes=None,
             )
             for place, category in enumerate(shown)

@@ -34,7 +34,7 @@ def test_no_peak_vanishes_however_wide_a_column_is():
     for px in (1, 3, 10):
         columns = module_timeline.columns(log, 0, "time", low, high, px)
         assert columns.total_bytes.tolist() == [900] * px
-        assert columns.totals[log.categories.index("temp")].tolist() == [800] * px
+        assert columns.held[log.categories.index("temp")].tolist() == [800] * px
     columns = module_timeline.columns(log, 0, "time", 0, 99, 99)
     assert np.flatnonzero(columns.total_bytes == 900).tolist() == [
         *range(9, 99, 10), 98,
@@ -76,7 +76,7 @@ def test_columns_equal_a_walk_over_their_moments(seed, axis, px, begin, end):
             moments = [m for m in range(num + 1) if int(left) <= m < right]
         sizes = [sum(replay.held(m).values()) for m in moments]
         assert shown == max(sizes)
-        assert columns.totals[:, index].sum() == shown
+        assert columns.held[:, index].sum() == shown
         assert left <= columns.peak_x[index] <= right
 
 
