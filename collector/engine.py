@@ -8,7 +8,6 @@ columns are absent from then on.
 from __future__ import annotations
 
 import contextlib
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.afterwards.dumps import Dumps, resume
@@ -23,16 +22,16 @@ from memboard.collector.process.rank import identify, is_distributed, new_attemp
 from memboard.collector.sources import STEP, TIMED
 from memboard.collector.sources.device.accelerator import find_device
 from memboard.collector.sources.host.rss import BOUNDARY, open_sizes
-from memboard.collector.sources.sampling import Sampler, open_sources
+from memboard.collector.sources.sampling import Sampler, import_ahead, open_sources
 from memboard.collector.steps.cycles import Cycles
 from memboard.collector.steps.progress import TRAIN
 from memboard.collector.steps.timing import Timing
-from memboard.collector.writing.call_queue import CallQueue
 from memboard.collector.writing.header import (
     device_fields,
     host_memory,
     make_header,
 )
+from memboard.collector.writing.queues.calls import CallQueue
 from memboard.collector.writing.segments import SegmentPlan
 from memboard.collector.writing.tables import Schemas
 from memboard.collector.writing.writer import Writer, WriterPlan
@@ -163,7 +162,7 @@ class Engine:
         self._sampler = Sampler(lambda: self._opened(TIMED), self._sampled)
         self._clocks = ClockComparing(config.clock, self.note, self.cycles, warn_once)
         self.watchers.append(self._clocks.look)
-        _import_ahead()
+        import_ahead()
         if self._dumps.is_on:
             resume(run_dir, identity.rank, self.remote.task_for_later())
         with (
@@ -390,14 +389,3 @@ class Engine:
 
     def _note_remote(self, status: str, reason: str, remedy: str) -> None:
         self.note_kind(REMOTE, status, reason, remedy)
-
-
-def _import_ahead() -> None:
-    """Import on this thread what the sampler would import on its own.
-
-    A module half imported by another thread at a fork stays locked in the child for
-    ever: a dataloader worker that imports it too would hang.
-    """
-    for name in ("psutil", "pynvml"):
-        with contextlib.suppress(ImportError):  # told when the source opens
-            import_module(name)

@@ -12,9 +12,11 @@ a source was slow, are skipped and not made up for.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import threading
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.core.guard import Block, Breaker, guarded
@@ -251,3 +253,14 @@ def next_due(when: float, live: Live) -> float:
     """The first moment after now on the grid that `when` and the interval span."""
     missed = (time.monotonic() - when) // live.interval_seconds
     return when + (missed + 1) * live.interval_seconds
+
+
+def import_ahead() -> None:
+    """Import on this thread what the sampler would import on its own.
+
+    A module half imported by another thread at a fork stays locked in the child for
+    ever: a dataloader worker that imports it too would hang.
+    """
+    for name in ("psutil", "pynvml"):
+        with contextlib.suppress(ImportError):  # told when the source opens
+            import_module(name)

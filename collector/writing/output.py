@@ -26,7 +26,7 @@ from memboard.collector.format.names import (
 from memboard.collector.format.records import OVER_BUDGET, Close, Note, Schema
 from memboard.collector.process.rank import new_attempt
 from memboard.collector.writing.append import DeletedError
-from memboard.collector.writing.capture_queue import TOO_SLOW
+from memboard.collector.writing.queues.captures import TOO_SLOW
 from memboard.collector.writing.rank_file import RankFile
 from memboard.collector.writing.scalars import Scalars, tags_of
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.records import Header, How
     from memboard.collector.process.rank import Identity
-    from memboard.collector.writing.capture_queue import CaptureQueue
-    from memboard.collector.writing.row_queue import RowQueue
+    from memboard.collector.writing.queues.captures import CaptureQueue
+    from memboard.collector.writing.queues.rows import RowQueue
     from memboard.collector.writing.segments import SegmentPlan
 
 

@@ -25,7 +25,7 @@ from memboard.collector.format.records import (
     kind_of,
 )
 from memboard.collector.format.rollup import DigestPace
-from memboard.collector.writing.note_queue import NoteQueue
+from memboard.collector.writing.queues.notes import NoteQueue
 from memboard.collector.writing.segments import SegmentedFile
 from memboard.collector.writing.tables import Table
 

@@ -23,9 +23,9 @@ from memboard.collector.core.guard import Block, Retry
 from memboard.collector.core.warn_once import warn
 from memboard.collector.format.sizes import counted
 from memboard.collector.process.own_threads import leave_profilers, own_thread
-from memboard.collector.writing.capture_queue import CaptureQueue
 from memboard.collector.writing.output import End, Output, WriterPlan
-from memboard.collector.writing.row_queue import RowQueue
+from memboard.collector.writing.queues.captures import CaptureQueue
+from memboard.collector.writing.queues.rows import RowQueue
 
 if TYPE_CHECKING:
     from pathlib import Path

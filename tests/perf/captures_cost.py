@@ -18,7 +18,7 @@ from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.format.capture import decode_body, encode_body
 from memboard.collector.format.columns import Column
 from memboard.collector.format.records import Capture
-from memboard.collector.writing.capture_queue import CaptureQueue
+from memboard.collector.writing.queues.captures import CaptureQueue
 from tests.builders import START_NS, RunBuilder
 from tests.perf import bench
 from tests.tb_plugin.client import Page

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.text import size_text
-from memboard.tb_plugin.analysis.oom import free, full, taken
 from memboard.tb_plugin.analysis.oom.case import NAMES
 from memboard.tb_plugin.analysis.oom.evidence import evidence_of
 from memboard.tb_plugin.analysis.oom.live_advice import category_of, live_advice
+from memboard.tb_plugin.analysis.oom.suspects import free, full, taken
 from memboard.tb_plugin.api.findings import Finding, HeldBy
 
 if TYPE_CHECKING:

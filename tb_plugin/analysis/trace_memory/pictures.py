@@ -35,7 +35,7 @@ class MemoryColumns:
 
     @property
     def total_bytes(self) -> Floats:
-        """(columns,) of all categories."""
+        """(columns,): the highest total of all categories together."""
         total: Floats = self.held.sum(axis=0)
         return total
 

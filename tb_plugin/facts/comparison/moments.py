@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.allocator.comparison import Side, table
 from memboard.tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE, SITE_SHARE
 from memboard.tb_plugin.analysis.allocator.live import (
     by_stack,
@@ -16,6 +15,7 @@ from memboard.tb_plugin.analysis.allocator.live import (
     live_totals,
     summed,
 )
+from memboard.tb_plugin.analysis.allocator.moment.comparison import Side, table
 from memboard.tb_plugin.analysis.categories.frames import stack_label
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.compare import CompareSide

@@ -135,10 +135,7 @@ class RankFile:
         seen = (id(written), id(self.digest), len(self.behind.notes))
         if self._header is None or self._header[0] != seen:
             header = written or header_by_name(self.rank, self.attempt)
-            if header.device_name is None and header.device_type not in ("cpu", ""):
-                devices = [note.data for note in self.notes() if note.kind == "device"]
-                header = with_device(header, devices[-1]) if devices else header
-            self._header = seen, header
+            self._header = seen, with_device(header, self.notes)
         return self._header[1]
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from memboard.tb_plugin.analysis.allocator.comparison import joined
+from memboard.tb_plugin.analysis.allocator.moment.comparison import joined
 from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.compare import (
     CompareResponse,
@@ -33,7 +33,7 @@ from memboard.tb_plugin.server.routes import RouteRequest, route
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memboard.tb_plugin.analysis.allocator.comparison import JoinedStacks
+    from memboard.tb_plugin.analysis.allocator.moment.comparison import JoinedStacks
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.api.tables import ColumnUnit
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memboard.collector.core.warn_once import WarnOnce
-from memboard.collector.writing.call_queue import _MANY, _MANY_BYTES, CallQueue
+from memboard.collector.writing.queues.calls import _MANY, _MANY_BYTES, CallQueue
 from tests.collector.functions.models import Trainer, mlp, record
 from tests.collector.recordings import read_only_file
 
@@ -108,8 +108,8 @@ def test_a_step_that_turns_out_to_be_none_leaves_no_row(tmp_path):
 def test_rows_and_captures_that_find_no_room_are_counted(tmp_path, monkeypatch):
     """Of each table what was recorded and what was dropped are all there was."""
     monkeypatch.setattr("memboard.collector.engine.QUEUE_ROWS", 64)
-    monkeypatch.setattr("memboard.collector.writing.call_queue._MANY", 30)
-    monkeypatch.setattr("memboard.collector.writing.capture_queue._MAX_WAITING", 20)
+    monkeypatch.setattr("memboard.collector.writing.queues.calls._MANY", 30)
+    monkeypatch.setattr("memboard.collector.writing.queues.captures._MAX_WAITING", 20)
     begun, release = threading.Event(), threading.Event()
     trainer, num_steps = Trainer(), 100
     with record(tmp_path, model=trainer.model, schedule=ALWAYS) as rec:

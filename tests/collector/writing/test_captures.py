@@ -17,7 +17,7 @@ from memboard.collector.format.columns import AXES, Column
 from memboard.collector.format.encoding.framing import Damage, read_frames
 from memboard.collector.sources.source import nothing
 from memboard.collector.writing.append import AppendFile
-from memboard.collector.writing.capture_queue import CaptureQueue
+from memboard.collector.writing.queues.captures import CaptureQueue
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 from tests.collector.recordings import rank_files, read, record, wait_until
@@ -194,7 +194,7 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
 def test_a_disk_that_recovers_gets_the_capture(tmp_path, disk, monkeypatch):
     monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("memboard.collector.writing.capture_queue._MAX_TRIES", 10**9)
+    monkeypatch.setattr("memboard.collector.writing.queues.captures._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
@@ -272,7 +272,7 @@ def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch
             pass
         return encode(one)
 
-    monkeypatch.setattr("memboard.collector.writing.capture_queue.encode_body", slow)
+    monkeypatch.setattr("memboard.collector.writing.queues.captures.encode_body", slow)
     monkeypatch.setattr("memboard.collector.writing.writer.STALLED_SECONDS", 0.2)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()

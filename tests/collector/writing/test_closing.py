@@ -8,8 +8,9 @@ import time
 import pytest
 
 from memboard.collector import ending
-from memboard.collector.writing import append, capture_queue
+from memboard.collector.writing import append
 from memboard.collector.writing.append import AppendFile
+from memboard.collector.writing.queues import captures as capture_queue
 from memboard.tb_plugin.cli.opening import read_whole, run_of_file
 from tests.collector.recordings import read, record, wait_until
 from tests.collector.writing.clockwork import (

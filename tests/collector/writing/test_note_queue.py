@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from memboard.collector.format.records import Note
-from memboard.collector.writing.note_queue import NoteQueue
+from memboard.collector.writing.queues.notes import NoteQueue
 
 
 def noted(kind, number):

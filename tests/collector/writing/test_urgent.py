@@ -44,7 +44,7 @@ def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(
 ):
     monkeypatch.setattr("memboard.collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("memboard.collector.writing.capture_queue._MAX_TRIES", 10**9)
+    monkeypatch.setattr("memboard.collector.writing.queues.captures._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 0

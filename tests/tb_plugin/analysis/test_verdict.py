@@ -17,9 +17,9 @@ from memboard.tb_plugin.analysis.oom.case import (
     OomFacts,
     filled,
 )
-from memboard.tb_plugin.analysis.oom.full import full_share, is_full
 from memboard.tb_plugin.analysis.oom.judge import verdict
-from memboard.tb_plugin.analysis.oom.taken import USUAL_NON_TORCH_BYTES
+from memboard.tb_plugin.analysis.oom.suspects.full import full_share, is_full
+from memboard.tb_plugin.analysis.oom.suspects.taken import USUAL_NON_TORCH_BYTES
 
 MIB = 1 << 20
 GIB = 1 << 30

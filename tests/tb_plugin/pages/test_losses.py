@@ -184,7 +184,7 @@ def test_a_full_queue_is_warned_of_once_and_counted(tmp_path, caplog, report):
 def test_what_a_stuck_writer_drops_is_warned_of_by_training(
     tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr("memboard.collector.writing.row_queue._STUCK_SECONDS", 0.0)
+    monkeypatch.setattr("memboard.collector.writing.queues.rows._STUCK_SECONDS", 0.0)
     clockwork = Clockwork(tmp_path / "exp", queue_rows=10)  # its thread does not run
     for step in range(100):
         clockwork.writer.put_row(0, row(step))

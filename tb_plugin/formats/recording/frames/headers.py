@@ -15,6 +15,7 @@ from memboard.collector.format.records import (
     ClockAnchor,
     DeviceIdentity,
     Header,
+    Note,
     Schema,
     Segment,
     decode_record,
@@ -27,8 +28,7 @@ from memboard.tb_plugin.formats.recording.frames.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
 
     from memboard.collector.format.encoding.framing import FramedRecord
     from memboard.tb_plugin.formats.recording.frames.parts import Layout, Part
@@ -123,10 +123,18 @@ def header_by_name(rank: int, attempt: str) -> Header:
     )
 
 
-def with_device(header: Header, data: Mapping[str, Any]) -> Header:
-    """The header with what a note says of the device that training came to use."""
+def with_device(header: Header, notes: Callable[[], Iterable[Note]]) -> Header:
+    """The header with what its latest note says of the device that training uses.
+
+    `notes` are read where the header names no device of its own.
+    """
+    if header.device_name is not None or header.device_type in ("cpu", ""):
+        return header
+    devices = [note.data for note in notes() if note.kind == "device"]
+    if not devices:
+        return header
     try:
-        device = msgspec.convert(data, DeviceIdentity)
+        device = msgspec.convert(devices[-1], DeviceIdentity)
     except msgspec.ValidationError:
         return header
     return msgspec.structs.replace(header, **msgspec.structs.asdict(device))

@@ -1,0 +1,1 @@
+"""What waits to be written: rows, notes, captures, and calls that write later."""
