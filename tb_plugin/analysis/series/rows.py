@@ -52,6 +52,25 @@ class Rows(Table):
         return row if row < len(self) and self.first[row] <= x else None
 
 
+def with_value(rows: Rows | None, x: float, value: float) -> Rows:
+    """One more value at `x`: the row that covers it rises to it, or it has its own."""
+    place: Axis = np.array([x], np.float64)
+    if rows is not None and rows.first.dtype == np.int64:
+        place = place.astype(np.int64)
+    size = np.array([value])
+    point = Rows(place, place, size, size, width=1)
+    if rows is None:
+        return point
+    covering = np.flatnonzero((rows.first <= x) & (rows.last >= x))
+    if len(covering):
+        high = rows.high.copy()
+        high[covering[-1]] = np.fmax(high[covering[-1]], value)
+        return replace(rows, high=high)
+    behind = int(np.searchsorted(rows.last, x))
+    parts = [rows.take(slice(behind)), point, rows.take(slice(behind, None))]
+    return Rows.joined(parts, width=rows.width)
+
+
 def concatenated(pieces: Sequence[Rows]) -> Rows:
     """Pieces one after the other; at least one is needed."""
     if len(pieces) == 1:

@@ -20,14 +20,16 @@ from memboard.tb_plugin.facts.overview.headline_words import (
     HeadlineKey,
 )
 from memboard.tb_plugin.facts.overview.sparklines import Sparklines
-from memboard.tb_plugin.facts.ranks.rank_facts import (
+from memboard.tb_plugin.facts.ranks.error_states import (
     ALLOCATED,
-    CPU,
     DEVICE_USED,
-    LIMIT_USED,
-    MEMORY_USED,
     RESERVED,
     RSS,
+)
+from memboard.tb_plugin.facts.ranks.rank_facts import (
+    CPU,
+    LIMIT_USED,
+    MEMORY_USED,
     STEP_TIME,
     WORKERS,
 )

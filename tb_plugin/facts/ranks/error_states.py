@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
+ALLOCATED: Final = "allocated_peak_bytes"
+RESERVED: Final = "reserved_peak_bytes"
+DEVICE_USED: Final = "device_used_bytes"
+RSS: Final = "rss_bytes"
+
 MAX_REPORTS: Final = 60
 """Of one file: the last ones."""
 _SECONDS: Final = 1.0
@@ -27,6 +32,7 @@ class ErrorState(NamedTuple):
     """Bytes at one error or other end; None: not known."""
 
     step: int | None
+    time_ns: int
     allocated: int | None
     """The most since the last step, or at the failed request."""
     reserved: int | None
@@ -35,6 +41,17 @@ class ErrorState(NamedTuple):
     device_used: int | None
     rss: int | None
     """Resident memory of the process."""
+
+    @property
+    def peaks(self) -> dict[str, float]:
+        """Bytes that are known, by the column of the table of steps."""
+        sizes = {
+            ALLOCATED: self.allocated,
+            RESERVED: self.reserved,
+            DEVICE_USED: self.device_used,
+            RSS: self.rss,
+        }
+        return {name: float(size) for name, size in sizes.items() if size is not None}
 
 
 def error_states(file: RankFile, cache: Cache) -> list[ErrorState]:
@@ -63,16 +80,19 @@ def error_states(file: RankFile, cache: Cache) -> list[ErrorState]:
             report.case.device,
         )
         facts = report.case.facts if is_of_device else OomFacts()
-        states.append(_state(report.step, facts, report.rss_bytes))
+        states.append(_state(report.step, ending.time_ns, facts, report.rss_bytes))
     return states
 
 
-def _state(step: int | None, facts: OomFacts, rss: int | None) -> ErrorState:
+def _state(
+    step: int | None, time_ns: int, facts: OomFacts, rss: int | None
+) -> ErrorState:
     used = None
     if facts.capacity_bytes is not None and facts.device_free_bytes is not None:
         used = facts.capacity_bytes - facts.device_free_bytes
     return ErrorState(
         step=step,
+        time_ns=time_ns,
         allocated=_most(facts.allocated_bytes, facts.most_allocated_bytes),
         reserved=_most(facts.reserved_bytes, facts.most_reserved_bytes),
         reserved_now=facts.reserved_bytes,

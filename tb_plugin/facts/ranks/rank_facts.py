@@ -23,8 +23,14 @@ from memboard.tb_plugin.analysis.series.growth import (
     trend,
 )
 from memboard.tb_plugin.analysis.series.rows import NO_STEP
-from memboard.tb_plugin.facts.ranks.error_states import error_states
-from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey, stamp_of
+from memboard.tb_plugin.facts.ranks.error_states import (
+    ALLOCATED,
+    DEVICE_USED,
+    RESERVED,
+    RSS,
+    error_states,
+)
+from memboard.tb_plugin.formats.recording.series import SeriesKey, main_phase, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,12 +47,8 @@ if TYPE_CHECKING:
 
 Aggregate: TypeAlias = Literal["max", "mean"]
 
-ALLOCATED: Final = "allocated_peak_bytes"
-RESERVED: Final = "reserved_peak_bytes"
 ALLOCATED_NOW: Final = "allocated_bytes"
 RESERVED_NOW: Final = "reserved_bytes"
-DEVICE_USED: Final = "device_used_bytes"
-RSS: Final = "rss_bytes"
 STEP_TIME: Final = "step_time_seconds"
 CPU: Final = "cpu_total_pct"
 WORKERS: Final = "workers_rss_bytes"
@@ -137,6 +139,8 @@ class FileFacts:
     """The most dataloader workers at a time; None: not recorded."""
     num_steps: int = 0
     last_step: int | None = None
+    error_states: tuple[ErrorState, ...] = ()
+    """In the order they were written."""
     latest: dict[str, float] = field(default_factory=dict)
     """By column: the highest of its last steps."""
 
@@ -187,7 +191,8 @@ class FactsReader:
         stamp = _stamp(file)
         if stamped is None or stamped[0] != stamp:
             facts = _facts(self._columns(file))
-            for state in error_states(file, self._cache):
+            facts.error_states = tuple(error_states(file, self._cache))
+            for state in facts.error_states:
                 _include(facts, state)
             stamped = self._known[file] = (stamp, facts)
         return stamped[1]
@@ -214,7 +219,7 @@ class FactsReader:
         for schema in file.schemas.values():
             if not schema.rolled_up:
                 continue
-            if schema.table == STEP_TABLE and schema.phase != _main_phase(file):
+            if schema.table == STEP_TABLE and schema.phase != main_phase(file):
                 continue
             wanted_here = _wanted_of(schema)
             if len({headline for _, headline in wanted_here}) > 1:
@@ -228,7 +233,7 @@ class FactsReader:
         column_by_name: dict[str, _Column] = {}
         for (table, _), names in groups.items():
             wanted = [f"{name}:{_WANTED[name]}" for name in names]
-            key = SeriesKey(table, names[0], _main_phase(file))
+            key = SeriesKey(table, names[0], main_phase(file))
             columns, width = self.series.aggregates(
                 file, key, ["step_first", "step_last", *wanted], keep=False
             )
@@ -251,11 +256,6 @@ def _is_empty(values: Floats) -> bool:
     return len(values) == 0 or (
         bool(np.isnan(values[0])) and bool(np.isnan(values).all())
     )
-
-
-def _main_phase(file: RankFile) -> str:
-    phases = [s.phase for s in file.schemas.values() if s.table == STEP_TABLE]
-    return TRAIN_PHASE if TRAIN_PHASE in phases or not phases else phases[0]
 
 
 def _wanted_of(schema: Schema) -> list[tuple[str, bool]]:
@@ -327,16 +327,9 @@ def _include(facts: FileFacts, state: ErrorState) -> None:
             float(max(0, state.device_used - state.reserved_now)), state.step, 1
         )
         facts.non_torch = _higher(facts.non_torch, beside)
-    sizes = {
-        ALLOCATED: allocated,
-        RESERVED: reserved,
-        DEVICE_USED: state.device_used,
-        RSS: state.rss,
-    }
-    for column, size in sizes.items():
-        if size is not None:
-            at_error = Reading(float(size), state.step, 1)
-            facts.readings[column] = _higher(facts.readings.get(column), at_error)
+    for column, size in state.peaks.items():
+        at_error = Reading(size, state.step, 1)
+        facts.readings[column] = _higher(facts.readings.get(column), at_error)
 
 
 def _higher(peak: Reading | None, at_error: Reading) -> Reading:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from memboard.collector.format.columns import STEP_TABLE
-from memboard.tb_plugin.analysis.series.rows import Rows, on_steps, on_time
+from memboard.tb_plugin.analysis.series.rows import (
+    Rows,
+    on_steps,
+    on_time,
+    with_value,
+)
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Query, Rank, Text
 from memboard.tb_plugin.formats.recording.series import (
@@ -17,6 +22,7 @@ from memboard.tb_plugin.formats.recording.series import (
     WALL,
     Clock,
     SeriesKey,
+    main_phase,
     schemas_of,
     stamp_of,
 )
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import CapacityKind
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.facts.ranks.error_states import ErrorState
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import AttemptFiles, Run
@@ -150,7 +158,7 @@ class XAxis:
         clock = self.clocks[attempt.index]
         if clock is None:
             return None if step is None else float(step)
-        return float(clock.x_of(np.array([time_ns], np.int64))[0])
+        return clock.x_at(time_ns)
 
 
 def x_axis(run: Run, kind: XKind) -> XAxis:
@@ -172,23 +180,50 @@ def x_axis(run: Run, kind: XKind) -> XAxis:
     return XAxis(kind, clocks)
 
 
+def errors_within(
+    run: Run, facts: FactsReader, budget: Budget
+) -> Callable[[RankFile], Sequence[ErrorState]]:
+    """The states of a rank's file at its errors, as far as the budget allows."""
+    failed = {(event.rank, event.attempt) for event in run.notes.events("oom")}
+
+    def states(file: RankFile) -> Sequence[ErrorState]:
+        if (file.rank, file.attempt) not in failed:
+            return ()
+        file_facts = facts.within(file, budget)
+        return () if file_facts is None else file_facts.error_states
+
+    return states
+
+
 class RankRows:
-    """Rows of one series for many ranks of a run, on one axis."""
+    """Rows of one series for many ranks of a run, on one axis.
+
+    The step that runs out of memory is in no table: with `errors`, its state is a row.
+    """
 
     def __init__(
-        self, reader: SeriesReader, run: Run, key: SeriesKey, axis: XAxis
+        self,
+        reader: SeriesReader,
+        run: Run,
+        key: SeriesKey,
+        axis: XAxis,
+        errors: Callable[[RankFile], Sequence[ErrorState]] = lambda _: (),
     ) -> None:
         self._reader = reader
         self._run = run
         self._key = key
         self._axis = axis
+        self._errors = errors
         self._repeats = key.table != STEP_TABLE
 
     def stamps(self, ranks: Iterable[int]) -> Hashable:
         """Changes whenever a file of these ranks holds something new."""
-        files = (file for rank in ranks for _, file in self._run.rank_files(rank))
+        files = [file for rank in ranks for _, file in self._run.rank_files(rank)]
         clocks = tuple(self._axis.clocks.items())
-        return self._key, clocks, tuple(stamp_of(file) for file in files)
+        errors = tuple(
+            states for file in files if (states := tuple(self._errors(file)))
+        )
+        return self._key, clocks, tuple(stamp_of(file) for file in files), errors
 
     def rollup(self, rank: int, *, low: bool = False) -> Rows | None:
         """Everything of a rank at the grain that was kept; None where it has nothing."""
@@ -196,6 +231,7 @@ class RankRows:
         for attempt, file in self._run.rank_files(rank):
             clock = self._axis.clocks[attempt.index]
             piece = self._reader.rollup(file, self._key, clock, low=low)
+            piece = self._with_errors(piece, file, clock)
             if piece is not None:
                 pieces.append(piece)
         return self._merged(pieces)
@@ -221,10 +257,28 @@ class RankRows:
             )
             if piece is None:
                 return coarse
-            if len(piece):
+            piece = self._with_errors(piece, file, clock, reach_low, reach_high)
+            if piece is not None and len(piece):
                 pieces.append(piece)
         merged = self._merged(pieces)
         return coarse if merged is None else merged
+
+    def _with_errors(
+        self,
+        rows: Rows | None,
+        file: RankFile,
+        clock: Clock | None,
+        low: float = -np.inf,
+        high: float = np.inf,
+    ) -> Rows | None:
+        if self._key.table != STEP_TABLE or self._key.phase != main_phase(file):
+            return rows
+        for state in self._errors(file):
+            value = state.peaks.get(self._key.column)
+            x = state.step if clock is None else clock.x_at(state.time_ns)
+            if value is not None and x is not None and low <= x <= high:
+                rows = with_value(rows, x, value)
+        return rows
 
     def _merged(self, pieces: Sequence[Rows]) -> Rows | None:
         if not pieces:

@@ -72,6 +72,9 @@ class Clock:
     def x_of(self, ns: Values) -> Floats:
         return (ns - self.origin_ns) / 1e6 + self.shift_ms
 
+    def x_at(self, ns: int) -> float:
+        return (ns - self.origin_ns) / 1e6 + self.shift_ms
+
     def ns_of(self, x: float) -> float:
         # The inverse of `x_of`
         return (x - self.shift_ms) * 1e6 + self.origin_ns
@@ -307,6 +310,12 @@ class SeriesReader:
             np.concatenate([values_of_chunk[ref.offset, name] for ref in refs])
             for name in wanted
         ]
+
+
+def main_phase(file: RankFile) -> str:
+    """The phase that counts a file's steps: training, if it was recorded."""
+    phases = [s.phase for s in file.schemas.values() if s.table == STEP_TABLE]
+    return TRAIN_PHASE if TRAIN_PHASE in phases or not phases else phases[0]
 
 
 def schemas_of(file: RankFile, key: SeriesKey) -> list[Schema]:

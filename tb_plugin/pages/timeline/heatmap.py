@@ -18,11 +18,13 @@ from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     capacity_of,
     chosen_ranks,
+    errors_within,
     x_axis,
 )
 from memboard.tb_plugin.pages.run_views import of_run
 
 if TYPE_CHECKING:
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
 
 
@@ -32,8 +34,14 @@ class HeatmapQuery(MatrixQuery, frozen=True):
     of: Literal["value", "excess"] = "value"
 
 
-@of_run("heatmap", HeatmapQuery, prefetches="series", seconds=None)
-def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
+@of_run(
+    "heatmap",
+    HeatmapQuery,
+    reads=lambda readers: (readers.facts,),
+    prefetches="series",
+    seconds=None,
+)
+def heatmap(view: View[HeatmapQuery], facts: FactsReader) -> HeatmapResponse:
     # Answer `/heatmap`
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
@@ -47,7 +55,8 @@ def heatmap(view: View[HeatmapQuery]) -> HeatmapResponse:
         absent = run.catalogue.absent()
         return HeatmapResponse(run=view.summary, marks=marks, absent=absent)
     info = run.catalogue.info(key.table, key.column)
-    source = RankRows(reader, run, key, axis)
+    errors = errors_within(run, facts, view.budget)
+    source = RankRows(reader, run, key, axis, errors)
     rolled = [source.rollup(rank) for rank in ranks]
     cells = step_matrix(source, ranks, rolled, query, query.px, view.budget)
     values = cells.values

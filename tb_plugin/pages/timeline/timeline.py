@@ -18,6 +18,7 @@ from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     capacity_of,
     chosen_ranks,
+    errors_within,
     extent,
     visible_range,
     x_axis,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.analysis.series.rows import Rows
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
@@ -56,8 +58,14 @@ class TimelineQuery(DrawnQuery, frozen=True):
     pinned: RankSet = RankSet()
 
 
-@of_run("timeline", TimelineQuery, prefetches="series", seconds=None)
-def timeline(view: View[TimelineQuery]) -> TimelineResponse:
+@of_run(
+    "timeline",
+    TimelineQuery,
+    reads=lambda readers: (readers.facts,),
+    prefetches="series",
+    seconds=None,
+)
+def timeline(view: View[TimelineQuery], facts: FactsReader) -> TimelineResponse:
     # Answer `/timeline`
     reader, run, query, budget = view.series, view.run, view.query, view.budget
     ranks = chosen_ranks(run, query)
@@ -68,7 +76,8 @@ def timeline(view: View[TimelineQuery]) -> TimelineResponse:
     if key is not None:
         having = run.catalogue.ranks_of(key)
         ranks = [rank for rank in ranks if rank in having] or ranks
-        source = RankRows(reader, run, key, axis)
+        errors = errors_within(run, facts, budget)
+        source = RankRows(reader, run, key, axis, errors)
         if len(ranks) <= MAX_LINES:
             drawing = _lines(source, ranks, query, budget)
         else:

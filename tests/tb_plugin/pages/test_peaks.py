@@ -7,6 +7,7 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,7 @@ def written(folder: Path, attempts: list[Any]) -> int:
                 device_free_bytes=CAPACITY - memory["reserved_bytes"],
                 holders={"live_bytes": 0, "num_blocks": 0, "source": ""},
             )
+            rank.note("oom", step=len(sizes), message="out of memory", report=at)
             sizes.append(memory["allocated_peak_bytes"])
         rank.close(how="exception")
         peaks += sizes
@@ -95,6 +97,15 @@ def test_a_peak_is_of_all_steps_and_errors_in_every_place(tmp_path_factory, atte
     assert numbers["peak_reserved"] == peak + GIB
     assert numbers["headroom"] == CAPACITY - peak - GIB
     assert numbers["fragmentation"] == GIB
+    if any(steps for steps, _ in attempts):  # else there is no series
+        series = "step/allocated_peak_bytes"
+        (line,) = page.of_run("/timeline", "run", series=series, x="wall")["lines"]
+        assert line["y"].max() == peak
+        assert np.all(np.diff(line["x"]) >= 0)
+        _, errors = attempts[-1]
+        if errors:  # on steps, the last attempt has replaced what it ran again
+            (line,) = page.of_run("/timeline", "run", series=series)["lines"]
+            assert line["y"].max() >= max(map(max, errors)) * GIB
     with contextlib.redirect_stdout(io.StringIO()) as said:
         assert main(["report", "--json", str(folder)]) == 0
     (run,) = json.loads(said.getvalue())["runs"]

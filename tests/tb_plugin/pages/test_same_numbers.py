@@ -217,7 +217,12 @@ def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
         for place, values in collected(answers).items():
             assert len(set(values.values())) == 1, (place, values)
         assert_moments_agree(page, run["name"], answers)
-        peaks = answers["overview"]["strip"]["peak_bytes"]
+        strip = answers["overview"]["strip"]
+        peak_of = dict(zip(strip["rank"].tolist(), strip["peak_bytes"], strict=True))
+        drawn = page.of_run("/timeline", run["name"], x="wall")
+        for line in drawn["lines"]:  # of the series that peaks are of
+            assert np.nanmax(line["y"]) == peak_of[line["rank"]], line["rank"]
+        peaks = strip["peak_bytes"]
         peaks = peaks[~np.isnan(peaks)]
         for one in answers["overview"]["headlines"]:
             if one["value"] is None or one["unit"] != "bytes":
