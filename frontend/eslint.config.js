@@ -10,6 +10,9 @@ const SPREAD_LITERALS = [
   "JSXSpreadAttribute > ObjectExpression",
 ];
 
+/** They say nothing of what a variable, a parameter or a field contains. */
+const EMPTY_NAMES = "found|one|at|known|held|what|words|given|said";
+
 export default tseslint.config(
   { ignores: ["node_modules/"] },
   js.configs.recommended,
@@ -26,7 +29,7 @@ export default tseslint.config(
     rules: {
       "memboard/counted-nouns": "error",
       "@typescript-eslint/no-explicit-any": "error",
-      // `() => choose(one)` as a handler says what it does in one line.
+      // `() => choose(rank)` as a handler says what it does in one line.
       "@typescript-eslint/no-confusing-void-expression": [
         "error",
         { ignoreArrowShorthand: true },
@@ -37,6 +40,14 @@ export default tseslint.config(
         { allowNumber: true },
       ],
       "@typescript-eslint/switch-exhaustiveness-check": "error",
+      "@typescript-eslint/naming-convention": [
+        "error",
+        {
+          selector: ["variable", "parameter", "function", "typeProperty"],
+          format: null,
+          custom: { regex: `^(${EMPTY_NAMES})$`, match: false },
+        },
+      ],
       "@typescript-eslint/consistent-type-imports": "error",
       "no-restricted-syntax": [
         "error",
@@ -48,6 +59,11 @@ export default tseslint.config(
       eqeqeq: ["error", "always"],
       "no-console": "error",
     },
+  },
+  {
+    // Its names are those of the server's contract.
+    files: ["src/api/types.gen.ts"],
+    rules: { "@typescript-eslint/naming-convention": "off" },
   },
   {
     files: ["scripts/**/*.js", "eslint.config.js"],

@@ -11,9 +11,9 @@ function clientOf(answer: (asked: TestRequest) => Response | Promise<Response>) 
   const asked: TestRequest[] = [];
   const client = new Client("./", (url, init) => {
     const headers = new Headers(init.headers);
-    const one = { url, etag: headers.get("If-None-Match") ?? undefined };
-    asked.push(one);
-    return Promise.resolve(answer(one));
+    const request = { url, etag: headers.get("If-None-Match") ?? undefined };
+    asked.push(request);
+    return Promise.resolve(answer(request));
   });
   return { client, asked };
 }
@@ -48,7 +48,7 @@ describe("Client", () => {
     );
     const first = await client.get("runs", {});
     expect(await client.get("runs", {})).toBe(first);
-    expect(asked.map((one) => one.etag)).toEqual([undefined, '"a"']);
+    expect(asked.map((request) => request.etag)).toEqual([undefined, '"a"']);
   });
 
   it("takes what was asked for ahead once, and asks itself afterwards", async () => {
@@ -58,7 +58,7 @@ describe("Client", () => {
     const first = await client.get("runs", {});
     expect(asked.length).toBe(1);
     expect(await client.get("runs", {})).not.toBe(first);
-    expect(asked.map((one) => one.etag)).toEqual([undefined, '"a"']);
+    expect(asked.map((request) => request.etag)).toEqual([undefined, '"a"']);
   });
 
   it("tells who takes it that what was asked for ahead failed", async () => {

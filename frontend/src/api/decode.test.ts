@@ -91,15 +91,15 @@ describe("decode", () => {
     ] as const;
     const name = "AllocationHoldersResponse";
     const body = envelope(name, data, columns, API_VERSION, true);
-    const found = await decode("allocation_holders", body);
-    expect(found.moment).toEqual(columns[0]);
-    expect(found.stack).toEqual(columns[1]);
-    expect(found.column).toEqual(columns[2]);
-    expect(found.change).toEqual(columns[3]);
-    expect(Object.is(found.change[1], -0)).toBe(true);
+    const holders = await decode("allocation_holders", body);
+    expect(holders.moment).toEqual(columns[0]);
+    expect(holders.stack).toEqual(columns[1]);
+    expect(holders.column).toEqual(columns[2]);
+    expect(holders.change).toEqual(columns[3]);
+    expect(Object.is(holders.change[1], -0)).toBe(true);
     // A column that lay in the body would keep all of it, for as long as a tile lives.
-    const held = [found.moment, found.stack, found.column, found.change];
-    for (const { buffer, byteLength } of held)
+    const decoded = [holders.moment, holders.stack, holders.column, holders.change];
+    for (const { buffer, byteLength } of decoded)
       expect(buffer.byteLength).toBe(byteLength);
     for (let length = 0; length < body.byteLength; length += 1) {
       await expect(decode("allocation_holders", body.slice(0, length))).rejects.toThrow(
@@ -137,13 +137,13 @@ describe("decode", () => {
   it("throws a ApiError or decodes when any byte of the header is changed", async () => {
     const whole = envelope("HostResponse", HOST, COLUMNS);
     const headerEnd = 4 + new DataView(whole).getUint32(0, true);
-    for (let at = 0; at < headerEnd; at += 1) {
+    for (let index = 0; index < headerEnd; index += 1) {
       const damaged = new Uint8Array(whole.slice(0));
-      damaged[at] = (damaged[at] ?? 0) ^ 0x15;
+      damaged[index] = (damaged[index] ?? 0) ^ 0x15;
       try {
         await decode("host", damaged.buffer);
       } catch (error) {
-        expect(error, `byte ${at}`).toBeInstanceOf(ApiError);
+        expect(error, `byte ${index}`).toBeInstanceOf(ApiError);
       }
     }
   });

@@ -18,9 +18,9 @@ function planesOf(column: Column): Uint8Array {
   }
   const bytes = new Uint8Array(whole.buffer);
   const width = column.BYTES_PER_ELEMENT;
-  return bytes.map((_, at) => {
-    const plane = Math.floor(at / column.length);
-    return bytes[(at % column.length) * width + plane] ?? 0;
+  return bytes.map((_, index) => {
+    const plane = Math.floor(index / column.length);
+    return bytes[(index % column.length) * width + plane] ?? 0;
   });
 }
 

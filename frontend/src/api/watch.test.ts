@@ -56,9 +56,9 @@ class Stage {
     this.watch.ask(query, pollMs);
   }
 
-  async answer(version: string, at = this.asked.length - 1): Promise<void> {
-    this.answered.add(at);
-    this.asked[at]?.answer(
+  async answer(version: string, index = this.asked.length - 1): Promise<void> {
+    this.answered.add(index);
+    this.asked[index]?.answer(
       new Response(runsBody(version), { headers: { ETag: `"${version}"` } }),
     );
     await settle();
@@ -88,8 +88,8 @@ class Stage {
   }
 
   get numUnderWay(): number {
-    const open = (one: { signal: AbortSignal | null }, i: number): boolean =>
-      one.signal?.aborted === false && !this.answered.has(i);
+    const open = (request: { signal: AbortSignal | null }, i: number): boolean =>
+      request.signal?.aborted === false && !this.answered.has(i);
     return this.asked.filter(open).length;
   }
 
@@ -146,7 +146,7 @@ describe("Watch", () => {
     await stage.answer("0..");
     expect(stage.watch.live).toMatchObject({ stale: true });
     expect(stage.version).toBe("0..");
-    expect(stage.asked.map((one) => one.url)).toEqual([
+    expect(stage.asked.map((request) => request.url)).toEqual([
       "runs?run=a&x0=0",
       "runs?run=a&x0=5",
     ]);

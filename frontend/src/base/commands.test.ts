@@ -15,7 +15,9 @@ describe("Commands", () => {
     expect(commands.forKey("f")?.id).toBe("view.fit");
     takeBack();
     expect(commands.forKey("f")?.id).toBe("shell.fit");
-    expect(commands.all.value.map((one) => one.id)).toEqual(["shell.fit"]);
+    expect(commands.all.value.map((listedCommand) => listedCommand.id)).toEqual([
+      "shell.fit",
+    ]);
   });
 
   it("takes back only its own, whatever the order", () => {
@@ -24,7 +26,7 @@ describe("Commands", () => {
     commands.register([command("b", "y")]);
     first();
     first();
-    expect(commands.all.value.map((one) => one.id)).toEqual(["b"]);
+    expect(commands.all.value.map((listedCommand) => listedCommand.id)).toEqual(["b"]);
   });
 });
 

@@ -4,14 +4,16 @@ import { tokens, type Theme } from "./tokens";
 
 function declared(theme: Theme): Map<string, string> {
   const blocks = css.split("}");
-  const block = blocks.find((one) => one.includes("data-theme") === (theme === "dark"));
-  const found = [...(block ?? "").matchAll(/--([a-z-]+):\s*([^;]+);/g)];
-  return new Map(found.map(([, name = "", value = ""]) => [name, value]));
+  const block = blocks.find(
+    (candidate) => candidate.includes("data-theme") === (theme === "dark"),
+  );
+  const declarations = [...(block ?? "").matchAll(/--([a-z-]+):\s*([^;]+);/g)];
+  return new Map(declarations.map(([, name = "", value = ""]) => [name, value]));
 }
 
 function luminance(hex: string): number {
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
-    const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((start) => {
+    const part = Number.parseInt(hex.slice(start, start + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

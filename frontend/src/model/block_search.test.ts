@@ -11,7 +11,7 @@ import {
 import { testStacks, TRAINING } from "./stacks/test_stacks";
 
 const stacks = testStacks(TRAINING);
-const found = (text: string): number[] => [
+const matches = (text: string): number[] => [
   ...matchingStacks(parseSearch(text), stacks),
 ];
 
@@ -51,16 +51,16 @@ describe("sizes", () => {
 
 describe("words", () => {
   test("all have to be found, in any frame, file or module of the stack", () => {
-    expect(found("FORWARD")).toEqual([1, 1, 0, 0, 0]);
-    expect(found("forward flash")).toEqual([0, 1, 0, 0, 0]);
-    expect(found("attention")).toEqual([0, 1, 0, 0, 0]);
-    expect(found("module:linear")).toEqual([1, 0, 0, 0, 0]);
-    expect(found("file:linear")).toEqual([0, 0, 0, 0, 0]);
-    expect(found("frame:step file:train.py")).toEqual([0, 0, 1, 0, 0]);
+    expect(matches("FORWARD")).toEqual([1, 1, 0, 0, 0]);
+    expect(matches("forward flash")).toEqual([0, 1, 0, 0, 0]);
+    expect(matches("attention")).toEqual([0, 1, 0, 0, 0]);
+    expect(matches("module:linear")).toEqual([1, 0, 0, 0, 0]);
+    expect(matches("file:linear")).toEqual([0, 0, 0, 0, 0]);
+    expect(matches("frame:step file:train.py")).toEqual([0, 0, 1, 0, 0]);
   });
 
   test("a minus leaves out, and keeps blocks without a stack", () => {
-    expect(found("-forward")).toEqual([0, 0, 1, 1, 1]);
+    expect(matches("-forward")).toEqual([0, 0, 1, 1, 1]);
     expect(stackMatches(matchingStacks(parseSearch("-forward"), stacks), -1)).toBe(
       true,
     );
@@ -78,13 +78,13 @@ describe("words", () => {
   test("nothing typed finds everything and is no search", () => {
     expect(isEmptySearch(parseSearch("  "))).toBe(true);
     expect(isEmptySearch(parseSearch(">1"))).toBe(false);
-    expect(found("")).toEqual([1, 1, 1, 1, 1]);
+    expect(matches("")).toEqual([1, 1, 1, 1, 1]);
   });
 
   test("single frames that hold a word are known, for drawings", () => {
     const frames = matchingFrames(parseSearch("forward -adam"), stacks);
-    const names = [...frames].flatMap((one, i) =>
-      one === 1 ? [stacks.frame(i).name] : [],
+    const names = [...frames].flatMap((isMatch, i) =>
+      isMatch === 1 ? [stacks.frame(i).name] : [],
     );
     expect(new Set(names)).toEqual(new Set(["forward"]));
   });

@@ -17,9 +17,9 @@ function ids(rows: readonly TreeRow[]): readonly number[] {
 }
 
 function matching(...nodes: readonly number[]): Uint8Array {
-  const found = new Uint8Array(TREE.numNodes);
-  for (const node of nodes) found[node] = 1;
-  return found;
+  const matches = new Uint8Array(TREE.numNodes);
+  for (const node of nodes) matches[node] = 1;
+  return matches;
 }
 
 describe("Tree", () => {

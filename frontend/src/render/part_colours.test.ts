@@ -16,8 +16,8 @@ const PARTS = [
 ];
 
 function contrast(colour: string, other: string): number {
-  const light = (one: string): number => {
-    const [r, g, b] = linear(one);
+  const light = (hex: string): number => {
+    const [r, g, b] = linear(hex);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
   };
   const [a, b] = [light(colour), light(other)];
@@ -60,8 +60,8 @@ describe("diverging palettes", () =>
     "fade into the background in %s",
     (theme: Theme) => {
       const name = `diverging_${theme}` as const;
-      const at = (share: number): string => hexOf(paletteAt(name, share));
-      const from = (share: number): number => contrast(at(share), tokens(theme).bg);
+      const hexAt = (share: number): string => hexOf(paletteAt(name, share));
+      const from = (share: number): number => contrast(hexAt(share), tokens(theme).bg);
       expect(from(0.5)).toBeLessThan(1.3);
       for (const [near, far] of [
         [0.4, 0],
@@ -70,6 +70,6 @@ describe("diverging palettes", () =>
         expect(from(near)).toBeGreaterThan(from(0.5));
         expect(from(far)).toBeGreaterThan(from(near));
       }
-      expect(worst([at(0), at(0.5), at(1)])).toBeGreaterThan(20);
+      expect(worst([hexAt(0), hexAt(0.5), hexAt(1)])).toBeGreaterThan(20);
     },
   ));

@@ -9,10 +9,10 @@ const SIZE = { widthPx: 1000, heightPx: 400 };
 describe("zoomAt", () => {
   it("keeps the world point under the pointer in place", () => {
     const view = { x0: 1000, x1: 3000, y0: 100, y1: 300 };
-    const at = { x: 1500, y: 250 };
-    const next = zoomAt(view, LIMITS, at, 0.5, 0.5);
-    expect(xToPx(next, 1000, at.x)).toBeCloseTo(xToPx(view, 1000, at.x), 9);
-    expect((at.y - next.y0) / (next.y1 - next.y0)).toBeCloseTo(0.75, 9);
+    const anchor = { x: 1500, y: 250 };
+    const next = zoomAt(view, LIMITS, anchor, 0.5, 0.5);
+    expect(xToPx(next, 1000, anchor.x)).toBeCloseTo(xToPx(view, 1000, anchor.x), 9);
+    expect((anchor.y - next.y0) / (next.y1 - next.y0)).toBeCloseTo(0.75, 9);
     expect(next.x1 - next.x0).toBe(1000);
   });
 

@@ -48,13 +48,13 @@ describe("sendAll", () => {
     const { taken, faults } = await sendAll(
       [file("large", 11), { file: null, name: "folder" }, file("bad"), file("good")],
       10,
-      (one) => {
-        sent.push(one.name);
-        return one.name === "bad"
+      (sentFile) => {
+        sent.push(sentFile.name);
+        return sentFile.name === "bad"
           ? Promise.reject(
               new ApiError("This is no snapshot.", "bad", "Leave it.", "server"),
             )
-          : Promise.resolve(answer(one.name));
+          : Promise.resolve(answer(sentFile.name));
       },
       () => undefined,
     );
@@ -234,14 +234,16 @@ describe("what a drag carries", () => {
     ({ items, types: ["Files"] }) as unknown as DataTransfer;
 
   it("is files and folders, and nothing else", () => {
-    const found = itemsOf(
+    const items = itemsOf(
       transfer(
         item("file", "a.pickle"),
         item("string", "x"),
         item("file", "dir", true),
       ),
     );
-    expect(found.map(({ name, file: one }) => [name, one === null])).toEqual([
+    expect(
+      items.map(({ name, file: droppedFile }) => [name, droppedFile === null]),
+    ).toEqual([
       ["a.pickle", false],
       ["dir", true],
     ]);

@@ -47,43 +47,43 @@ describe("findRun", () => {
 });
 
 describe("neighbourRanks", () => {
-  const known = new Int32Array([0, 1, 5, 9]);
+  const runRanks = new Int32Array([0, 1, 5, 9]);
 
   it("skips ranks that recorded nothing and stops at the ends", () => {
-    expect(neighbourRanks(known, 5)).toEqual({ before: 1, after: 9 });
-    expect(neighbourRanks(known, 0)).toEqual({ before: null, after: 1 });
-    expect(neighbourRanks(known, 9)).toEqual({ before: 5, after: null });
-    expect(neighbourRanks(known, 7)).toEqual({ before: 5, after: 9 });
-    expect(neighbourRanks(known, null)).toEqual({ before: 9, after: 0 });
+    expect(neighbourRanks(runRanks, 5)).toEqual({ before: 1, after: 9 });
+    expect(neighbourRanks(runRanks, 0)).toEqual({ before: null, after: 1 });
+    expect(neighbourRanks(runRanks, 9)).toEqual({ before: 5, after: null });
+    expect(neighbourRanks(runRanks, 7)).toEqual({ before: 5, after: 9 });
+    expect(neighbourRanks(runRanks, null)).toEqual({ before: 9, after: 0 });
     expect(neighbourRanks(null, 5)).toEqual({ before: null, after: null });
   });
 });
 
 describe("readDraft", () => {
-  const known = new Int32Array([0, 1, 2, 3]);
+  const runRanks = new Int32Array([0, 1, 2, 3]);
 
   it("opens one rank, filters several, widens on nothing", () => {
-    expect(readDraft("3", known)).toEqual({ rank: 3, filter: "", problem: null });
-    expect(readDraft("2-2", known)).toEqual({ rank: 2, filter: "", problem: null });
-    expect(readDraft("0 - 2, 3", known)).toEqual({
+    expect(readDraft("3", runRanks)).toEqual({ rank: 3, filter: "", problem: null });
+    expect(readDraft("2-2", runRanks)).toEqual({ rank: 2, filter: "", problem: null });
+    expect(readDraft("0 - 2, 3", runRanks)).toEqual({
       rank: null,
       filter: "0-3",
       problem: null,
     });
-    expect(readDraft(" ", known)).toEqual({ rank: null, filter: "", problem: null });
+    expect(readDraft(" ", runRanks)).toEqual({ rank: null, filter: "", problem: null });
   });
 
   it("says which ranks there are when none of those named exists", () => {
-    expect(readDraft("9", known).problem).toBe(
+    expect(readDraft("9", runRanks).problem).toBe(
       "Rank 9 is not in this run. This run has 0-3.",
     );
-    expect(readDraft("8-9", known).problem).toContain("None of these ranks is in");
-    expect(readDraft("2-9", known).problem).toBeNull();
+    expect(readDraft("8-9", runRanks).problem).toContain("None of these ranks is in");
+    expect(readDraft("2-9", runRanks).problem).toBeNull();
     expect(readDraft("9", null).problem).toBeNull();
   });
 
   it("explains the grammar", () =>
-    expect(readDraft("all", known).problem).toContain("0-7,64"));
+    expect(readDraft("all", runRanks).problem).toContain("0-7,64"));
 });
 
 describe("commands", () => {

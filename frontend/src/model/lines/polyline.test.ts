@@ -76,9 +76,12 @@ describe("area", () =>
 describe("nearestIndex", () =>
   it("agrees with a search of every point", () => {
     const x = Float64Array.of(1, 2, 2, 7, 11, 30);
-    for (let at = -3; at < 40; at += 0.7) {
-      const distance = Math.min(...[...x].map((v) => Math.abs(v - at)));
-      expect(Math.abs((x[nearestIndex(x, at)] ?? NaN) - at)).toBeCloseTo(distance, 12);
+    for (let target = -3; target < 40; target += 0.7) {
+      const distance = Math.min(...[...x].map((v) => Math.abs(v - target)));
+      expect(Math.abs((x[nearestIndex(x, target)] ?? NaN) - target)).toBeCloseTo(
+        distance,
+        12,
+      );
     }
     expect(nearestIndex(new Float64Array(), 3)).toBe(-1);
     expect(lowerBound(x, 2)).toBe(1);

@@ -19,7 +19,7 @@ describe("nextSlots", () => {
 
   it("reuses slots evenly when there are more lines than slots", () => {
     const slots = [...nextSlots(ranks(...Array(32).keys()), new Map()).values()];
-    const counts = slots.map((slot) => slots.filter((one) => one === slot).length);
+    const counts = slots.map((slot) => slots.filter((other) => other === slot).length);
     expect(new Set(counts)).toEqual(new Set([2]));
   });
 });

@@ -18,16 +18,16 @@ export interface TestStack {
 export function stacksAnswer(stacks: readonly TestStack[]): StacksResponse {
   const strings: string[] = [];
   const text = (wanted: string): number => {
-    const at = strings.indexOf(wanted);
-    return at >= 0 ? at : strings.push(wanted) - 1;
+    const index = strings.indexOf(wanted);
+    return index >= 0 ? index : strings.push(wanted) - 1;
   };
   const frames: string[] = [];
   const kindOf = (frame: string): number =>
     KINDS.find(([pattern]) => pattern.test(frame))?.[1] ?? 0;
   const rows = stacks.map((stack) =>
     [...stack.frames].reverse().map((frame) => {
-      const at = frames.indexOf(frame);
-      return at >= 0 ? at : frames.push(frame) - 1;
+      const index = frames.indexOf(frame);
+      return index >= 0 ? index : frames.push(frame) - 1;
     }),
   );
   const parts = frames.map((frame) => {
@@ -47,8 +47,8 @@ export function stacksAnswer(stacks: readonly TestStack[]): StacksResponse {
     userFrame: Int32Array.from(
       rows,
       (row) =>
-        row.find((one) => kindOf(frames[one] ?? "") === 0) ??
-        row.find((one) => kindOf(frames[one] ?? "") < 3) ??
+        row.find((frame) => kindOf(frames[frame] ?? "") === 0) ??
+        row.find((frame) => kindOf(frames[frame] ?? "") < 3) ??
         -1,
     ),
     module: Int32Array.from(stacks, ({ module }) =>
@@ -59,7 +59,7 @@ export function stacksAnswer(stacks: readonly TestStack[]): StacksResponse {
 }
 
 function sum(values: readonly number[]): number {
-  return values.reduce((total, one) => total + one, 0);
+  return values.reduce((total, value) => total + value, 0);
 }
 
 export function testStacks(stacks: readonly TestStack[]): CallStacks {

@@ -17,10 +17,10 @@ describe("what every page says of a run", () => {
 
   it("names the virtual device, and what of it is not real", () => {
     const run = { ...REAL, virtualGpu: "virtual H100 80GB" };
-    const [title, words] = unrealNote(run) ?? [];
+    const [title, text] = unrealNote(run) ?? [];
     expect(title).toBe("Virtual GPU");
-    expect(words).toContain("virtual H100 80GB: memory is what torch's allocator did");
-    expect(words).toContain("times are not real");
+    expect(text).toContain("virtual H100 80GB: memory is what torch's allocator did");
+    expect(text).toContain("times are not real");
     expect(originOf(run).unreal).toBe("virtual GPU");
   });
 });

@@ -27,8 +27,8 @@ import { historyOfA, runBefore } from "./defaults";
 
 const GIB = 2 ** 30;
 
-function side(words: string): CompareSide {
-  return { words, moment: { moment: 3 } } as unknown as CompareSide;
+function side(description: string): CompareSide {
+  return { words: description, moment: { moment: 3 } } as unknown as CompareSide;
 }
 
 function numbers(
@@ -55,17 +55,17 @@ function table(
   a: readonly number[],
   b: readonly number[],
 ): CompareTable {
-  const known = (one = NaN): number => (Number.isNaN(one) ? 0 : one);
-  const change = a.map((one, row) => known(b[row]) - known(one));
+  const numberOr0 = (value = NaN): number => (Number.isNaN(value) ? 0 : value);
+  const change = a.map((value, row) => numberOr0(b[row]) - numberOr0(value));
   const columns = [
     { ...numbers(by, "Of"), texts: labels, unit: "text" as const },
     numbers("a_bytes", "A", ...a),
     numbers("b_bytes", "B", ...b),
     numbers("difference_bytes", "B − A", ...change),
   ];
-  const words = { title: "", summary: "", empty: "", colours: [] };
+  const texts = { title: "", summary: "", empty: "", colours: [] };
   const num = { numRows: a.length, numAll: a.length };
-  return { by, rows: { ...words, ...num, columns, usual: "difference_bytes" } };
+  return { by, rows: { ...texts, ...num, columns, usual: "difference_bytes" } };
 }
 
 /** Two stacks of both sides, one that only A has and one that only B has. */
@@ -96,9 +96,9 @@ const ANSWER: CompareResponse = {
 
 describe("the rows of a comparison", () => {
   const named = (by: CompareBy): TableRows => {
-    const found = ANSWER.tables.find((one) => one.by === by);
-    if (found === undefined) throw new Error(`there is no ${by}`);
-    return namedRows(found, ANSWER);
+    const parts = ANSWER.tables.find((part) => part.by === by);
+    if (parts === undefined) throw new Error(`there is no ${by}`);
+    return namedRows(parts, ANSWER);
   };
   const rows = named("stack");
 
@@ -120,7 +120,7 @@ describe("the rows of a comparison", () => {
 
   it("stand by the size of their difference", () => {
     const columns = columnsOf(rows, { theme: "light", byteUnit: "auto" });
-    const by = (key: string) => columns.find((one) => one.key === key);
+    const by = (key: string) => columns.find((column) => column.key === key);
     expect(sortedRows(3, by("difference_bytes")?.values, true)).toEqual([1, 2, 0]);
     expect(by("a_bytes")?.cell(2).text).toBe("–");
     const { columns: sent } = tableOf(columns, [1, 0]);
@@ -255,8 +255,8 @@ describe("the run before", () => {
     runOf("large", 8, 512),
   ];
   const before = (name: string): string | undefined => {
-    const run = runs.find((one) => one.name === name);
-    const others = runs.filter((one) => one !== run);
+    const run = runs.find((candidate) => candidate.name === name);
+    const others = runs.filter((candidate) => candidate !== run);
     return run === undefined ? undefined : runBefore(others, run)?.name;
   };
 
@@ -267,8 +267,8 @@ describe("the run before", () => {
     expect(before("night/b")).toBe("night/a");
     expect(before("night/a")).toBe("night/b");
     expect(before("large")).toBeUndefined();
-    const [one, two] = [runOf("one", 1, 2), runOf("two", 2, 3)];
-    expect(runBefore([two], one)).toBe(two);
+    const [first, two] = [runOf("one", 1, 2), runOf("two", 2, 3)];
+    expect(runBefore([two], first)).toBe(two);
   });
 });
 
@@ -283,7 +283,7 @@ function device(numEvents: number, bytes: readonly number[]): HistoryDevice {
     curve: {
       event,
       active: Float64Array.from(bytes),
-      timeMs: Float64Array.from(event, (one) => 1000 + one),
+      timeMs: Float64Array.from(event, (number) => 1000 + number),
     },
     marks: {
       kinds: ["oom", "step"],
@@ -300,7 +300,7 @@ describe("both timelines", () =>
     expect([...curve.x]).toEqual([0, 0.25, 0.5, 0.75]);
     expect(curveOf(b, "event").last).toBe(1000);
     expect(curveOf(a, "time").last).toBe(4);
-    expect([0, 0.3, 1, 1.1].map((at) => bytesAt(curve, at))).toEqual([1, 4, 0, NaN]);
+    expect([0, 0.3, 1, 1.1].map((x) => bytesAt(curve, x))).toEqual([1, 4, 0, NaN]);
     const other = { x: Float64Array.of(0, 0.5), bytes: Float64Array.of(2, 9), last: 1 };
     const [less, more] = fillsOf(curve, other, ["#00f", "#f80"]);
     // Each value holds until the next one.
@@ -336,14 +336,14 @@ describe("the sides", () => {
     ]));
 
   it("come from the URL", () => {
-    const words = new Map([
+    const url = new Map([
       ["history", "h"],
       ["a_moment", "-1"],
       ["by", "nonsense"],
       ["match", "function"],
       ["part", "ranks"],
     ]);
-    const params = readState(COMPARE, words);
+    const params = readState(COMPARE, url);
     expect(params).toMatchObject({
       part: "ranks",
       match: "function",

@@ -96,9 +96,9 @@ describe("bars of ranks", () => {
     peaks[1002] = Number.NaN;
     const strip = stripOf(peaks);
     const places = orderRanks(strip, "rank");
-    const found = membersAt(strip, places, 1002.5, seen(0, 4096));
-    expect(found[0]).toBe(1000);
-    expect(found.at(-1)).toBe(1002);
+    const members = membersAt(strip, places, 1002.5, seen(0, 4096));
+    expect(members[0]).toBe(1000);
+    expect(members.at(-1)).toBe(1002);
     expect(membersAt(strip, places, 1002.5, seen(990, 1010))).toEqual([1002]);
   });
 
@@ -189,9 +189,9 @@ describe("sparklinePath", () => {
   });
 
   it("joins uneven samples that are far apart everywhere", () => {
-    const at = [0, 3, 29, 42, 55, 68, 84, 99];
+    const indices = [0, 3, 29, 42, 55, 68, 84, 99];
     const values = new Float64Array(100).fill(Number.NaN);
-    for (const i of at) values[i] = i;
+    for (const i of indices) values[i] = i;
     expect(sparklinePath(values, 120, 28).match(/M/g)).toHaveLength(1);
   });
 

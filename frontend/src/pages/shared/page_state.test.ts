@@ -23,8 +23,8 @@ const SCHEMA = {
 };
 
 describe("a page's state", () => {
-  const read = (words: Record<string, string>) =>
-    readState(SCHEMA, new Map(Object.entries(words)));
+  const read = (params: Record<string, string>) =>
+    readState(SCHEMA, new Map(Object.entries(params)));
 
   it("is what is usual where nothing, or nonsense, is said", () => {
     const usual = {
@@ -62,9 +62,9 @@ describe("a page's state", () => {
       smoothing: 0.5,
       range: { low: 1, high: 9 },
     };
-    const words = writeState(SCHEMA, state);
-    expect(words).toMatchObject({ by: "shapes", x0: "1", x1: "9", log: "1" });
-    expect(read(words as Record<string, string>)).toEqual(state);
+    const params = writeState(SCHEMA, state);
+    expect(params).toMatchObject({ by: "shapes", x0: "1", x1: "9", log: "1" });
+    expect(read(params as Record<string, string>)).toEqual(state);
   });
 
   it("changes only what is named, and needs no word for what is usual", () => {

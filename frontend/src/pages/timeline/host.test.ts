@@ -25,11 +25,11 @@ function track(lines: readonly (readonly [string, number])[]): HostTrack {
 
 describe("trackLines", () => {
   it("draws every column of one host", () => {
-    const one = track([
+    const hostTrack = track([
       ["cpu_user_pct", 0],
       ["cpu_system_pct", 0],
     ]);
-    const lines = trackLines(one, "cpu_user_pct");
+    const lines = trackLines(hostTrack, "cpu_user_pct");
     expect(lines.map((line) => line.label)).toEqual(["CPU_USER_PCT", "CPU_SYSTEM_PCT"]);
     expect(lines.map((line) => line.colour)).toEqual([0, 1]);
   });
@@ -69,7 +69,7 @@ describe("hostTable", () =>
     const lines = [first, { ...second, x: new Float64Array([7, 9]), yLow: low }];
     const table = hostTable({ tracks: [{ ...cpu, lines }], x: "relative" });
     const column = (name: string) =>
-      table.columns.find((one) => one.name === name)?.values;
+      table.columns.find((candidate) => candidate.name === name)?.values;
     expect(table.numRows).toBe(4);
     expect(column("relative_ms")).toEqual([1, 2, 7, 9]);
     expect(column("column")).toEqual(["a", "a", "b", "b"]);

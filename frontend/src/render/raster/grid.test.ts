@@ -39,9 +39,9 @@ describe("drawGrid", () => {
     for (const view of views) {
       const raster = createRaster(97, 61, BACKGROUND);
       drawGrid(raster, view, scene, COLOURS, 5);
-      const at = raster.pixels.indexOf(60000);
-      expect(at).toBeGreaterThanOrEqual(0);
-      expect((raster.ids[at] ?? NO_ID) - 5).toBe(peakRow * columns + peakColumn);
+      const index = raster.pixels.indexOf(60000);
+      expect(index).toBeGreaterThanOrEqual(0);
+      expect((raster.ids[index] ?? NO_ID) - 5).toBe(peakRow * columns + peakColumn);
     }
   });
 

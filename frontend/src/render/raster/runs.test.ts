@@ -47,9 +47,9 @@ const VIEW: Viewport = { x0: 0, x1: 4, y0: 6, y1: 0 };
 function drawn(runs: Runs, view: Viewport = VIEW, widthPx = 4, heightPx = 6) {
   const raster = createRaster(widthPx, heightPx, BG);
   drawRuns(raster, view, runs, COLOURS, 0, BG);
-  const at = (x: number, y: number): number =>
+  const idAt = (x: number, y: number): number =>
     pickId(raster.ids, widthPx, heightPx, x, heightPx - 1 - y);
-  return { raster, at };
+  return { raster, idAt };
 }
 
 describe("runs", () => {
@@ -61,17 +61,17 @@ describe("runs", () => {
 
   test("every pixel of the stack knows its block, the rest its band and column", () => {
     const runs = twoBands();
-    const { at } = drawn(runs);
-    expect([0, 1, 2, 3].map((x) => at(x, 0))).toEqual([0, 0, 0, 0]);
+    const { idAt } = drawn(runs);
+    expect([0, 1, 2, 3].map((x) => idAt(x, 0))).toEqual([0, 0, 0, 0]);
     // The second block begins in column 1 and is lifted in column 2.
-    expect(at(1, 1)).toBe(1);
-    expect(at(1, 2)).toBe(1);
-    expect(at(2, 3)).toBe(1);
-    expect(at(2, 4)).toBe(1);
-    expect(runPick(runs, at(2, 1))).toEqual({ kind: "rest", band: 0, column: 2 });
-    expect(runPick(runs, at(0, 2))).toEqual({ kind: "rest", band: 1, column: 0 });
-    expect(runPick(runs, at(3, 5))).toEqual({ kind: "rest", band: 1, column: 3 });
-    expect(at(0, 3)).toBe(NO_ID);
+    expect(idAt(1, 1)).toBe(1);
+    expect(idAt(1, 2)).toBe(1);
+    expect(idAt(2, 3)).toBe(1);
+    expect(idAt(2, 4)).toBe(1);
+    expect(runPick(runs, idAt(2, 1))).toEqual({ kind: "rest", band: 0, column: 2 });
+    expect(runPick(runs, idAt(0, 2))).toEqual({ kind: "rest", band: 1, column: 0 });
+    expect(runPick(runs, idAt(3, 5))).toEqual({ kind: "rest", band: 1, column: 3 });
+    expect(idAt(0, 3)).toBe(NO_ID);
     expect(numRunIds(runs)).toBe(10);
   });
 
@@ -89,9 +89,9 @@ describe("runs", () => {
   });
 
   test("a zoomed view shows the same blocks where they are", () => {
-    const { at } = drawn(twoBands(), { x0: 2, x1: 3, y0: 5, y1: 3 }, 10, 10);
-    expect(at(0, 0)).toBe(1);
-    expect(at(9, 9)).toBe(1);
+    const { idAt } = drawn(twoBands(), { x0: 2, x1: 3, y0: 5, y1: 3 }, 10, 10);
+    expect(idAt(0, 0)).toBe(1);
+    expect(idAt(9, 9)).toBe(1);
   });
 
   test("what was drawn below it is cleared between yLow and yHigh alone", () => {
@@ -100,10 +100,10 @@ describe("runs", () => {
     raster.pixels.fill(RED);
     raster.ids.fill(77);
     drawRuns(raster, { ...VIEW, x1: 6 }, runs, COLOURS, 0, BG);
-    const at = (x: number, y: number): number => pickId(raster.ids, 6, 6, x, 5 - y);
-    expect(at(0, 3)).toBe(NO_ID);
-    expect(at(0, 5)).toBe(77);
-    expect(at(5, 0)).toBe(77);
+    const idAt = (x: number, y: number): number => pickId(raster.ids, 6, 6, x, 5 - y);
+    expect(idAt(0, 3)).toBe(NO_ID);
+    expect(idAt(0, 5)).toBe(77);
+    expect(idAt(5, 0)).toBe(77);
   });
 
   test("a part leaves nothing to the whole where it is all that is in sight", () => {

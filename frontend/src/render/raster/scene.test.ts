@@ -27,10 +27,10 @@ describe("Scene", () => {
     scene.setLayer("detail", 1, gridLayer(10, 5, 9));
     scene.setLayer("overview", 0, gridLayer(0, 40, 3));
     const { ids, spans } = scene.draw(VIEW, SIZE);
-    const at = (x: number, y: number) =>
+    const pickAt = (x: number, y: number) =>
       resolvePick(spans, pickId(ids, SIZE.widthPx, SIZE.heightPx, x, y));
-    expect(at(9, 4)).toEqual({ layer: "overview", id: 4 * 40 + 9 });
-    expect(at(12, 19)).toEqual({ layer: "detail", id: 19 * 5 + 2 });
+    expect(pickAt(9, 4)).toEqual({ layer: "overview", id: 4 * 40 + 9 });
+    expect(pickAt(12, 19)).toEqual({ layer: "detail", id: 19 * 5 + 2 });
   });
 
   it("mixes quads and grids in one id space", () => {

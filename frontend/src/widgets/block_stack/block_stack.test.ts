@@ -148,8 +148,8 @@ describe("colours", () => {
   it("of blocks that are not looked at fade into the page", () => {
     const look = { ...PICTURE, matches: null };
     const all = runColours(tile, look);
-    const one = { ...look, matches: (_: unknown, slot: number) => slot === 0 };
-    const some = runColours(tile, one);
+    const searched = { ...look, matches: (_: unknown, slot: number) => slot === 0 };
+    const some = runColours(tile, searched);
     expect(some.bySlot[0]).toBe(all.bySlot[0]);
     expect(some.bySlot[1]).not.toBe(all.bySlot[1]);
     expect((some.bySlot[1] ?? 0) & 255).toBeGreaterThan(200);
@@ -326,7 +326,7 @@ describe("files", () => {
     });
     expect(table.numRows).toBe(2);
     const column = (name: string) =>
-      table.columns.find((one) => one.name === name)?.values;
+      table.columns.find((candidate) => candidate.name === name)?.values;
     expect([...(column("size_bytes") as Float64Array)]).toEqual([50, 30]);
     expect(column("group")).toEqual(["Activations", "Activations"]);
   });

@@ -208,27 +208,27 @@ describe("an exported table", () => {
   });
 
   it("says in its name, its rows and its facts that data are simulated", () => {
-    const one = source("simulated data");
-    expect(fileStem(one)).toBe("job 7 host simulated");
-    expect(exportCsv(one)).toBe("a,simulated\r\n1,1\r\n2,1\r\n");
-    expect(JSON.parse(exportJson(one))).toMatchObject({
+    const simulated = source("simulated data");
+    expect(fileStem(simulated)).toBe("job 7 host simulated");
+    expect(exportCsv(simulated)).toBe("a,simulated\r\n1,1\r\n2,1\r\n");
+    expect(JSON.parse(exportJson(simulated))).toMatchObject({
       run: "job 7",
       simulated: true,
       virtual_gpu: false,
       rank: 3,
     });
-    expect(figureTitle("RSS", one.origin)).toBe("RSS (simulated data)");
+    expect(figureTitle("RSS", simulated.origin)).toBe("RSS (simulated data)");
   });
 
   it("says the same of a virtual GPU", () => {
-    const one = source("virtual GPU");
-    expect(fileStem(one)).toBe("job 7 host virtual_gpu");
-    expect(exportCsv(one)).toBe("a,virtual_gpu\r\n1,1\r\n2,1\r\n");
-    expect(JSON.parse(exportJson(one))).toMatchObject({
+    const virtual = source("virtual GPU");
+    expect(fileStem(virtual)).toBe("job 7 host virtual_gpu");
+    expect(exportCsv(virtual)).toBe("a,virtual_gpu\r\n1,1\r\n2,1\r\n");
+    expect(JSON.parse(exportJson(virtual))).toMatchObject({
       simulated: false,
       virtual_gpu: true,
     });
-    expect(figureTitle("RSS", one.origin)).toBe("RSS (virtual GPU)");
+    expect(figureTitle("RSS", virtual.origin)).toBe("RSS (virtual GPU)");
   });
 
   it("says nothing of it where data are real", () => {

@@ -64,7 +64,7 @@ describe("the place of a finding", () => {
     const seen: unknown[] = [];
     const opener = {
       chooseRank: (rank: number | null) => seen.push(rank),
-      showPage: (name: string, words: unknown) => seen.push(name, words),
+      showPage: (name: string, changes: unknown) => seen.push(name, changes),
     };
     openPlace(place({ step: 399 }), opener);
     openPlace(place({ page: "timeline", rank: 12 }), opener);

@@ -35,10 +35,10 @@ describe("a flamegraph", () => {
   });
 
   it("counts what was found once, though a caller and its callee both match", () => {
-    const found = new Uint8Array(5);
-    found[1] = 1;
-    found[2] = 1;
-    found[4] = 1;
+    const frameMatches = new Uint8Array(5);
+    frameMatches[1] = 1;
+    frameMatches[2] = 1;
+    frameMatches[4] = 1;
     const data = {
       tree,
       values: tree.sums(BYTES),
@@ -47,10 +47,10 @@ describe("a flamegraph", () => {
       change: null,
       title: "",
     };
-    expect(foundBytes(data, found, 0)).toBe(110);
-    found[1] = 0;
-    expect(foundBytes(data, found, 0)).toBe(70);
-    expect(foundBytes(data, found, 3)).toBe(0);
+    expect(foundBytes(data, frameMatches, 0)).toBe(110);
+    frameMatches[1] = 0;
+    expect(foundBytes(data, frameMatches, 0)).toBe(70);
+    expect(foundBytes(data, frameMatches, 3)).toBe(0);
   });
 
   it("reads a change as a share of the larger side", () => {
@@ -72,7 +72,7 @@ describe("a flamegraph", () => {
     expect(rowAt(80, up)).toBe(1);
   });
 
-  const held = {
+  const data = {
     tree,
     values: tree.sums(BYTES),
     colour: new Uint8Array(tree.numNodes),
@@ -81,7 +81,7 @@ describe("a flamegraph", () => {
     title: "live at event 3",
   };
   const changed = {
-    ...held,
+    ...data,
     change: { before: tree.sums([60, 0, 10]), after: tree.sums([20, 40, 10]) },
     title: "B against A",
   };
@@ -98,14 +98,14 @@ describe("a flamegraph", () => {
     });
 
   it("becomes a file of all its rows, whatever is scrolled away", () => {
-    const made = figure(held);
+    const made = figure(data);
     expect(made.heightPx).toBeGreaterThan(3 * ROW_PX + 30);
     expect(made.svg).toContain("run &amp; &lt;title&gt;");
     expect(made.svg).toContain("live at event 3: 110 B");
     // The background, the root, four frames, and the key's.
     expect(made.svg.match(/<rect/g)).toHaveLength(7);
     expect(made.svg).toContain('x="1000" y="18" width="99"');
-    expect(figure(held, [4]).svg.match(/<rect/g)).toHaveLength(4);
+    expect(figure(data, [4]).svg.match(/<rect/g)).toHaveLength(4);
   });
 
   it("has the colours of the change in its file, and both sides in its table", () => {
@@ -128,7 +128,7 @@ describe("a flamegraph", () => {
     expect(before).toEqual([60, 0, 10]);
     expect(after).toEqual([20, 40, 10]);
     expect(stack?.[0]).toContain(";");
-    expect(flameTable(held, testStacks(TRAINING)).numRows).toBe(3);
+    expect(flameTable(data, testStacks(TRAINING)).numRows).toBe(3);
   });
 
   it("cuts labels to their boxes and leaves out what says nothing", () => {

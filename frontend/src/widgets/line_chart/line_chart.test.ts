@@ -114,10 +114,13 @@ describe("paintLines", () => {
   const painted = (of: ChartData, theme: Theme) => {
     const pen = new SvgPen();
     paintLines(pen, frame, of, theme);
-    return Array.from(pen.written().matchAll(/<path ([^>]*)/g), ([, words = ""]) => {
-      const pairs = words.matchAll(/([\w-]+)="([^"]*)"/g);
-      return new Map(Array.from(pairs, ([, key = "", value = ""]) => [key, value]));
-    });
+    return Array.from(
+      pen.written().matchAll(/<path ([^>]*)/g),
+      ([, attributes = ""]) => {
+        const pairs = attributes.matchAll(/([\w-]+)="([^"]*)"/g);
+        return new Map(Array.from(pairs, ([, key = "", value = ""]) => [key, value]));
+      },
+    );
   };
 
   it("draws the highest of merged rows as the line, and the rest as an envelope", () => {
@@ -180,10 +183,10 @@ describe("cursorRows", () => {
 
 describe("the cursor", () => {
   it("stands on recorded points and stops at the ends", () => {
-    const at = onColumns(() => envelopeOf([line("a", [1, 1, 1, 1, 1])], null));
-    expect(at.snap(2.4)).toBe(2);
-    expect(at.step(1.1, 2)).toBe(3);
-    expect(at.step(3, 10)).toBe(4);
+    const cursor = onColumns(() => envelopeOf([line("a", [1, 1, 1, 1, 1])], null));
+    expect(cursor.snap(2.4)).toBe(2);
+    expect(cursor.step(1.1, 2)).toBe(3);
+    expect(cursor.step(3, 10)).toBe(4);
     expect(onColumns(() => envelopeOf([], null)).snap(3)).toBe(null);
   });
 

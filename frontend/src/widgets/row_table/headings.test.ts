@@ -9,9 +9,9 @@ describe("headings", () => {
 
   it("need the room of their longest line, and of what stands beside it", () => {
     expect(headingLines("Backward\nhost self")).toEqual(["Backward", "host self"]);
-    const one = headingWidth("Unsharded params", false);
+    const oneLine = headingWidth("Unsharded params", false);
     const two = headingWidth("Unsharded\nparams", false);
-    expect(two).toBeLessThan(one - 40);
+    expect(two).toBeLessThan(oneLine - 40);
     expect(headingWidth("Unsharded\nparams", true)).toBeGreaterThan(two);
   });
 });

@@ -15,7 +15,7 @@ const stacks = testStacks(TRAINING);
 
 describe("the axis of time", () => {
   const device = testDevice();
-  const at = (firstMs: number | null, lastMs: number | null): HistoryDevice => ({
+  const between = (firstMs: number | null, lastMs: number | null): HistoryDevice => ({
     ...device,
     firstMs,
     lastMs,
@@ -24,14 +24,14 @@ describe("the axis of time", () => {
   it.each([
     ["ascending times", device, ""],
     ["no times", { ...device, hasTimes: false }, "does not say when"],
-    ["no event", at(null, null), "does not say when"],
-    ["a clock that was set back", at(1100, 1000), "goes back"],
-    ["one time for all", at(1000, 1000), "the same time"],
-  ])("is there, or it is said why not: %s", (_, one, words) => {
-    const why = whyUntimed(one);
-    expect(why).toContain(words);
+    ["no event", between(null, null), "does not say when"],
+    ["a clock that was set back", between(1100, 1000), "goes back"],
+    ["one time for all", between(1000, 1000), "the same time"],
+  ])("is there, or it is said why not: %s", (_, timedDevice, text) => {
+    const why = whyUntimed(timedDevice);
+    expect(why).toContain(text);
     // Said exactly where the picture falls back to events.
-    expect(new BlockAxis(one, "time").kind).toBe(why === "" ? "time" : "event");
+    expect(new BlockAxis(timedDevice, "time").kind).toBe(why === "" ? "time" : "event");
   });
 });
 
@@ -88,11 +88,12 @@ describe("what a search says", () => {
   const tile = testTile();
 
   it("counts what is drawn, or says why nothing is", () => {
-    const said = (typed: string) => foundWords(tile, searchOf(typed, stacks), "auto");
-    expect(said(">40").short).toBe("2 drawn");
-    expect(said(">4000").long).toContain("below 10 B are too thin");
-    expect(said(">x").long).toContain("is no size");
-    expect(said("").short).toBe("");
+    const textsOf = (typed: string) =>
+      foundWords(tile, searchOf(typed, stacks), "auto");
+    expect(textsOf(">40").short).toBe("2 drawn");
+    expect(textsOf(">4000").long).toContain("below 10 B are too thin");
+    expect(textsOf(">x").long).toContain("is no size");
+    expect(textsOf("").short).toBe("");
   });
 });
 
@@ -118,8 +119,8 @@ const point = (kind: "oom" | "snapshot", moment: number) => ({
   bytes: NaN,
 });
 
-function actionsAt(words: Readonly<Record<string, string>>) {
-  const said: string[] = [];
+function actionsAt(params: Readonly<Record<string, string>>) {
+  const messages: string[] = [];
   const set: Readonly<Record<string, string | null>>[] = [];
   const pages: [string, Readonly<Record<string, string | null>>][] = [];
   const hovered = { peek: () => null };
@@ -131,17 +132,17 @@ function actionsAt(words: Readonly<Record<string, string>>) {
   };
   const actions = blockActions({
     view: {
-      say: (sentence) => said.push(sentence),
+      say: (sentence) => messages.push(sentence),
       setParams: (changes) => set.push(changes),
       showPage: (name, changes) => pages.push([name, changes]),
     },
-    state: readState(BLOCKS, new Map(Object.entries(words))),
+    state: readState(BLOCKS, new Map(Object.entries(params))),
     momentPlace: { history: "h", device: testDevice() },
     marks,
     anchor: 4,
     stage: stage as unknown as BlockStage,
   });
-  return { actions, said, set, pages };
+  return { actions, messages, set, pages };
 }
 
 describe("what keys and buttons do to the moment", () => {

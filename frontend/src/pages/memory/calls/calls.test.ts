@@ -35,7 +35,8 @@ describe("the words of the URL", () =>
   it("keep at least one side of a call", () => {
     expect(sidesAfterClick(SIDES, "start")).toEqual(["end", "difference"]);
     expect(sidesAfterClick(["end"], "end")).toEqual(["end"]);
-    const sides = (said: string) => readState(CALLS, new Map([["sides", said]])).sides;
+    const sides = (param: string) =>
+      readState(CALLS, new Map([["sides", param]])).sides;
     expect(sides("<b>")).toEqual(SIDES);
     expect(sides("end")).toEqual(["end"]);
     expect(writeState(CALLS, { sides: SIDES })).toEqual({ sides: null });

@@ -19,8 +19,8 @@ const marked = (kind: readonly number[], moment: readonly number[]) => ({
     moment: Int32Array.from(moment),
   },
 });
-const read = (words: Readonly<Record<string, string>>) =>
-  readMemory(new Map(Object.entries(words)));
+const read = (params: Readonly<Record<string, string>>) =>
+  readMemory(new Map(Object.entries(params)));
 
 describe("the moment of all tabs", () => {
   it("begins at the first error, else at the peak", () => {
@@ -38,15 +38,15 @@ describe("the moment of all tabs", () => {
 
   it("belongs to one device of one history", () => {
     const here = { history: "a", device };
-    const words = momentWords(7, here);
-    expect(words).toEqual({ moment: "7", history: "a", history_device: "0" });
+    const params = momentWords(7, here);
+    expect(params).toEqual({ moment: "7", history: "a", history_device: "0" });
     expect(momentWords(null, here)).toEqual({ moment: null });
-    const found = read(words as Record<string, string>);
-    expect(pinnedMoment(found, here)).toBe(7);
-    expect(pinnedMoment(found, { ...here, history: "b" })).toBeNull();
+    const state = read(params as Record<string, string>);
+    expect(pinnedMoment(state, here)).toBe(7);
+    expect(pinnedMoment(state, { ...here, history: "b" })).toBeNull();
     const other = { ...device, device: 1 };
-    expect(pinnedMoment(found, { ...here, device: other })).toBeNull();
-    expect(shownMoment(found, { ...here, history: "b" })).toBe(4);
+    expect(pinnedMoment(state, { ...here, device: other })).toBeNull();
+    expect(shownMoment(state, { ...here, history: "b" })).toBe(4);
     expect(shownMoment(read({ moment: "400" }), here)).toBe(9);
     expect(shownMoment(read({ moment: "x" }), here)).toBe(4);
   });
@@ -62,7 +62,9 @@ describe("the moment of all tabs", () => {
         step: Float64Array.of(6, 7, 8),
       },
     };
-    expect([0, 3, 4, 8, 9].map((at) => stepAt(stepped, at))).toEqual([6, 6, 7, 7, 8]);
+    expect([0, 3, 4, 8, 9].map((moment) => stepAt(stepped, moment))).toEqual([
+      6, 6, 7, 7, 8,
+    ]);
     expect(stepAt(device, 4)).toBeNull();
   });
 });

@@ -22,24 +22,29 @@ function listing(...histories: readonly HistoryChoice[]): HistoriesResponse {
 
 describe("the history that is shown", () => {
   it("is the one a link names where the list has it, else the server's choice", () => {
-    const found = listing(choice("a"), choice("b"));
-    expect(chosenHistory(found, "a")).toBe("a");
-    expect(chosenHistory(found, "gone")).toBe("b");
-    expect(chosenHistory(found, "")).toBe("b");
+    const answer = listing(choice("a"), choice("b"));
+    expect(chosenHistory(answer, "a")).toBe("a");
+    expect(chosenHistory(answer, "gone")).toBe("b");
+    expect(chosenHistory(answer, "")).toBe("b");
   });
 
   it("may be among those that the list leaves out", () => {
-    const found = { ...listing(choice("a")), numHistories: 2000 };
-    expect(chosenHistory(found, "old")).toBe("old");
+    const answer = { ...listing(choice("a")), numHistories: 2000 };
+    expect(chosenHistory(answer, "old")).toBe("old");
   });
 });
 
 describe("the history to go on with where one cannot be opened", () => {
   it("is the next that nothing is known against, else the nearest before", () => {
-    const found = listing(choice("a"), choice("b"), choice("c", "failed"), choice("d"));
-    expect(nextHistory(found, "b")?.reference.id).toBe("d");
-    expect(nextHistory(found, "d")?.reference.id).toBe("b");
-    expect(nextHistory(found, "gone")?.reference.id).toBe("a");
+    const answer = listing(
+      choice("a"),
+      choice("b"),
+      choice("c", "failed"),
+      choice("d"),
+    );
+    expect(nextHistory(answer, "b")?.reference.id).toBe("d");
+    expect(nextHistory(answer, "d")?.reference.id).toBe("b");
+    expect(nextHistory(answer, "gone")?.reference.id).toBe("a");
   });
 
   it("is none where there is no other", () => {

@@ -142,7 +142,9 @@ function cellsOf(changes: Partial<ModulesResponse> = {}) {
 }
 
 /** Net.layers holds Mamba, Mamba, Attention, Attention: two rows stand for two each. */
-const LAYERS = ["{0,1}", "0", "1", "{2,3}", "2", "3"].map((one) => `Net.layers.${one}`);
+const LAYERS = ["{0,1}", "0", "1", "{2,3}", "2", "3"].map(
+  (index) => `Net.layers.${index}`,
+);
 const HYBRID: ModulesResponse["tree"] = {
   fqn: ["Net", "Net.layers", ...LAYERS],
   label: LAYERS,
@@ -278,8 +280,8 @@ describe("words", () => {
 describe("the words of the URL", () => {
   it("are read as they were written", () => {
     const state = { depth: 2, against: "rank:3", flat: true } as const;
-    const said = Object.entries(writeState(MODULES, state));
-    const params = new Map(said.map(([key, value]) => [key, value ?? ""]));
+    const entries = Object.entries(writeState(MODULES, state));
+    const params = new Map(entries.map(([key, value]) => [key, value ?? ""]));
     expect(readState(MODULES, params)).toMatchObject(state);
   });
 

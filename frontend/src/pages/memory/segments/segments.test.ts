@@ -6,7 +6,7 @@ import { SEGMENTS } from "./params";
 
 describe("words of the URL", () => {
   it("are read and checked", () => {
-    const words = new Map([
+    const params = new Map([
       ["part", "events"],
       ["scale", "fit"],
       ["size_class", "huge"],
@@ -16,7 +16,7 @@ describe("words of the URL", () => {
       ["s0", "10"],
       ["s1", "20"],
     ]);
-    expect(readState(SEGMENTS, words)).toMatchObject({
+    expect(readState(SEGMENTS, params)).toMatchObject({
       part: "events",
       scale: "fit",
       sizeClass: null,
@@ -56,7 +56,7 @@ function slow() {
   return {
     asked,
     want: (...keys: readonly number[]) => loader.look(keys, true),
-    known: () => loader.shown.map(({ answer }) => answer),
+    loaded: () => loader.shown.map(({ answer }) => answer),
     answer: async (key: number) => {
       open.get(key)?.(`at ${key}`);
       for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
@@ -66,24 +66,24 @@ function slow() {
 
 describe("answers", () => {
   it("are asked for of the newest alone while a drag goes on", async () => {
-    const { asked, want, known, answer } = slow();
+    const { asked, want, loaded, answer } = slow();
     for (const moment of [1, 2, 3, 4, 5]) want(moment);
     expect(asked).toEqual([1]);
     await answer(1);
     expect(asked).toEqual([1, 5]);
     // What came last is shown until the wanted one is there.
-    expect(known()).toEqual(["at 1"]);
+    expect(loaded()).toEqual(["at 1"]);
     await answer(5);
-    expect(known()).toEqual(["at 1", "at 5"]);
+    expect(loaded()).toEqual(["at 1", "at 5"]);
   });
 
   it("are at hand before they are due", async () => {
-    const { asked, want, known, answer } = slow();
+    const { asked, want, loaded, answer } = slow();
     want(10, 11, 12);
     for (const moment of [10, 11]) await answer(moment);
     expect(asked).toEqual([10, 11, 12]);
     want(11, 12, 13);
-    expect(known()).toEqual(["at 10", "at 11"]);
+    expect(loaded()).toEqual(["at 10", "at 11"]);
     await answer(12);
     expect(asked).toEqual([10, 11, 12, 13]);
   });

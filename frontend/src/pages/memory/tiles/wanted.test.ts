@@ -15,7 +15,7 @@ import {
 const WORLD: Viewport = { x0: 0, x1: 100_000, y0: 1000, y1: 0 };
 const SIZE = { widthPx: 1000, heightPx: 400 };
 
-function at(x0: number, x1: number, y1 = 0, y0 = 1000): BlockView {
+function sightOf(x0: number, x1: number, y1 = 0, y0 = 1000): BlockView {
   return { view: { x0, x1, y0, y1 }, world: WORLD, size: SIZE };
 }
 
@@ -47,12 +47,12 @@ describe("what is asked for", () => {
   const whole = tile(0, 100_000, 1000);
 
   it("is nothing where everything is in sight and sharp", () => {
-    expect(wantedTile([whole], at(0, 100_000), "event")).toBeNull();
-    expect(shownTiles([whole], at(0, 100_000), [])).toEqual([whole]);
+    expect(wantedTile([whole], sightOf(0, 100_000), "event")).toBeNull();
+    expect(shownTiles([whole], sightOf(0, 100_000), [])).toEqual([whole]);
   });
 
   it("is the part in sight with half of it on either side, twice as many columns", () => {
-    const wanted = wantedTile([whole], at(40_000, 50_000), "event");
+    const wanted = wantedTile([whole], sightOf(40_000, 50_000), "event");
     expect(wanted).toEqual({
       low: 35_000,
       high: 55_000,
@@ -64,8 +64,8 @@ describe("what is asked for", () => {
   });
 
   it("stops at the ends of the history, and of all of it needs no ends", () => {
-    expect(wantedTile([whole], at(0, 1000), "event")?.low).toBe(0);
-    expect(wantedTile([], at(10_000, 95_000), "event")).toMatchObject({
+    expect(wantedTile([whole], sightOf(0, 1000), "event")?.low).toBe(0);
+    expect(wantedTile([], sightOf(10_000, 95_000), "event")).toMatchObject({
       low: null,
       high: null,
       y0: null,
@@ -77,33 +77,39 @@ describe("what is asked for", () => {
 
   it("is nothing while a tile that is there has room to pan", () => {
     const part = tile(35_000, 55_000, 2000, { ...WHOLE, low: 35_000, high: 55_000 });
-    expect(wantedTile([whole, part], at(41_000, 51_000), "event")).toBeNull();
-    expect(wantedTile([whole, part], at(45_000, 55_000), "event")).not.toBeNull();
-    expect(shownTiles([whole, part], at(45_000, 55_000), [])).toEqual([whole, part]);
-    expect(shownTiles([whole, part], at(35_000, 55_000), [])).toEqual([whole, part]);
+    expect(wantedTile([whole, part], sightOf(41_000, 51_000), "event")).toBeNull();
+    expect(wantedTile([whole, part], sightOf(45_000, 55_000), "event")).not.toBeNull();
+    expect(shownTiles([whole, part], sightOf(45_000, 55_000), [])).toEqual([
+      whole,
+      part,
+    ]);
+    expect(shownTiles([whole, part], sightOf(35_000, 55_000), [])).toEqual([
+      whole,
+      part,
+    ]);
     // Where it is too fine peaks would hide between pixels.
     const fine = tile(35_000, 55_000, 6000, { ...WHOLE, low: 35_000, high: 55_000 });
-    expect(shownTiles([whole, fine], at(35_000, 55_000), [])).toEqual([whole]);
+    expect(shownTiles([whole, fine], sightOf(35_000, 55_000), [])).toEqual([whole]);
   });
 
   it("goes on with what is there until something sharp comes", () => {
     const part = tile(35_000, 55_000, 2000, { ...WHOLE, low: 35_000, high: 55_000 });
     const before = [whole, part];
-    expect(shownTiles(before, at(44_000, 46_000), before)).toEqual(before);
-    expect(shownTiles(before, at(70_000, 80_000), before)).toEqual([whole]);
+    expect(shownTiles(before, sightOf(44_000, 46_000), before)).toEqual(before);
+    expect(shownTiles(before, sightOf(70_000, 80_000), before)).toEqual([whole]);
     // Of another picture there is nothing yet.
-    expect(shownTiles([], at(44_000, 46_000), before)).toBe(before);
+    expect(shownTiles([], sightOf(44_000, 46_000), before)).toBe(before);
   });
 
   it("is nothing finer than events", () => {
     const events = tile(400, 600, 200, { ...WHOLE, low: 400, high: 600 });
-    expect(wantedTile([whole, events], at(480, 520), "event")).toBeNull();
+    expect(wantedTile([whole, events], sightOf(480, 520), "event")).toBeNull();
   });
 
   it("is higher where the bytes are zoomed, and then cut off", () => {
     const wanted = wantedTile(
       [tile(0, 100_000, 1000)],
-      at(0, 100_000, 400, 600),
+      sightOf(0, 100_000, 400, 600),
       "event",
     );
     // Nothing of the tile is too thin, so there is nothing to gain.
@@ -118,7 +124,7 @@ describe("what is asked for", () => {
   });
 
   it("of times has round ends, so that equal looks ask equal questions", () => {
-    const wanted = wantedTile([whole], at(0.12345, 0.2), "time");
+    const wanted = wantedTile([whole], sightOf(0.12345, 0.2), "time");
     expect(wanted?.low).toBe(0.08517);
   });
 });
@@ -143,9 +149,9 @@ describe("a question", () => {
 
   it("is of no use once something else is looked at", () => {
     const wide = { ...span, low: 40_000, high: 60_000 };
-    expect(isSpent(wide, at(45_000, 55_000))).toBe(false);
-    expect(isSpent(wide, at(70_000, 80_000))).toBe(true);
-    expect(isSpent(wide, at(50_000, 50_100))).toBe(true);
-    expect(isSpent(WHOLE, at(70_000, 80_000))).toBe(false);
+    expect(isSpent(wide, sightOf(45_000, 55_000))).toBe(false);
+    expect(isSpent(wide, sightOf(70_000, 80_000))).toBe(true);
+    expect(isSpent(wide, sightOf(50_000, 50_100))).toBe(true);
+    expect(isSpent(WHOLE, sightOf(70_000, 80_000))).toBe(false);
   });
 });

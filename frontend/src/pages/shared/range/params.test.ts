@@ -12,8 +12,8 @@ describe("readRange", () =>
     [{ x0: "1" }, null],
     [{ x0: "a", x1: "b" }, null],
     [{ x0: "0", x1: "Infinity" }, null],
-  ])("%o", (words, range) =>
-    expect(readRange(new Map(Object.entries(words)))).toEqual(range),
+  ])("%o", (params, range) =>
+    expect(readRange(new Map(Object.entries(params)))).toEqual(range),
   ));
 
 describe("rangeWords", () =>
@@ -24,8 +24,8 @@ describe("rangeWords", () =>
       [17.25, 0.01],
       [-5, 1e7],
     ] as const) {
-      const words = Object.entries(rangeWords({ low, high: low + span }));
-      const range = readRange(new Map(words.map(([name, text]) => [name, text ?? ""])));
+      const pairs = Object.entries(rangeWords({ low, high: low + span }));
+      const range = readRange(new Map(pairs.map(([name, text]) => [name, text ?? ""])));
       expect(Math.abs((range?.low ?? Infinity) - low)).toBeLessThanOrEqual(span / 1000);
       expect(Math.abs((range?.high ?? Infinity) - low - span)).toBeLessThanOrEqual(
         span / 1000,

@@ -92,13 +92,13 @@ describe("a table that is sent", () => {
 
   it("shows changes with their sign, and a bar of less or of more", () => {
     const numbers = Float64Array.of(20, -5, 0);
-    const words = {
+    const parts = {
       numbers,
       unit: "change_bytes",
       bar: "change",
       longest: 20,
     } as const;
-    const table = { ...TABLE, columns: [column(words)] };
+    const table = { ...TABLE, columns: [column(parts)] };
     const [change] = columnsOf(table, { theme: "dark", byteUnit: "B" });
     expect(change?.cell(0)).toMatchObject({
       text: "+20 B",
@@ -158,7 +158,9 @@ it("rows may have different units, and so have their changes", () => {
   });
   const table = { ...TABLE, columns: [...columns, units] };
   const shown = columnsOf(table, { theme: "light", byteUnit: "auto" }).slice(0, 2);
-  const cells = shown.map((one) => [0, 1, 2].map((row) => one.cell(row).text));
+  const cells = shown.map((rowColumn) =>
+    [0, 1, 2].map((row) => rowColumn.cell(row).text),
+  );
   expect(cells).toEqual([
     ["1.00 GiB", "500 ms", "7"],
     ["+1.00 GiB", "+500 ms", "+7"],

@@ -72,8 +72,8 @@ const ANSWER: StepsResponse = {
 
 describe("words of the URL", () =>
   it("takes words it knows and nothing else", () => {
-    const read = (words: Record<string, string>) =>
-      readState(STEPS, new Map(Object.entries(words)));
+    const read = (params: Record<string, string>) =>
+      readState(STEPS, new Map(Object.entries(params)));
     expect(read({})).toEqual({
       x: "step",
       phase: "",

@@ -137,13 +137,13 @@ describe("a tile", () => {
   });
 
   it("tells a counter's value at a time", () => {
-    const one = tile();
-    const [line] = one.linesOf("b:3");
+    const traceTile = tile();
+    const [line] = traceTile.linesOf("b:3");
     if (line === undefined) throw new Error("there is a line");
-    expect(one.valueAt(line, -1)).toBeNull();
-    expect(one.valueAt(line, 99)).toBe(1024);
-    expect(one.valueAt(line, 100)).toBe(4096);
-    expect(one.valueAt(line, 9_000)).toBe(2048);
+    expect(traceTile.valueAt(line, -1)).toBeNull();
+    expect(traceTile.valueAt(line, 99)).toBe(1024);
+    expect(traceTile.valueAt(line, 100)).toBe(4096);
+    expect(traceTile.valueAt(line, 9_000)).toBe(2048);
   });
 });
 
@@ -172,7 +172,7 @@ describe("the picture", () => {
     const { quads, pieceOf } = pictureOf([tile(), part], layout, colours, "");
     const pieces = [...quads.colour].map((_, id) => pieceOf(id));
     // Those of the finer one begin 10 ns later.
-    expect(pieces.map((one) => [one?.row, one?.startNs])).toEqual([
+    expect(pieces.map((piece) => [piece?.row, piece?.startNs])).toEqual([
       [0, 0],
       [7, 600],
       [0, 10],
@@ -184,9 +184,9 @@ describe("the picture", () => {
 
   it("dims what a search does not find", () => {
     const plain = pictureOf([tile()], layout, colours, "").quads.colour;
-    const found = pictureOf([tile()], layout, colours, "ATEN").quads.colour;
-    expect(found[1]).toBe(plain[1]);
-    expect(found[0]).not.toBe(plain[0]);
+    const searched = pictureOf([tile()], layout, colours, "ATEN").quads.colour;
+    expect(searched[1]).toBe(plain[1]);
+    expect(searched[0]).not.toBe(plain[0]);
   });
 });
 
@@ -271,13 +271,15 @@ describe("what is looked at first", () => {
   });
 
   it("is handed to Perfetto as one file, or merged", () => {
-    const [one, two] = [testSource("t"), testSource("u")];
+    const [first, two] = [testSource("t"), testSource("u")];
     const run = { id: "r", name: "exp" };
-    expect(perfettoFile({ sources: [one] }, run)).toEqual([
+    expect(perfettoFile({ sources: [first] }, run)).toEqual([
       "./trace_file?run=r&source=t",
       "t.pt.trace.json",
     ]);
-    expect(perfettoFile({ sources: [one, two] }, run)[0]).toBe("./trace_merged?run=r");
+    expect(perfettoFile({ sources: [first, two] }, run)[0]).toBe(
+      "./trace_merged?run=r",
+    );
     expect(perfettoAt("hosted", "http://h/app.html").origin).toBe(
       "https://ui.perfetto.dev",
     );

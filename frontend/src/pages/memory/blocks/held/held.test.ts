@@ -96,18 +96,18 @@ describe("what is held", () => {
 describe("flames of what is held", () => {
   const colours = heldColours(live([]), stacks, NO_LINES, "light");
   const flames = new Flames(stacks, "user", colours);
-  const held = live([
+  const liveStacks = live([
     [0, 100, 0],
     [1, 60, 0],
     [2, 40, 1],
   ]);
 
   it("hold all bytes at the root, and keep their tree while bytes change", () => {
-    const data = flames.tree(held);
+    const data = flames.tree(liveStacks);
     expect(data.values[0]).toBe(200);
     expect(data.title).toBe("live at event 5");
     const moved: LiveStacks = {
-      ...held,
+      ...liveStacks,
       stackBytes: Float64Array.of(1, 2, 3),
       moment: 6,
     };
@@ -119,9 +119,9 @@ describe("flames of what is held", () => {
 
   it("of a frame hold what its stacks hold, on both sides", () => {
     const main = stacks.path(0, "user")[0] ?? -1;
-    expect(flames.side(held, main, "callers").values[0]).toBe(160);
-    expect(flames.side(held, main, "callees").values[0]).toBe(160);
-    const moved: LiveStacks = { ...held, stackBytes: Float64Array.of(1, 2, 3) };
+    expect(flames.side(liveStacks, main, "callers").values[0]).toBe(160);
+    expect(flames.side(liveStacks, main, "callees").values[0]).toBe(160);
+    const moved: LiveStacks = { ...liveStacks, stackBytes: Float64Array.of(1, 2, 3) };
     expect(flames.side(moved, main, "callees").values[0]).toBe(3);
   });
 
@@ -133,7 +133,7 @@ describe("flames of what is held", () => {
       ],
       1,
     );
-    const data = flames.difference(before, held);
+    const data = flames.difference(before, liveStacks);
     expect(data.change?.before[0]).toBe(80);
     expect(data.change?.after[0]).toBe(200);
     // As wide as the larger: 100 + 60 + 40 + 50.
@@ -171,7 +171,7 @@ describe("flames of what is held", () => {
 });
 
 describe("holders", () => {
-  const held = live([
+  const liveStacks = live([
     [0, 60, 0],
     [1, 100, 0],
     [2, 60, 1],
@@ -184,11 +184,11 @@ describe("holders", () => {
       { theme: "light", byteUnit: "auto" },
       { stacks, colours: paletteColours(colours.palette) },
     );
-  const columns = columnsOfHolders(held);
+  const columns = columnsOfHolders(liveStacks);
 
   it("are in the order of the column chosen", () => {
     const ordered = (key: string, descending: boolean) =>
-      sortedRows(4, columns.find((one) => one.key === key)?.values, descending);
+      sortedRows(4, columns.find((column) => column.key === key)?.values, descending);
     expect(ordered("bytes", true)).toEqual([1, 0, 2, 3]);
     expect(ordered("blocks", true)).toEqual([3, 2, 1, 0]);
     expect(ordered("allocated_at", false).filter((slot) => slot < 3)).toEqual([
@@ -202,7 +202,7 @@ describe("holders", () => {
       "2",
       stacks.stackLabel(1),
     ]);
-    const moving = { ...held, stackBlocks: null };
+    const moving = { ...liveStacks, stackBlocks: null };
     const [, blocks] = columnsOfHolders(moving);
     expect(blocks?.cell(1).text).toBe("–");
   });
@@ -284,7 +284,7 @@ describe("the line that holds most of what has no category", () => {
       const culprits = new Set(named ? [site.label] : []);
       const { palette } = heldColours(answer, stacks, culprits, "light");
       const parts = ledgerParts(answer, null, "light", palette);
-      expect(parts.map((one) => [one.label, one.bytes])).toEqual([
+      expect(parts.map((part) => [part.label, part.bytes])).toEqual([
         ["Activations", 300],
         [site.label, 220],
         ["Unknown", 80],
@@ -295,17 +295,23 @@ describe("the line that holds most of what has no category", () => {
 });
 
 describe("files", () => {
-  const held = live([
+  const liveStacks = live([
     [0, 60, 0],
     [1, 100, 0],
   ]);
 
   it("list what is live with whole stacks", () => {
-    const table = heldTable(held, stacks);
+    const table = heldTable(liveStacks, stacks);
     expect(table.numRows).toBe(2);
     expect(table.columns.map(({ name }) => name)).toContain("stack");
     const origin = { run: "r", unreal: "virtual GPU" } as const;
-    const files = stackFiles(held, stacks, "user", origin, "Active memory, rank 0");
+    const files = stackFiles(
+      liveStacks,
+      stacks,
+      "user",
+      origin,
+      "Active memory, rank 0",
+    );
     expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(([id]) => id));
   });
 });

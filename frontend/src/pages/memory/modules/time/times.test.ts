@@ -10,12 +10,14 @@ function column(key: string, title: string, ...numbers: readonly number[]) {
   const isTime = key.endsWith("_ms");
   const bar = key.startsWith("backward") ? "backward" : "forward";
   const own = { numbers: Float64Array.from(numbers), texts: [], notes: [], hints: [] };
-  const words = { key, title, help: title, absent: "", sorts: true };
-  if (!isTime) return { ...own, ...words, unit: "count", bar: "", sum: null };
+  const texts = { key, title, help: title, absent: "", sorts: true };
+  if (!isTime) return { ...own, ...texts, unit: "count", bar: "", sum: null };
   const [root = 0] = numbers;
-  const all = key.includes("_self") ? numbers.reduce((sum, one) => sum + one) : root;
+  const all = key.includes("_self")
+    ? numbers.reduce((sum, value) => sum + value)
+    : root;
   const shares = { bar, sum: all, longest: all, shareOf: "of all modules" };
-  return { ...own, ...words, ...shares, unit: "ms" };
+  return { ...own, ...texts, ...shares, unit: "ms" };
 }
 
 const COLUMNS = [
@@ -41,7 +43,7 @@ describe("time by module", () => {
   it("shows shares of the roots, and of self times of their sum", () => {
     const columns = columnsOf(DATA.table, VIEW);
     const cell = (key: string, id: number) =>
-      columns.find((one) => one.key === key)?.cell(id);
+      columns.find((tableColumn) => tableColumn.key === key)?.cell(id);
     expect(cell("host_ms", 1)).toMatchObject({ text: "80.0 ms", bar: { share: 0.8 } });
     expect(cell("host_ms", 1)?.title).toBe("80 ms: 80.0 % of all modules");
     expect(cell("host_self_ms", 0)?.bar?.share).toBe(0.5);
@@ -56,7 +58,7 @@ describe("time by module", () => {
     );
     expect(table.numRows).toBe(4);
     expect(table.columns.map(({ name }) => name)).toContain("backward_host_self_ms");
-    expect(table.columns.map((one) => cellText(one, 2))).toEqual([
+    expect(table.columns.map((tableColumn) => cellText(tableColumn, 2))).toEqual([
       "Net_0 / Conv_0",
       "6",
       "1",

@@ -37,13 +37,16 @@ interface TestSegment {
 }
 
 function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
-  const listed = of.map((one) => (one.unlisted === true ? [] : one.blocks));
+  const listed = of.map((segment) => (segment.unlisted === true ? [] : segment.blocks));
   const blocks = listed.flat();
-  const sum = (one: TestSegment, state: number): number =>
-    one.blocks.reduce((bytes, [own, size]) => bytes + (own === state ? size : 0), 0);
+  const sum = (segment: TestSegment, state: number): number =>
+    segment.blocks.reduce(
+      (bytes, [own, size]) => bytes + (own === state ? size : 0),
+      0,
+    );
   const total = (state: number): number =>
-    of.reduce((bytes, one) => bytes + sum(one, state), 0);
-  const column = (value: (one: TestSegment) => number): Float64Array =>
+    of.reduce((bytes, segment) => bytes + sum(segment, state), 0);
+  const column = (value: (segment: TestSegment) => number): Float64Array =>
     Float64Array.from(of, value);
   const offsets = listed.flatMap((own) =>
     own.map((_, i) => own.slice(0, i).reduce((bytes, [, size]) => bytes + size, 0)),
@@ -60,26 +63,29 @@ function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
     pendingBytes: total(2),
     freeBytes: total(0),
     wholeBytes: of.reduce(
-      (bytes, one) => bytes + (sum(one, 1) + sum(one, 2) === 0 ? sum(one, 0) : 0),
+      (bytes, segment) =>
+        bytes + (sum(segment, 1) + sum(segment, 2) === 0 ? sum(segment, 0) : 0),
       0,
     ),
     pinnedBytes: 0,
     segments: {
       address: column(({ address }) => address),
-      totalBytes: column((one) => sum(one, 0) + sum(one, 1) + sum(one, 2)),
-      allocatedBytes: column((one) => sum(one, 1)),
-      pendingBytes: column((one) => sum(one, 2)),
-      freeBytes: column((one) => sum(one, 0)),
-      requestedBytes: column((one) => sum(one, 1) + sum(one, 2)),
-      largestFreeBytes: column((one) =>
-        Math.max(0, ...one.blocks.map(([state, size]) => (state === 0 ? size : 0))),
+      totalBytes: column(
+        (segment) => sum(segment, 0) + sum(segment, 1) + sum(segment, 2),
+      ),
+      allocatedBytes: column((segment) => sum(segment, 1)),
+      pendingBytes: column((segment) => sum(segment, 2)),
+      freeBytes: column((segment) => sum(segment, 0)),
+      requestedBytes: column((segment) => sum(segment, 1) + sum(segment, 2)),
+      largestFreeBytes: column((segment) =>
+        Math.max(0, ...segment.blocks.map(([state, size]) => (state === 0 ? size : 0))),
       ),
       numActive: Int32Array.from(
         of,
-        (one) => one.blocks.filter(([state]) => state > 0).length,
+        (segment) => segment.blocks.filter(([state]) => state > 0).length,
       ),
       kind: new Int32Array(of.length),
-      numAlike: Int32Array.from(of, (one) => one.numAlike ?? 1),
+      numAlike: Int32Array.from(of, (segment) => segment.numAlike ?? 1),
       opened: Int32Array.from(of, (_, i) => i - 1),
       stack: new Int32Array(of.length).fill(-1),
       firstBlock: Int32Array.from(listed, (_, i) => listed.slice(0, i).flat().length),
@@ -246,14 +252,14 @@ describe("the map's rows", () => {
     const layout = segmentLayout(full([30]).segments, 10, WIDE_PX);
     // Lines have a least size, so this layout is made by hand.
     const own = { ...layout, lineBytes: Float64Array.of(10) };
-    const found = pieces(own, 0, 5, 17);
-    expect(found.map(({ x, width }) => [x - HEAD_PX, width])).toEqual([
+    const bars = pieces(own, 0, 5, 17);
+    expect(bars.map(({ x, width }) => [x - HEAD_PX, width])).toEqual([
       [150, 150],
       [0, 300],
       [0, 60],
     ]);
-    expect(found.map(({ y }) => y)).toEqual([3, 3 + LINE_PX, 3 + 2 * LINE_PX]);
-    expect(found[0]?.height).toBe(BAR_PX);
+    expect(bars.map(({ y }) => y)).toEqual([3, 3 + LINE_PX, 3 + 2 * LINE_PX]);
+    expect(bars[0]?.height).toBe(BAR_PX);
     expect(pieces(own, 0, 10, 10)).toHaveLength(1);
   });
 });
@@ -274,16 +280,16 @@ describe("blocks of the map", () => {
 
   it("are found where they lie, live ones first", () => {
     const layout = segmentLayout(ANSWER.segments, "fit", WIDE_PX);
-    const at = (x: number, y: number) => hitAt(ANSWER, layout, { x: HEAD_PX + x, y });
+    const hit = (x: number, y: number) => hitAt(ANSWER, layout, { x: HEAD_PX + x, y });
     const row = LINE_PX + 12;
-    expect(at(150, 10)).toEqual({ row: 0, block: 1 });
-    expect(at(224.5, 10)).toEqual({ row: 0, block: 2 });
-    expect(at(150, row + 10)).toEqual({ row: 1, block: 3 });
-    expect(at(150, 3 * row + 10)).toEqual({ row: 3, block: -1 });
-    expect(at(150, 4 * row + 10)).toBeNull();
+    expect(hit(150, 10)).toEqual({ row: 0, block: 1 });
+    expect(hit(224.5, 10)).toEqual({ row: 0, block: 2 });
+    expect(hit(150, row + 10)).toEqual({ row: 1, block: 3 });
+    expect(hit(150, 3 * row + 10)).toEqual({ row: 3, block: -1 });
+    expect(hit(150, 4 * row + 10)).toBeNull();
     // Beside the blocks stand their segment's words.
-    expect(at(-20, row + 30)).toEqual({ row: 1, block: -1 });
-    expect(at(301, 10)).toBeNull();
+    expect(hit(-20, row + 30)).toEqual({ row: 1, block: -1 });
+    expect(hit(301, 10)).toBeNull();
   });
 
   it("add up in the legend", () => {
@@ -325,8 +331,8 @@ describe("the picture", () => {
     const pen = new SvgPen();
     paint(pen);
     const elements = pen.written().matchAll(/<(rect|path|text)([^>]*)>([^<]*)/g);
-    return Array.from(elements, ([, name, words = "", text]) => {
-      const pairs = words.matchAll(/([\w-]+)="([^"]*)"/g);
+    return Array.from(elements, ([, name, attributeText = "", text]) => {
+      const pairs = attributeText.matchAll(/([\w-]+)="([^"]*)"/g);
       const attributes = Object.fromEntries(
         Array.from(pairs, ([, key = "", value = ""]) => [key, value]),
       );
@@ -342,8 +348,8 @@ describe("the picture", () => {
     const filled = rects.filter(({ attributes }) => attributes["fill"] !== "none");
     // Four segments, then the live blocks of three; neighbours differ in tone.
     expect(filled).toHaveLength(8);
-    const [one, other] = filled.slice(-2).map(({ attributes }) => attributes["fill"]);
-    expect(one).not.toBe(other);
+    const [last, other] = filled.slice(-2).map(({ attributes }) => attributes["fill"]);
+    expect(last).not.toBe(other);
     expect(rects.some(({ attributes }) => attributes["stroke-width"] === "3")).toBe(
       true,
     );

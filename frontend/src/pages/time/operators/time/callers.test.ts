@@ -16,7 +16,7 @@ function boxesOf({ data, names, weight }: Side) {
     label: names.boxLabel(tree.frame[node] ?? -1),
     value: (values[node] ?? 0) * (weight === "calls" ? 1 : 1e3),
   }));
-  return boxes.filter((one) => one.row >= 0);
+  return boxes.filter((box) => box.row >= 0);
 }
 
 const callerBoxes = (stacks: Stacks, weight: Weight) =>
@@ -103,25 +103,25 @@ describe("sandwich", () => {
     boxes.map(({ frame, row, width }) => [frame.split(":")[0], row, +width.toFixed(3)]);
 
   it("merges from the operator to both sides, as wide as all its calls", () => {
-    const found = sandwich(stacks, callees, "host");
-    expect(found.whole).toBe(50);
-    expect(places(found.callers)).toEqual([
+    const sides = sandwich(stacks, callees, "host");
+    expect(sides.whole).toBe(50);
+    expect(places(sides.callers)).toEqual([
       ["linear.py(5)", 0, 0.8],
       ["net.py(5)", 1, 0.6],
       ["train.py(9)", 2, 0.6],
       ["loss.py(7)", 1, 0.2],
       ["train.py(9)", 2, 0.2],
     ]);
-    expect(places(found.callees)).toEqual([
+    expect(places(sides.callees)).toEqual([
       ["aten", 0, 0.8],
       ["cudaLaunchKernel", 1, 0.2],
     ]);
   });
 
   it("has callees by host time where calls are counted", () => {
-    const found = sandwich(stacks, callees, "calls");
-    expect([found.weight, found.whole]).toEqual(["host", 50]);
-    expect(found.callers[0]?.width).toBe(0.8);
+    const sides = sandwich(stacks, callees, "calls");
+    expect([sides.weight, sides.whole]).toEqual(["host", 50]);
+    expect(sides.callers[0]?.width).toBe(0.8);
     expect(sandwich(stacks, callees, "device").callees[0]?.value).toBe(7);
   });
 

@@ -130,9 +130,9 @@ describe("windows", () => {
   });
 
   it("only pan to an instant", () => {
-    const at = { trackKey: "a:0", level: -1, startNs: 5_000, endNs: 5_000 };
-    expect(windowOn(at, now)).toEqual({ low: 4_500, high: 5_500 });
-    expect(windowOn({ ...at, startNs: 500, endNs: 500 }, now)).toBeNull();
+    const place = { trackKey: "a:0", level: -1, startNs: 5_000, endNs: 5_000 };
+    expect(windowOn(place, now)).toEqual({ low: 4_500, high: 5_500 });
+    expect(windowOn({ ...place, startNs: 500, endNs: 500 }, now)).toBeNull();
   });
 
   it("go from step to step", () => {
