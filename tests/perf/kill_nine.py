@@ -116,9 +116,10 @@ class Nursery:
         self._process.stdin.flush()
         fd, text, pid = self._process.stdout.fileno(), b"", None
         first = None
+        written = select.poll()  # select() takes file numbers below 1,024 only
+        written.register(fd, select.POLLIN)
         while not text.endswith(b"dead\n"):
-            ready, _, _ = select.select([fd], [], [], 0.005)
-            if ready:
+            if written.poll(5):
                 text += os.read(fd, 1 << 16)
             if pid is None and b"pid " in text and b"\n" in text.split(b"pid ", 1)[1]:
                 pid = int(text.split(b"pid ", 1)[1].split(b"\n", 1)[0])
