@@ -114,8 +114,8 @@ timed "tests/gpu on the virtual GPU (beside)" \
   "$virtual" tests/gpu/on_virtual.py -q -p no:cacheprovider tests/gpu >"$work/on_gpu" 2>&1 &
 on_gpu=$!
 test_python() {
-  # CI: 25 examples of a property
-  CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
+  # CI: 25 examples of a property. Three workers, as tests wait for a third of their time.
+  CI=true python -m pytest -n 3 --dist loadfile --no-loadscope-reorder "$@"
 }
 timed "Python tests" test_python "$@"
 wait "$on_gpu" || { cat "$work/on_gpu"; exit 1; }
