@@ -20,6 +20,7 @@ ColumnUnit: TypeAlias = Literal[
     "us",
     "seconds",
     "excess_seconds",
+    "instant",
     "bytes",
     "size_class",
     "change_bytes",
@@ -36,7 +37,8 @@ ColumnUnit: TypeAlias = Literal[
 ]
 """Kinds of values. The first four are texts: any, names of operators and kernels,
 categories of memory, and what went wrong. A stack is a number too, of `StacksResponse`;
-below 0: none, or all others. A size class is named by its least bytes: it goes up to
+below 0: none, or all others. An instant
+is of the epoch, in ms: the browser knows its time zone. A size class is named by its least bytes: it goes up to
 twice as many. Shares are 0 to 1. An excess or a change has
 its sign; a share of change is infinite where only one side of a comparison has the row.
 `of_row`: as the column `unit` says."""

@@ -64,6 +64,8 @@ class Column(NamedTuple):
     help: str = ""
     absent: str = ""
     """Why a value is not known: NaN, None, an empty text or, of these columns, negative."""
+    absent_text: str = ""
+    """Stands there instead of a dash."""
     bar: str = ""
     share_of: str = ""
     sorts: bool = True

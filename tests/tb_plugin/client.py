@@ -107,6 +107,10 @@ def numbers_of(table: dict[str, Any], key: str) -> np.ndarray:
     return next(one["numbers"] for one in table["columns"] if one["key"] == key)
 
 
+def texts_of(table: dict[str, Any], key: str) -> list[str]:
+    return next(one["texts"] for one in table["columns"] if one["key"] == key)
+
+
 def decode_envelope(body: bytes) -> dict[str, Any]:
     length = int.from_bytes(body[:4], "little")
     header = json.loads(body[4 : 4 + length].decode("utf-8"))

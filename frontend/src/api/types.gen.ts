@@ -56,7 +56,7 @@ export type SizeClass = "small" | "large";
 
 export type AllocatorAction = "alloc" | "free_requested" | "free_completed" | "free" | "segment_alloc" | "segment_free" | "segment_map" | "segment_unmap" | "snapshot" | "oom" | "annotate" | "unknown";
 
-export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "bytes" | "size_class" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
+export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "count" | "rank" | "ms" | "us" | "seconds" | "excess_seconds" | "instant" | "bytes" | "size_class" | "change_bytes" | "change" | "change_share" | "of_row" | "change_of_row" | "bytes_per_second" | "share" | "ratio" | "flops" | "yes" | "errors";
 
 export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
@@ -682,6 +682,7 @@ export interface FunctionsResponse {
   readonly overRanks: FunctionOverRanks | null;
   readonly tables: readonly ModuleValues[];
   readonly histories: readonly HistoryReference[];
+  readonly historyTable: TableRows;
   readonly numOwnHistories: number;
   readonly exportCommand: string;
   readonly moduleWindow: string | null;
@@ -943,17 +944,6 @@ export interface ModuleOverRanks {
   readonly ofRanks: number;
 }
 
-/** One module through one window on one rank: a row per state and call, by time. */
-export interface ModuleMoments {
-  readonly stateNames: readonly ModuleState[];
-  readonly state: Int32Array;
-  readonly call: Int32Array;
-  readonly timeUs: Float64Array;
-  readonly totalBytes: Float64Array;
-  readonly heldBytes: Float64Array;
-  readonly numLeftOut: number;
-}
-
 /** Route `/module` (run, module, rank, window, state, call, device): one module. */
 export interface ModuleResponse {
   readonly run: RunSummary;
@@ -968,7 +958,7 @@ export interface ModuleResponse {
   readonly state: ModuleState;
   readonly call: number | null;
   readonly device: string;
-  readonly moments: ModuleMoments;
+  readonly moments: TableRows;
   readonly overWindows: ModuleOverWindows;
   readonly overRanks: ModuleOverRanks;
   readonly problems: readonly Problem[];
@@ -1054,7 +1044,6 @@ export interface SegmentsWhy {
   readonly more: readonly string[];
   readonly figures: readonly SegmentFigure[];
   readonly culprit: number;
-  readonly askedBytes: number | null;
   readonly lives: Int32Array;
 }
 

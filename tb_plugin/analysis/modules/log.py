@@ -31,9 +31,9 @@ from memboard.tb_plugin.analysis.modules.states import (
     ALL_STATES,
     MAX_CALLS_LISTED,
     WINDOW_STATES,
+    ModuleMoments,
     ModuleStates,
     StateTable,
-    moments_of,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.modules.event_sums import OwnedEvents
     from memboard.tb_plugin.analysis.modules.tree import ModuleTree
-    from memboard.tb_plugin.api.memory.modules import ModuleMoments
 
 _BOUNDS: Final = {
     "peak_forward": ("before_pre_forward", "after_post_forward"),
@@ -200,7 +199,7 @@ class ModuleLog:
         time_us = np.concatenate(times)
         order = np.lexsort((state, moment, time_us))
         moment = moment[order]
-        return moments_of(
+        return ModuleMoments(
             state=state[order],
             call=call[order],
             time_us=time_us[order],

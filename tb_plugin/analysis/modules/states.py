@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import picked
-from memboard.tb_plugin.api.base import i32
-from memboard.tb_plugin.api.memory.modules import ModuleMoments
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
@@ -76,25 +74,19 @@ class StateTable:
     """In event logs: number of events before that moment, -1 for none; else empty."""
 
 
-def moments_of(
-    state: Ints,
-    call: Ints,
-    time_us: Floats,
-    total_bytes: Floats,
-    held_bytes: Floats,
-    num_left_out: int,
-) -> ModuleMoments:
-    """One module: a row per state (an index into `ALL_STATES`) and call."""
-    states, index = np.unique(state, return_inverse=True)
-    return ModuleMoments(
-        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
-        state=i32(index),
-        call=call,
-        time_us=time_us,
-        total_bytes=total_bytes,
-        held_bytes=held_bytes,
-        num_left_out=num_left_out,
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleMoments:
+    """States and calls of one module on one rank, a row each."""
+
+    state: Ints
+    """Index into `ALL_STATES`, by row."""
+    call: Ints
+    time_us: Floats
+    """Since the window began; NaN where unknown."""
+    total_bytes: Floats
+    held_bytes: Floats
+    num_left_out: int
+    """Rows of further calls that are not listed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +183,7 @@ class ModuleStates:
         kept = rows[self.call[rows] < MAX_CALLS_LISTED]
         kept = kept[np.lexsort((self.state[kept], self.call[kept]))]
         unknown = np.full(len(kept), np.nan)
-        return moments_of(
+        return ModuleMoments(
             state=self.state[kept],
             call=self.call[kept],
             time_us=unknown,

@@ -162,6 +162,8 @@ class FunctionsResponse(Columns, frozen=True):
     histories: tuple[HistoryReference, ...]
     """Of the rank: of every function and by hand, by time; the newest 1,000. Those of
     the call first."""
+    history_table: TableRows
+    """As the page lists them, in the same order."""
     num_own_histories: int
     export_command: str
     """Writes the recorded ones as files; empty: none is recorded."""

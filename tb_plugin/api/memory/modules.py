@@ -18,6 +18,7 @@ from memboard.tb_plugin.api.base import (
     U8Column,
 )
 from memboard.tb_plugin.api.overview import SourceStatus
+from memboard.tb_plugin.api.tables import TableRows
 
 ModuleState: TypeAlias = Literal[
     "before_pre_forward",
@@ -269,19 +270,6 @@ class ModuleOverRanks(Columns, frozen=True):
     """All that have the window; more than are listed where time did not allow all."""
 
 
-class ModuleMoments(Columns, frozen=True):
-    """One module through one window on one rank: a row per state and call, by time."""
-
-    state_names: tuple[ModuleState, ...]
-    state: I32Column  # Index into `state_names`
-    call: I32Column
-    time_us: F64Column
-    total_bytes: F64Column
-    held_bytes: F64Column
-    num_left_out: int
-    """Rows of further calls that are not listed."""
-
-
 class ModuleResponse(Struct, frozen=True):
     """Route `/module` (run, module, rank, window, state, call, device): one module.
 
@@ -301,7 +289,10 @@ class ModuleResponse(Struct, frozen=True):
     state: ModuleState
     call: int | None
     device: str
-    moments: ModuleMoments
+    moments: TableRows
+    """The module through the window on the rank: a row per state and call, by time. For
+    requests, without headings: `state_name` and `call`. `num_all` counts further calls,
+    which are not listed."""
     over_windows: ModuleOverWindows
     over_ranks: ModuleOverRanks
     problems: tuple[Problem, ...]

@@ -104,8 +104,6 @@ class SegmentsWhy(Columns, frozen=True):
     figures: tuple[SegmentFigure, ...]
     culprit: int
     """The stack that keeps free memory apart, or from being returned; -1: none."""
-    asked_bytes: float | None
-    """Of the request, as rounded; None: there is none."""
     lives: I32Column
     """Blocks whose end would make room for it, the largest first."""
 

@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.series.functions import unit_of
 from memboard.tb_plugin.analysis.series.labels import hook_label
 from memboard.tb_plugin.api.memory.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.contract.table import Column, titled
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.formats.recording.captures.reading import read_capture
 from memboard.tb_plugin.index.history_list import (
     reference_of_capture,
@@ -176,6 +176,57 @@ def histories(
     references += [reference_of_file(file) for file in files]
     references.sort(key=lambda reference: reference.time_ms)
     return tuple(references[-MAX_HISTORIES:])
+
+
+_HISTORY: Final = (
+    Column("history", "History", unit="text", help="A click opens it in Blocks"),
+    Column(
+        "step",
+        "Step",
+        help="The training step in which it was taken",
+        absent="Not recorded",
+    ),
+    Column(
+        "taken_ms",
+        "Taken",
+        unit="instant",
+        help="When it was taken; a file: when it was last written",
+    ),
+    Column("size_bytes", "Size", unit="bytes", help="Of the recording or of the file"),
+    Column(
+        "path",
+        "Where it is",
+        unit="text",
+        help="Below the log directory",
+        absent="Not a file of its own",
+        absent_text="in the rank's recording",
+    ),
+)
+
+
+def history_table(references: Sequence[HistoryReference], num_own: int) -> TableRows:
+    """Captured histories of a rank; the first `num_own` were taken around the call."""
+    ranks = {reference.rank for reference in references} - {None}
+    on_rank = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
+    notes = tuple(
+        "· this call" if row < num_own else "" for row in range(len(references))
+    )
+    return titled(
+        table_of(
+            _HISTORY,
+            {
+                "history": [reference.title for reference in references],
+                "step": [reference.step for reference in references],
+                "taken_ms": [reference.time_ms for reference in references],
+                "size_bytes": [reference.num_bytes for reference in references],
+                "path": [reference.path for reference in references],
+            },
+            usual="",
+            more={"history": {"notes": notes}},
+        ),
+        "Allocator histories",
+        f"{len(references):,} captured{on_rank}",
+    )
 
 
 def _read(

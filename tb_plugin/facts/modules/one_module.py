@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.modules.states import ALL_STATES
 from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.memory.modules import (
     ModuleOverRanks,
     ModuleOverWindows,
 )
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.modules.choice import device_of
 from memboard.tb_plugin.facts.modules.columns import spread
+from memboard.tb_plugin.facts.modules.sentences import state_words
 from memboard.tb_plugin.formats.recording.captures.modules import ModulesError
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.modules.log import ModuleMemory
+    from memboard.tb_plugin.analysis.modules.states import ModuleMoments
+    from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.formats.recording.captures.modules import (
@@ -110,6 +115,55 @@ class OneModule:
         held_bytes = memory.held(table, device)
         of_module = np.nan if held_bytes is None else float(held_bytes[:, row].sum())
         return _Point(float(table.total_bytes[row]), of_module)
+
+
+_MOMENTS: Final = (
+    Column("state", "State", unit="text", help="A click shows all modules at it"),
+    Column(
+        "at_us", "At", unit="us", help="Since tracking began", absent="Not recorded"
+    ),
+    Column(
+        "rank_total_bytes",
+        "Rank total",
+        unit="bytes",
+        help="All that the rank held then",
+        absent="Not recorded",
+    ),
+    Column(
+        "held_bytes",
+        "Module",
+        unit="bytes",
+        help="What the module and those below it held of it",
+        absent="Not recorded",
+    ),
+    Column("state_name", unit="text"),
+    Column("call"),
+)
+
+
+def moment_table(moments: ModuleMoments) -> TableRows:
+    """States and calls of one module, in order of time."""
+    states = [ALL_STATES[state] for state in moments.state.tolist()]
+    num_rows = len(states)
+    rows = table_of(
+        _MOMENTS,
+        {
+            "state": [
+                f"{state_words(state)} · call {call + 1:,}"
+                if call
+                else state_words(state)
+                for state, call in zip(states, moments.call.tolist(), strict=True)
+            ],
+            "at_us": 1e3 * moments.time_us,
+            "rank_total_bytes": moments.total_bytes,
+            "held_bytes": moments.held_bytes,
+            "state_name": states,
+            "call": moments.call,
+        },
+        usual="",
+        num_all=num_rows + moments.num_left_out,
+    )
+    return titled(rows, "Through this step")
 
 
 def row_of(memory: ModuleMemory, fqn: str) -> int | None:

@@ -19,6 +19,7 @@ from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.facts.functions.captures import (
     histories,
+    history_table,
     hook_values,
     saved_activations,
 )
@@ -96,6 +97,7 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         for reference in references
         if shown is not None and _is_of_call(reference, shown)
     ]
+    by_call = [*own, *(reference for reference in references if reference not in own)]
     recorded = [
         reference
         for reference in references
@@ -125,10 +127,8 @@ def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsR
         selected=None if shown is None else shown.at,
         over_ranks=over_ranks,
         tables=tuple(tables),
-        histories=(
-            *own,
-            *(reference for reference in references if reference not in own),
-        ),
+        histories=tuple(by_call),
+        history_table=history_table(by_call, len(own)),
         num_own_histories=len(own),
         export_command=""
         if not recorded

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     )
     from memboard.tb_plugin.analysis.allocator.moment.pins import SegmentPinners
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.memory.segments import SegmentsWhy
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 
@@ -122,11 +121,13 @@ def pinner_table(pinners: SegmentPinners, pinned_bytes: int) -> TableRows:
     )
 
 
-def free_size_table(sizes: FreeSizes, why: SegmentsWhy) -> TableRows:
-    """Free blocks by size, the largest first; noted: where the request would fit."""
+def free_size_table(sizes: FreeSizes, request_bytes: int | None) -> TableRows:
+    """Free blocks by size, the largest first; noted: where the request would fit.
+
+    `request_bytes`: of the block that it needs; None: there is no request.
+    """
     sizes = sizes.largest_first()
     from_bytes = sizes.from_bytes.tolist()
-    request = -1.0 if why.asked_bytes is None else why.asked_bytes
     longest = float(
         max(sizes.split_bytes.max(initial=0), sizes.whole_bytes.max(initial=0))
     )
@@ -142,7 +143,9 @@ def free_size_table(sizes: FreeSizes, why: SegmentsWhy) -> TableRows:
             more={
                 "from_bytes": {
                     "notes": tuple(
-                        _REQUESTED if low <= request < 2 * low else ""
+                        _REQUESTED
+                        if request_bytes is not None and low <= request_bytes < 2 * low
+                        else ""
                         for low in from_bytes
                     )
                 },

@@ -88,6 +88,9 @@ def segments(
     of_query = (query.request, query.stream, query.pool)
     request = request_at(device, moment, *of_query)
     why = why_of(device, state, in_sight, pinners, request, life_stack)
+    request_bytes = (
+        None if request is None else device.replay.rounding.size(request.num_bytes)
+    )
     pinned_bytes = int((shown.free_size - releasable(in_sight))[has_live].sum())
     is_live = blocks.state == ALLOCATED
     groups = device.groups("category")
@@ -107,7 +110,7 @@ def segments(
         pinned_bytes=float(pinned_bytes),
         **_drawn(device, state, ordered[:MAX_SEGMENTS]),
         categories=allocation_groups(groups, of_category.tolist()),
-        free_sizes=free_size_table(free_sizes(in_sight), why),
+        free_sizes=free_size_table(free_sizes(in_sight), request_bytes),
         arenas=arena_table(device, arenas(state)),
         why=why,
         pins=_pin_texts(device, pinned),

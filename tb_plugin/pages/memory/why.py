@@ -121,7 +121,7 @@ def _without_request(
         *common,
     )
     sentence = _at_rest(reserved, free, largest, int(common[0].bytes))
-    return SegmentsWhy("plain", sentence, tuple(more), figures, pinner, None, NO_I32)
+    return SegmentsWhy("plain", sentence, tuple(more), figures, pinner, NO_I32)
 
 
 def _of_request(
@@ -171,14 +171,15 @@ def _of_request(
         tuple(more),
         (*_request_figures(fitting, request, fits), *common),
         culprit,
-        float(fitting.size),
         NO_I32 if way is None else way.lives,
     )
 
 
 def _request_figures(fit: Fit, request: Request, fits: bool) -> Iterator[SegmentFigure]:
     yield SegmentFigure(
-        "Requested", request.num_bytes, "The allocation; its block is rounded up"
+        "Requested",
+        request.num_bytes,
+        f"The allocation; its block is rounded up to {fit.size:,} bytes",
     )
     own = "of its pool, stream and size class"
     yield SegmentFigure(

@@ -21,7 +21,7 @@ from memboard.tb_plugin.facts.modules.choice import (
     chosen_state,
     problems_of,
 )
-from memboard.tb_plugin.facts.modules.one_module import OneModule, row_of
+from memboard.tb_plugin.facts.modules.one_module import OneModule, moment_table, row_of
 from memboard.tb_plugin.formats.recording.captures.modules import KIND
 from memboard.tb_plugin.pages.run_views import of_run
 
@@ -89,7 +89,7 @@ def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
         state=state,  # type: ignore[arg-type]  # one of the contract's words
         call=query.call,
         device=choice.device_name,
-        moments=memory.moments(row, choice.device),
+        moments=moment_table(memory.moments(row, choice.device)),
         over_windows=over_windows,
         over_ranks=shown_module.over_ranks(budget),
         problems=problems_of(run, choice),

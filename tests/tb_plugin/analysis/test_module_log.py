@@ -136,7 +136,7 @@ def test_moments_of_one_module_agree_with_the_tables(seed: int):
     assert (np.diff(moments.time_us) >= 0).all()
     assert len(moments.state) == 2 * (8 + 2)
     for row in range(len(moments.state)):
-        state, call = moments.state_names[moments.state[row]], int(moments.call[row])
+        state, call = ALL_STATES[moments.state[row]], int(moments.call[row])
         table = log.at(state, 0, call)
         assert moments.total_bytes[row] == table.total_bytes[2]
         assert moments.held_bytes[row] == log.held(table, 0)[:, 2].sum()

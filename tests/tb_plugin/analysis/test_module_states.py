@@ -77,7 +77,7 @@ def test_the_window_s_peak_is_that_of_all_modules(states: ModuleStates):
 
 def test_moments_of_one_module(states: ModuleStates):
     moments = states.moments(0, 0)
-    assert [moments.state_names[s] for s in moments.state] == ["after_post_forward"] * 2
+    assert [ALL_STATES[s] for s in moments.state] == ["after_post_forward"] * 2
     assert moments.call.tolist() == [0, 1]
     assert moments.total_bytes.tolist() == [42, 51]
     assert np.isnan(moments.held_bytes).all()

@@ -10,7 +10,7 @@ from memboard.tb_plugin.facts.modules import choice as module_choice
 from memboard.tb_plugin.facts.modules import columns as module_columns
 from memboard.tb_plugin.pages.modules import module
 from tests.tb_plugin.analysis.module_logs import Replay, random_log
-from tests.tb_plugin.client import Page, decode, refresh
+from tests.tb_plugin.client import Page, decode, numbers_of, refresh, texts_of
 from tests.tb_plugin.pages.module_runs import (
     AFTER_FORWARD,
     META,
@@ -294,11 +294,15 @@ def test_one_module_over_states_windows_and_ranks(run, tmp_path):
     assert (got["window"], got["rank"]) == ("step/train/3", 1)
     assert (got["param_bytes"], got["buffer_bytes"]) == (512, 0)
     moments = got["moments"]
-    names = [moments["state_names"][index] for index in moments["state"]]
-    assert names == ["before_pre_forward", "peak_forward", "after_post_forward"]
-    assert moments["time_us"].tolist() == [5, 6, 8]
-    assert moments["total_bytes"].tolist() == [8000, 9800, 8400]
-    assert moments["held_bytes"].tolist() == [2000, 3800, 2400]
+    assert texts_of(moments, "state_name") == [
+        "before_pre_forward",
+        "peak_forward",
+        "after_post_forward",
+    ]
+    assert texts_of(moments, "state")[1] == "peak in forward"
+    assert numbers_of(moments, "at_us").tolist() == [5, 6, 8]
+    assert numbers_of(moments, "rank_total_bytes").tolist() == [8000, 9800, 8400]
+    assert numbers_of(moments, "held_bytes").tolist() == [2000, 3800, 2400]
     over = got["over_windows"]
     assert (over["windows"], over["of_windows"]) == (
         ["step/train/2", "step/train/3"],

@@ -3,11 +3,9 @@ import type {
   FunctionsResponse,
   ModuleValues,
   StatOfCalls,
-  TableRows,
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { formatInteger } from "../../../base/bytes";
-import { formatInstant } from "../../../base/durations";
 import { categoryColour } from "../../../model/category";
 import {
   formatExact,
@@ -24,7 +22,6 @@ import { AbsentList } from "../../shared/panels/absent_list";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
-import { declared, declaredTable } from "../../shared/table/columns";
 import { Pinned, useMomentStep } from "../history/pinned";
 import { ColumnPicker, Controls } from "./controls";
 import { CALLS, SIDES } from "./params";
@@ -275,8 +272,7 @@ export function Histories(props: {
   readonly data: FunctionsResponse;
 }) {
   const { view, data } = props;
-  const { histories, exportCommand: command } = data;
-  const table = useMemo(() => historyTable(data), [data]);
+  const { histories, historyTable: table, exportCommand: command } = data;
   if (histories.length === 0) return null;
   return (
     <>
@@ -309,58 +305,4 @@ export function Histories(props: {
       )}
     </>
   );
-}
-
-/** Times are this browser's, so its columns are declared here. */
-export function historyTable({
-  histories,
-  numOwnHistories,
-  rank,
-}: Pick<FunctionsResponse, "histories" | "numOwnHistories" | "rank">): TableRows {
-  return declaredTable({
-    title: "Allocator histories",
-    summary: `${formatInteger(histories.length)} captured on rank ${rank ?? 0}`,
-    empty: "",
-    usual: "",
-    numRows: histories.length,
-    columns: [
-      declared({
-        key: "history",
-        title: "History",
-        help: "A click opens it in Blocks",
-        unit: "text",
-        texts: histories.map(({ title }) => title),
-        notes: histories.map((_, row) => (row < numOwnHistories ? "· this call" : "")),
-      }),
-      declared({
-        key: "step",
-        title: "Step",
-        help: "The training step in which it was taken",
-        unit: "count",
-        numbers: Float64Array.from(histories, ({ step }) => step ?? NaN),
-        absent: "Not recorded",
-      }),
-      declared({
-        key: "taken",
-        title: "Taken",
-        help: "When it was taken; a file: when it was last written",
-        unit: "text",
-        texts: histories.map(({ timeMs }) => formatInstant(timeMs)),
-      }),
-      declared({
-        key: "size_bytes",
-        title: "Size",
-        help: "Of the recording or of the file",
-        unit: "bytes",
-        numbers: Float64Array.from(histories, ({ numBytes }) => numBytes),
-      }),
-      declared({
-        key: "path",
-        title: "Where it is",
-        help: "Below the log directory",
-        unit: "text",
-        texts: histories.map(({ path }) => path || "in the rank’s recording"),
-      }),
-    ],
-  });
 }

@@ -1,16 +1,12 @@
 import { useMemo } from "preact/hooks";
-import type {
-  ModuleResponse,
-  ModulesResponse,
-  TableRows,
-} from "../../../api/types.gen";
+import type { ModuleResponse, ModulesResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { counted, formatInteger } from "../../../base/bytes";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { Waiting } from "../../../widgets/state/state";
 import { TextButton } from "../../shared/controls/choices";
 import { AnswerTable } from "../../shared/table/answer_table";
-import { declared, declaredTable } from "../../shared/table/columns";
+import { columnOf, numbersOf } from "../../shared/table/columns";
 import { CloseDetails } from "../../shared/panels/drawer";
 import { callLines, OverCallsChart, OverRanks } from "../../shared/panels/over_calls";
 import { stateWords, subjectOf, type ModulesPage } from "./params";
@@ -118,14 +114,10 @@ function Parts(props: DetailsProps & { readonly answer: ModuleResponse }) {
 }
 
 function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
-  const { view, data, answer, setState, callShown } = props;
+  const { view, answer, setState, callShown } = props;
   const { moments } = answer;
-  const states = Array.from(moments.state, (index) => moments.stateNames[index] ?? "");
-  const labels = states.map((state, i) => {
-    const call = moments.call[i] ?? 0;
-    const which = call > 0 ? ` · call ${formatInteger(call + 1)}` : "";
-    return `${stateWords(data, state)}${which}`;
-  });
+  const states = columnOf(moments, "state_name")?.texts ?? [];
+  const calls = numbersOf(moments, "call");
   if (states.length === 0) {
     return (
       <p class="quiet">
@@ -134,76 +126,20 @@ function Moments(props: DetailsProps & { readonly answer: ModuleResponse }) {
     );
   }
   const selected = states.findIndex(
-    (state, i) => state === answer.state && moments.call[i] === callShown,
+    (state, i) => state === answer.state && calls[i] === callShown,
   );
   return (
-    <div>
-      <AnswerTable
-        view={view}
-        table={momentTable(moments, labels)}
-        selected={selected < 0 ? null : selected}
-        onSelect={(i) => {
-          const call = moments.call[i] ?? 0;
-          setState(
-            { state: states[i] ?? null, call: call === 0 ? null : call },
-            "push",
-          );
-        }}
-        about={{ module: answer.module, window: answer.window, rank: answer.rank }}
-        heightPx={PART_PX}
-        steady
-      />
-      {moments.numLeftOut > 0 && (
-        <p class="quiet">
-          Not listed: {counted(moments.numLeftOut, "moment")} of further calls.
-        </p>
-      )}
-    </div>
+    <AnswerTable
+      view={view}
+      table={moments}
+      selected={selected < 0 ? null : selected}
+      onSelect={(i) => {
+        const call = calls[i] ?? 0;
+        setState({ state: states[i] ?? null, call: call === 0 ? null : call }, "push");
+      }}
+      about={{ module: answer.module, window: answer.window, rank: answer.rank }}
+      heightPx={PART_PX}
+      steady
+    />
   );
-}
-
-/** In the order of time; its states are worded as the page's own choice of them. */
-function momentTable(
-  moments: ModuleResponse["moments"],
-  labels: readonly string[],
-): TableRows {
-  return declaredTable({
-    title: "Through this step",
-    empty: "",
-    usual: "",
-    numRows: labels.length,
-    columns: [
-      declared({
-        key: "state",
-        title: "State",
-        help: "A click shows all modules at it",
-        unit: "text",
-        texts: labels,
-      }),
-      declared({
-        key: "at_us",
-        title: "At",
-        help: "Since tracking began",
-        unit: "us",
-        numbers: moments.timeUs,
-        absent: "Not recorded",
-      }),
-      declared({
-        key: "rank_total_bytes",
-        title: "Rank total",
-        help: "All that the rank held then",
-        unit: "bytes",
-        numbers: moments.totalBytes,
-        absent: "Not recorded",
-      }),
-      declared({
-        key: "held_bytes",
-        title: "Module",
-        help: "What the module and those below it held of it",
-        unit: "bytes",
-        numbers: moments.heldBytes,
-        absent: "Not recorded",
-      }),
-    ],
-  });
 }

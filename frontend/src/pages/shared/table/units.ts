@@ -8,6 +8,7 @@ import {
   threeDigits,
   type ByteUnit,
 } from "../../../base/bytes";
+import { formatInstant } from "../../../base/durations";
 import {
   formatQuantity,
   formatSigned,
@@ -54,6 +55,7 @@ export const CELLS: Readonly<Record<NumberUnit, Cells>> = {
   us: (us) => durationCell(us / 1e3),
   seconds: (seconds) => durationCell(seconds * 1e3),
   excess_seconds: signedCell("seconds"),
+  instant: (epochMs) => ({ text: formatInstant(epochMs) }),
   bytes: bytesCell,
   size_class: (from, unit) => ({
     text: `${sizeName(from, unit)} to ${sizeName(2 * from, unit)}`,

@@ -112,7 +112,6 @@ function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
       more: [],
       figures: [],
       culprit: -1,
-      askedBytes: null,
       lives: new Int32Array(0),
     },
     pins: { address: [], text: [] },
