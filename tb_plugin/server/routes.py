@@ -37,7 +37,7 @@ ROUTES: Final = {
     "functions": "calls.calls",
     "heatmap": "timeline.heatmap",
     "histories": "histories.histories",
-    "history": "histories.history",
+    "history": "histories.histories",
     "host": "timeline.host",
     "kernels": "operators.kernels",
     "module": "modules.module",

@@ -4,6 +4,7 @@
  * something; any other is aborted.
  */
 
+import { listen } from "../base/browser";
 import {
   ApiError,
   isAbort,
@@ -12,8 +13,26 @@ import {
   type Query,
   type Route,
 } from "./client";
-import type { Pulse } from "./pulse";
 import type { Responses } from "./types.gen";
+
+/** Hidden iframes of TensorBoard run without height; `document.hidden` stays false. */
+export interface Pulse {
+  readonly visible: () => boolean;
+  readonly onShown: (callback: () => void) => () => void;
+}
+
+export const pagePulse: Pulse = {
+  visible: () => !document.hidden && window.innerHeight > 0,
+  onShown: (callback) => {
+    let before = pagePulse.visible();
+    const check = (): void => {
+      const now = pagePulse.visible();
+      if (now && !before) callback();
+      before = now;
+    };
+    return listen(window, ["resize", "visibilitychange"], check);
+  },
+};
 
 export interface Live<T> {
   /** null until the first. */

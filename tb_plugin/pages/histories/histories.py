@@ -1,11 +1,18 @@
-"""The route of all histories of a run."""
+"""The routes of all histories of a run, and of one: how far its opening is, what it holds."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.api.memory.histories import HistoriesResponse, HistoryChoice
+from memboard.tb_plugin.api.memory.histories import (
+    HistoriesResponse,
+    HistoryChoice,
+    HistoryResponse,
+)
 from memboard.tb_plugin.contract.parameters import Query, Rank
+from memboard.tb_plugin.facts.histories.description import facts_of
+from memboard.tb_plugin.facts.histories.opening import HistoryQuery, begin_opening
 from memboard.tb_plugin.facts.view import setup_of, why_absent
 from memboard.tb_plugin.index.history_list import default_of, listed, of_rank
 from memboard.tb_plugin.server.routes import RouteRequest, route
@@ -13,6 +20,9 @@ from memboard.tb_plugin.server.routes import RouteRequest, route
 if TYPE_CHECKING:
     from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.jobs.histories import HistoryJob
+
+OPEN_SECONDS: Final = 1.0
+"""Longest wait of an answer for a history before it returns the progress."""
 
 MAX_HISTORIES: Final = 1000
 
@@ -72,3 +82,32 @@ def _choice(history: FoundHistory, opening: HistoryJob | None) -> HistoryChoice:
         state="closed" if opening is None else opening.state,
         problem="" if problem is None else problem.what,
     )
+
+
+@route("history", HistoryQuery)
+def history(asked: RouteRequest[HistoryQuery]) -> HistoryResponse:
+    """How far it is; where it is open, what it says."""
+    state = asked.state
+    found_history, opening = begin_opening(state, asked.query)
+    opening.wait(OPEN_SECONDS)
+    run = state.store.run(asked.query.run)
+    with run.lock:
+        summary, version = state.summary(run), run.version
+    asked.decided_by(
+        version, found_history.key, opening.state, opening.progress, opening.doing
+    )
+    opened = opening.result
+    made = HistoryResponse(
+        run=summary,
+        reference=found_history.reference,
+        origin=found_history.origin,
+        state=opening.state,
+        progress=opening.progress,
+        doing=opening.doing,
+        facts=None
+        if opened is None
+        else opened.once("facts", partial(facts_of, opened)),
+        problem=opening.problem,
+    )
+    state.histories.tidy()
+    return made

@@ -1,6 +1,6 @@
 import type { ForeignFiles, RunsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { CopyIcon } from "../../widgets/icon/copy_icon";
+import { CopyIcon } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 
 function snippet(logdir: string): string {

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { RunStatus, RunSummary } from "../../api/types.gen";
 import { counted, formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
-import { Status, type StatusLook } from "../../widgets/status/status";
+import { Status, type StatusLook } from "../../widgets/icon/icon";
 import { PAGES, tabsOf } from "../pages";
 import type { Shell } from "../shell/shell";
 import { RankChooser } from "./rank_chooser";

@@ -20,7 +20,7 @@ import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { tableOf } from "../../widgets/row_table/columns";
 import { PlainTable } from "../../widgets/row_table/plain_table";
 import { Waiting } from "../../widgets/state/state";
-import { Status, type StatusLook } from "../../widgets/status/status";
+import { Status, type StatusLook } from "../../widgets/icon/icon";
 import { readState } from "../shared/page_state";
 import { TIMELINE } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";

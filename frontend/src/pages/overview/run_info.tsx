@@ -8,9 +8,8 @@ import type {
 import { counted, formatInteger } from "../../base/bytes";
 import { formatInstant, formatSeconds } from "../../base/durations";
 import { asSentence, sourceLabel } from "../../model/words/source_label";
-import { Icon } from "../../widgets/icon/icon";
+import { Icon, Status, type StatusLook } from "../../widgets/icon/icon";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
-import { Status, type StatusLook } from "../../widgets/status/status";
 import { Tip } from "../../widgets/tip/tip";
 
 export function RunInfo({ data }: { readonly data: OverviewResponse }) {

@@ -5,7 +5,7 @@ import { categoryColour, groupNamed } from "../../model/category";
 import { openPlace } from "../../widgets/finding/place";
 import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Waiting } from "../../widgets/state/state";
-import { Status } from "../../widgets/status/status";
+import { Status } from "../../widgets/icon/icon";
 import { TextButton } from "../shared/controls/choices";
 import type { ViewProps } from "../shared/view_props";
 

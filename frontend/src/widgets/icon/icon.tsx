@@ -1,3 +1,5 @@
+import { copyText } from "../../base/browser";
+import { useState } from "preact/hooks";
 /** Strokes on a 20 px grid, in the colour of the text around them. */
 
 const PATHS = {
@@ -77,5 +79,41 @@ export function IconButton(props: {
     >
       <Icon name={props.icon} sizePx={props.sizePx} />
     </button>
+  );
+}
+
+export function CopyIcon(props: { readonly label: string; readonly text: string }) {
+  const [copied, setCopied] = useState<boolean | null>(null);
+  return (
+    <>
+      <IconButton
+        icon={copied === true ? "check" : "copy"}
+        label={props.label}
+        onClick={() => void copyText(props.text).then(setCopied)}
+      />
+      <span class="off-screen" role="status">
+        {copied === null
+          ? ""
+          : copied
+            ? "Copied"
+            : "Copying failed: select the text and copy it"}
+      </span>
+    </>
+  );
+}
+
+export interface StatusLook {
+  readonly word: string;
+  readonly icon: IconName;
+  readonly tone: "ok" | "warn" | "bad" | "quiet";
+}
+
+/** Never colour alone. */
+export function Status({ look }: { readonly look: StatusLook }) {
+  return (
+    <span class={`status-${look.tone}`}>
+      <Icon name={look.icon} />
+      {look.word}
+    </span>
   );
 }

@@ -1,7 +1,7 @@
 import type { Problem } from "../../api/types.gen";
 import { counted, formatInteger } from "../../base/bytes";
 import { formatRankSet } from "../../model/words/rank_set";
-import { Status, type StatusLook } from "../status/status";
+import { Status, type StatusLook } from "../icon/icon";
 import "./problem_list.css";
 
 const LOOKS: Readonly<Record<Problem["severity"], StatusLook>> = {

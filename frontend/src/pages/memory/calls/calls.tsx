@@ -12,10 +12,9 @@ import {
   formatQuantity,
   formatSigned,
 } from "../../../model/words/quantity";
-import { CopyIcon } from "../../../widgets/icon/copy_icon";
+import { CopyIcon, Status } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Nothing, Waiting } from "../../../widgets/state/state";
-import { Status } from "../../../widgets/status/status";
 import { TextButton } from "../../shared/controls/choices";
 import { usePageState } from "../../shared/page_state";
 import { AbsentList } from "../../shared/panels/absent_list";
