@@ -423,7 +423,15 @@ export interface StacksResponse {
   readonly numStacks: number;
 }
 
-/** What is drawn in one colour, or stacked as one. */
+/** Allocations that have one colour, or are stacked as one. */
+export interface NamedGroup {
+  readonly key: string;
+  readonly label: string;
+  readonly category: CategoryGroup | null;
+  readonly stack: number | null;
+}
+
+/** What is drawn in one colour, or stacked as one, and how much it holds. */
 export interface AllocationGroup {
   readonly key: string;
   readonly label: string;

@@ -9,7 +9,7 @@ others share one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.allocator.live import live_rows
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from memboard.tb_plugin.api.memory.blocks import NamedGroup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.snapshots.snapshot import Stacks
+    from memboard.tb_plugin.api.memory.modules import CategoryGroup
 
 
-FOLDED: Final = tuple(dict.fromkeys(FOLDS_INTO.values()))
+FOLDED: Final = cast(
+    "tuple[CategoryGroup, ...]", tuple(dict.fromkeys(FOLDS_INTO.values()))
+)
 """Categories that have a colour, in the order in which they lie on each other."""
 
 MAX_NAMED: Final = 11
@@ -64,27 +68,17 @@ FROM_BEFORE: Final = "from before the recording"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    key: str
-    label: str
-    category: str = ""
-    """What it is coloured as, of `FOLDED`; empty: nothing says."""
-    stack: int | None = None
-    """One of its stacks, where it is made of stacks."""
-
-
-@dataclass(frozen=True, slots=True)
 class Groups:
     """A group for each allocation."""
 
     of_life: npt.NDArray[np.uint16]
-    groups: tuple[Group, ...]
+    groups: tuple[NamedGroup, ...]
 
 
 def by_category(category: Ints) -> Groups:
     """By the category that gives the colour; `category`: index in `CATEGORIES`."""
     fold = np.array([FOLDED.index(FOLDS_INTO[name]) for name in CATEGORIES], np.uint16)
-    groups = tuple(Group(name, name, name) for name in FOLDED)
+    groups = tuple(NamedGroup(name, name, name) for name in FOLDED)
     return Groups(fold[category], groups)
 
 
@@ -111,7 +105,7 @@ def with_site(
     of_stack = np.append(stacks.user_frame == frame, False)  # the last: without a stack
     is_site = (categories.of_life == unknown) & of_stack[lives.stack]
     stack = int(of_stack.argmax())
-    site = Group(
+    site = NamedGroup(
         _line_key(stacks, stack), stack_label(stacks, stack), "unknown", stack=stack
     )
     of_life = np.where(is_site, len(categories.groups), categories.of_life)
@@ -119,7 +113,9 @@ def with_site(
 
 
 def one_group(num_lives: int) -> Groups:
-    return Groups(np.zeros(num_lives, np.uint16), (Group("all", "all allocations"),))
+    return Groups(
+        np.zeros(num_lives, np.uint16), (NamedGroup("all", "all allocations"),)
+    )
 
 
 def by_stack(lives: Lifetimes, stacks: Stacks, peak: int, num_events: int) -> Groups:
@@ -133,12 +129,12 @@ def by_stack(lives: Lifetimes, stacks: Stacks, peak: int, num_events: int) -> Gr
         if number == len(example):
             example.append(stack)
     names = [
-        Group(key, stack_label(stacks, stack), stack=stack)
+        NamedGroup(key, stack_label(stacks, stack), stack=stack)
         for key, stack in zip(line, example, strict=True)
     ]
     of_stack[-1] = line.setdefault(NO_STACK, len(line))
     if len(names) < len(line):
-        names.append(Group(NO_STACK, NO_STACK))
+        names.append(NamedGroup(NO_STACK, NO_STACK))
     return _largest(lives, of_stack[lives.stack], names, peak, num_events)
 
 
@@ -146,8 +142,8 @@ def by_module(
     lives: Lifetimes, of_stack: Ints, labels: Sequence[str], peak: int, num_events: int
 ) -> Groups:
     """By the module whose forward allocated; `of_stack`: row of `labels`, or NOTHING."""
-    names = [Group(label, label) for label in labels]
-    names.append(Group("outside", OUTSIDE))
+    names = [NamedGroup(label, label) for label in labels]
+    names.append(NamedGroup("outside", OUTSIDE))
     rows = np.append(of_stack, NOTHING)  # the last: where no stack looks
     module = rows[lives.stack]
     module = np.where(module < 0, len(labels), module)
@@ -158,8 +154,8 @@ def by_row(
     lives: Lifetimes, row: Ints, labels: Sequence[str], peak: int, num_events: int
 ) -> Groups:
     """By stream or pool; `row`: of `labels`, or NOTHING where it was not recorded."""
-    names = [Group(str(number), label) for number, label in enumerate(labels)]
-    names.append(Group("unknown", "not recorded"))
+    names = [NamedGroup(str(number), label) for number, label in enumerate(labels)]
+    names.append(NamedGroup("unknown", "not recorded"))
     rows_or_none = np.where(row < 0, len(labels), row)
     return _largest(lives, rows_or_none, names, peak, num_events)
 
@@ -179,8 +175,8 @@ def by_age(lives: Lifetimes, time_us: Ints | None, num_events: int) -> Groups:
     # The oldest lie lowest: they are what a picture stands on.
     place = len(labels) - np.searchsorted(steps, age, "right")
     of_life = np.where(born < 0, 0, place).astype(np.uint16)
-    groups = [Group("before", FROM_BEFORE)]
-    groups += [Group(label, label) for label in reversed(labels)]
+    groups = [NamedGroup("before", FROM_BEFORE)]
+    groups += [NamedGroup(label, label) for label in reversed(labels)]
     return Groups(of_life, tuple(groups))
 
 
@@ -192,7 +188,11 @@ def _line_key(stacks: Stacks, stack: int) -> str:
 
 
 def _largest(
-    lives: Lifetimes, number: Ints, names: Sequence[Group], peak: int, num_events: int
+    lives: Lifetimes,
+    number: Ints,
+    names: Sequence[NamedGroup],
+    peak: int,
+    num_events: int,
 ) -> Groups:
     """Groups of the largest, and one of all others, where there are more."""
     weight = np.zeros((2, len(names)))
@@ -207,5 +207,5 @@ def _largest(
     place = np.full(len(names), len(groups), np.uint16)
     place[named] = np.arange(len(named))
     if len(order) > len(named):
-        groups.append(Group(OTHERS, counted(len(order) - len(named), "other")))
+        groups.append(NamedGroup(OTHERS, counted(len(order) - len(named), "other")))
     return Groups(place[number], tuple(groups))

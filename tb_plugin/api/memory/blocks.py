@@ -69,17 +69,22 @@ class StacksResponse(StackColumns, frozen=True):
     stacks or 4 million frames)."""
 
 
-class AllocationGroup(Struct, frozen=True):
-    """What is drawn in one colour, or stacked as one."""
+class NamedGroup(Struct, frozen=True):
+    """Allocations that have one colour, or are stacked as one."""
 
     key: str
     """Stays the same whatever part of the history is shown."""
     label: str
-    category: CategoryGroup | None
+    category: CategoryGroup | None = None
     """None: it is of no category, and gets a colour by its place."""
-    stack: int | None
+    stack: int | None = None
     """Of a group that is one line of code: one of its stacks; else None. With a category
     it is the line that holds most of what is unknown."""
+
+
+class AllocationGroup(NamedGroup, frozen=True, kw_only=True):
+    """What is drawn in one colour, or stacked as one, and how much it holds."""
+
     bytes: float
     """Live at the highest column of this answer, or at its moment."""
 
@@ -200,7 +205,7 @@ class AllocationHoldersResponse(Columns, frozen=True):
     """By column: bytes without what only waits to be freed."""
 
 
-class AllocationCategory(AllocationGroup, frozen=True):
+class AllocationCategory(AllocationGroup, frozen=True, kw_only=True):
     """What one colour of `colour=category` holds at a moment."""
 
     num_blocks: int

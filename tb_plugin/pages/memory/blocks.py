@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from memboard.tb_plugin.analysis.allocator.groups import FOLDED
 from memboard.tb_plugin.analysis.allocator.listing.segment_lives import segment_lives
 from memboard.tb_plugin.analysis.allocator.live import live_rows, summed
 from memboard.tb_plugin.analysis.allocator.stacking import (
@@ -26,6 +25,7 @@ from memboard.tb_plugin.api.memory.blocks import (
     AllocationOrder,
     AllocationRuns,
     AllocationsResponse,
+    NamedGroup,
 )
 from memboard.tb_plugin.api.memory.segments import SegmentTimelineResponse, SizeClass
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
@@ -36,13 +36,12 @@ from memboard.tb_plugin.pages.history_views import of_device
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.analysis.allocator.groups import Group, Groups
+    from memboard.tb_plugin.analysis.allocator.groups import Groups
     from memboard.tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from memboard.tb_plugin.analysis.allocator.listing.segment_lives import SegmentLives
     from memboard.tb_plugin.analysis.allocator.selection import Selection
     from memboard.tb_plugin.analysis.allocator.stacking import Stacking
     from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.api.memory.modules import CategoryGroup
     from memboard.tb_plugin.jobs.open_history import OpenDevice
 
 Axis: TypeAlias = Literal["event", "time"]
@@ -250,20 +249,15 @@ def allocation_groups(
     )
 
 
-def group_fields(group: Group, num_bytes: float) -> dict[str, Any]:
+def group_fields(group: NamedGroup, num_bytes: float) -> dict[str, Any]:
     """What an `AllocationGroup` says of a group that holds so much."""
     return {
         "key": group.key[:_MAX_TEXT],
         "label": group.label[:_MAX_TEXT],
-        "category": category_or_none(group.category),
+        "category": group.category,
         "stack": group.stack,
         "bytes": float(num_bytes),
     }
-
-
-def category_or_none(name: str) -> CategoryGroup | None:
-    """One of the categories that have a colour."""
-    return name if name in FOLDED else None  # type: ignore[return-value]  # these words
 
 
 class SegmentTimelineQuery(PictureQuery, frozen=True):
@@ -335,6 +329,6 @@ def _kind_groups(
     names: tuple[str, ...], num_bytes: list[float]
 ) -> tuple[AllocationGroup, ...]:
     return tuple(
-        AllocationGroup(key=name, label=name, category=None, stack=None, bytes=value)
+        AllocationGroup(key=name, label=name, bytes=value)
         for name, value in zip(names, num_bytes, strict=True)
     )
