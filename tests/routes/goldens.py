@@ -72,6 +72,9 @@ def _answers(plugin: Plugin, names: dict[str, str]) -> Iterator[tuple[str, str]]
         known = {"run": key}
         for number, question in enumerate(QUESTIONS):
             if question.of_run:
+                if question.route == "trace":
+                    # The straggler is known once the traces of all ranks are open.
+                    plugin.ask("distributed", known)
                 text = _asked(plugin, question, known, runs, run["name"], names)
                 head, _, body = text.partition("\n")
                 same = first_with.setdefault((number, body), run["name"])

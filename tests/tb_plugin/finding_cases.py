@@ -29,7 +29,6 @@ from memboard.tb_plugin.analysis.findings.host_growth import (
 from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
 from memboard.tb_plugin.analysis.findings.ranks import (
     Peaks,
-    last_in_collectives,
     peak_findings,
 )
 from memboard.tb_plugin.analysis.findings.steps import (
@@ -37,7 +36,7 @@ from memboard.tb_plugin.analysis.findings.steps import (
     slow_every,
     waiting_for_data,
 )
-from memboard.tb_plugin.analysis.findings.stragglers import straggling
+from memboard.tb_plugin.analysis.findings.stragglers import straggling, waited_for
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.oom.case import (
     Case,
@@ -50,8 +49,8 @@ from memboard.tb_plugin.analysis.oom.case import (
 )
 from memboard.tb_plugin.analysis.oom.holders import Holding
 from memboard.tb_plugin.analysis.oom.judge import ended_finding, oom_finding
-from memboard.tb_plugin.analysis.ranks.distributed import CollectiveRow, ComparedRanks
 from memboard.tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
+from memboard.tb_plugin.analysis.ranks.waiting import WaitingCost
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.trace import TraceFacts
 from memboard.tb_plugin.api.findings import Finding
@@ -167,28 +166,21 @@ def stragglers(num: int) -> Iterator[Finding | None]:
     yield straggling([late(0, by_part=True)], {}, 1.0, 2)
 
 
-def late_ranks(num: int) -> Iterator[Finding]:
-    def row(rank: int) -> CollectiveRow:
-        waits = 0 if rank == 0 else 30_000_000
-        return CollectiveRow(
-            rank,
-            "all_reduce",
-            "0",
-            100,
-            None,
-            50_000_000,
-            num + 1,
-            100,
-            transfer_ns=10_000_000,
-            waiting_ns=waits,
-            num_last=90 if rank == 0 else 0,
-        )
-
-    none = np.empty(0, np.int64)
-    flags = none.astype(np.bool_)
-    rows = tuple(map(row, range(num + 1)))
-    together = ComparedRanks(100, rows, (), none, none, none, none, flags, flags)
-    yield from last_in_collectives(together, dict.fromkeys(range(num + 1), 100_000_000))
+def late_ranks(num: int) -> Iterator[Finding | None]:
+    for part in ("dataloader", "computation", "other", ""):
+        costs = [
+            WaitingCost(
+                rank=rank,
+                cost_ns=3e7 if rank < num else -1e7,
+                step_ns=1e8,
+                stands_out=rank < num,
+                collective=("0" if part else "", "all_reduce"),
+                part=part,
+                part_excess_ns=2e7 if part else 0.0,
+            )
+            for rank in range(max(2, 4 * num))
+        ]
+        yield waited_for(costs)
 
 
 def growing_ranks(num: int) -> Iterator[Finding | None]:

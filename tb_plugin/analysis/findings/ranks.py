@@ -11,19 +11,17 @@ from memboard.collector.format.sizes import agreeing, counted, part_of, the_othe
 from memboard.tb_plugin.analysis.findings.text import (
     num_bytes,
     of_rank,
-    percent,
     share_text,
     size_text,
     some_of,
 )
 from memboard.tb_plugin.analysis.ranks.spread import DEVIATIONS, FLOOR
-from memboard.tb_plugin.api.findings import Advice, Finding
+from memboard.tb_plugin.api.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.api.base import CapacityKind
 
 _CAPACITY: Final[dict[CapacityKind, str]] = {
@@ -239,67 +237,3 @@ def _against_median(peaks: Peaks, index: int) -> str:
         return ", the median of all ranks"
     side = "above" if peak > median else "below"
     return f", {size_text(abs(peak - median))} {side} the median of all ranks"
-
-
-LAST_SHARE: Final = 0.5
-"""Of the collectives of several ranks, in which one rank came last."""
-WAITING_SHARE: Final = 0.05
-"""Of the steps' time, that the others waited on average."""
-_FEWEST: Final = 10
-
-
-def last_in_collectives(
-    together: ComparedRanks, steps_ns: Mapping[int, int]
-) -> Iterator[Finding]:
-    """The rank that the others wait for, where it is mostly one and costs something.
-
-    `steps_ns`: by rank, what its profiled steps took.
-    """
-    num = together.num_matched
-    if num < _FEWEST or len(steps_ns) < 2:
-        return
-    last: dict[int, int] = {}
-    for row in together.rows:
-        last[row.rank] = last.get(row.rank, 0) + (row.num_last or 0)
-    rank = max(last, key=lambda last_rank: last[last_rank])
-    share = last[rank] / num
-    waited = sum(row.waiting_ns or 0 for row in together.rows if row.rank != rank)
-    of_ns = sum(took for other, took in steps_ns.items() if other != rank)
-    cost = waited / of_ns if of_ns else 0.0
-    others = len(steps_ns) - (rank in steps_ns)
-    if share <= LAST_SHARE or cost <= WAITING_SHARE:
-        return
-    yield Finding(
-        id=f"late_rank-{rank}",
-        key="late_rank",
-        severity="warning",
-        title="Straggler",
-        sentence=f"Rank {rank} reaches collectives last: {the_other(others, 'rank')}"
-        f" {agreeing(others, 'waits', 'wait')} for it {share_text(cost)} of"
-        f" {agreeing(others, 'its', 'their')} time.",
-        rank=rank,
-        cost=100 * cost,
-        unit="percent",
-        evidence=(
-            percent(
-                "last",
-                "collectives it reached last",
-                share,
-                f"{num:,} that appear in the traces of all their ranks",
-            ),
-            percent("waiting", "waiting for it", cost, "the others' profiled steps"),
-        ),
-        advice=(
-            Advice(
-                "Compare its computation and loading with the others' (Steps,"
-                " Timeline): its batches, its GPU's clock and temperature, its host's"
-                " load.",
-                100 * cost,
-                "percent",
-                ("waiting",),
-            ),
-        ),
-        place=of_rank("steps", rank),
-        rule=f"last in more than {share_text(LAST_SHARE)} of the collectives, and"
-        f" waiting above {share_text(WAITING_SHARE)}",
-    )

@@ -12,6 +12,7 @@ from memboard.tb_plugin.analysis.findings.text import (
     percent,
     seconds,
     share_text,
+    some_of,
 )
 from memboard.tb_plugin.api.findings import Advice, Finding
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
+    from memboard.tb_plugin.analysis.ranks.waiting import WaitingCost
 
 MOST_LATE: Final = 0.25
 """Largest share of stragglers: beyond it there are two kinds of ranks."""
 _MOST_NAMED: Final = 6
+_GROUP_LENGTH: Final = 40
 _SLOW_RANK: Final = (
     "Check that rank's batches (longest sequences?) and, on a GPU, its clock and temperature"
     " (see Timeline)."
@@ -40,6 +43,18 @@ _STRAGGLER_ADVICE: Final[dict[str, str]] = {
     " the timed parts.",
     "": "Record a torch profile of that rank: which part of its steps takes longer was not"
     " recorded.",
+}
+
+_TRACE_PART: Final = {
+    "dataloader": PART_TEXT["dataloader"],
+    "computation": "computation",
+    "other": "work outside operators",
+}
+_TRACE_ADVICE: Final = {
+    "dataloader": _STRAGGLER_ADVICE["dataloader"],
+    "computation": _SLOW_RANK,
+    "other": "Look at that rank's trace: the extra time is spent outside operators and"
+    " collectives (Python, files, locks).",
 }
 
 
@@ -104,6 +119,73 @@ def straggling(
         rule="above the median rank by 5 % of the step's time and 5 robust deviations"
         f" of the ranks; at most {share_text(MOST_LATE)} of them",
     )
+
+
+def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
+    """Some ranks, the worst one first of `costs`, are waited for in collectives."""
+    late = [cost for cost in costs if cost.stands_out]
+    if not late or len(late) > max(1, MOST_LATE * len(costs)):
+        return None
+    worst, others = late[0], len(costs) - 1
+    where, advice = "", _STRAGGLER_ADVICE["other"]
+    if worst.part:
+        where = f" Rank {worst.rank} takes longer in {_TRACE_PART[worst.part]}."
+        advice = _TRACE_ADVICE[worst.part]
+    also = some_of([cost.rank for cost in late[1:]])
+    also_text = f" Also waited for: rank {also}." if len(late) == 2 else ""
+    if len(late) > 2:
+        also_text = f" Also waited for: ranks {also}."
+    group, kind = worst.collective
+    most_text = (
+        f"mostly in {kind}{f' of group {group[:_GROUP_LENGTH]}' if group else ''}"
+    )
+    seconds_waited = worst.cost_ns / 1e9
+    return Finding(
+        id=f"late_rank-{worst.rank}",
+        key="late_rank",
+        severity="warning",
+        title="Straggler",
+        sentence=f"{_capital(the_other(others, 'rank'))}"
+        f" {agreeing(others, 'waits', 'wait')} for rank {worst.rank}:"
+        f" {duration_text(seconds_waited)} per step ({share_text(worst.share)}),"
+        f" {most_text}.{where}{also_text}",
+        rank=worst.rank,
+        cost=100 * worst.share,
+        unit="percent",
+        evidence=(
+            seconds(
+                "waiting",
+                "the others' waiting beyond its own",
+                seconds_waited,
+                "median over profiled steps",
+                sure=True,
+            ),
+            percent(
+                "share", "waiting for it", worst.share, "the median step", sure=True
+            ),
+            *(
+                (
+                    seconds(
+                        "excess",
+                        f"longer in {_TRACE_PART[worst.part]}",
+                        worst.part_excess_ns / 1e9,
+                        f"rank {worst.rank}, median over profiled steps",
+                        sure=True,
+                    ),
+                )
+                if worst.part
+                else ()
+            ),
+        ),
+        advice=(Advice(advice, 100 * worst.share, "percent", ("waiting",)),),
+        place=of_rank("steps", worst.rank),
+        rule="others wait in collectives beyond its own waiting: 5 % of the step's time,"
+        " 5 robust deviations of the ranks, and 3 of its steps",
+    )
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:

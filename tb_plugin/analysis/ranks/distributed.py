@@ -100,12 +100,8 @@ class GroupRow:
     num_matched: int
     mean_skew_ns: float | None
     """How long the first rank waits for the last one, in the mean; and at most. None where
-    a rank's trace is missing, likewise the next two."""
+    a rank's trace is missing."""
     max_skew_ns: int | None
-    last_rank: int | None
-    """The rank that came last most often."""
-    last_share: float | None
-    """Of the collectives; 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +122,13 @@ class ComparedRanks:
     """Whether all ranks that took part show it; `transfer_ns` says nothing where not."""
     is_missed: Flags
     """Whether it is not, because the trace of a rank is missing."""
+    collective: Ints
+    """Which one of several ranks it is part of; NOTHING where not all ranks' parts are
+    there."""
+    kind: Ints
+    """(collectives,): which of `names` each is."""
+    names: tuple[tuple[str, str], ...]
+    """Group and kind of each such collective."""
 
 
 def compared(
@@ -147,6 +150,11 @@ def compared(
     is_last &= together.is_whole[together.collective]
     came_last = np.zeros(len(duration), np.bool_)
     came_last[together.place[is_last]] = True
+    is_whole = together.is_whole[together.collective]
+    collective = np.full(len(duration), NOTHING, np.int64)
+    collective[together.place[is_whole]] = together.collective[is_whole]
+    kind_of_collective = np.zeros(len(together.transfer_ns), np.int64)
+    kind_of_collective[together.collective] = every.kind[together.place]
     return ComparedRanks(
         num_matched=int(together.is_whole.sum()),
         rows=_rows(every, transfer, is_compared, is_missed, came_last),
@@ -157,6 +165,9 @@ def compared(
         transfer_ns=transfer,
         is_compared=is_compared,
         is_missed=is_missed,
+        collective=collective,
+        kind=kind_of_collective,
+        names=tuple(every.names),
     )
 
 
@@ -258,7 +269,6 @@ def _groups(
         shown = of_collective == kind_row
         chosen = shown & together.is_whole
         is_known = bool(chosen.any())
-        last, times = np.unique(together.last_rank[chosen], return_counts=True)
         group, name = every.names[kind_row]
         rows.append(
             GroupRow(
@@ -268,8 +278,6 @@ def _groups(
                 num_matched=int(shown.sum()),
                 mean_skew_ns=float(skew[chosen].mean()) if is_known else None,
                 max_skew_ns=int(skew[chosen].max()) if is_known else None,
-                last_rank=int(last[np.argmax(times)]) if is_known else None,
-                last_share=float(times.max() / chosen.sum()) if is_known else None,
             )
         )
     return tuple(

@@ -28,6 +28,8 @@ class RankSteps:
     """Likewise communication: with what overlaps."""
     communication_ns: Ints
     overlap_ns: Ints
+    loading_ns: Ints
+    """Waiting for a batch, as far as nothing else goes before it."""
 
     @property
     def numbers(self) -> Ints:

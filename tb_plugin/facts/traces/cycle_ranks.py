@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.findings.ranks import last_in_collectives
+from memboard.tb_plugin.analysis.findings.stragglers import waited_for
 from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
+from memboard.tb_plugin.analysis.ranks.waiting import waiting_costs
+from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
+from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
@@ -15,10 +20,14 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
+    from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
+
+_SECONDS: Final = 0.3
+"""Of one answer for reading the ranks' steps; the next one goes on from there."""
 
 
 def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
@@ -39,15 +48,48 @@ def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
         computation_ns=joined("computation_ns"),
         communication_ns=joined("communication_ns"),
         overlap_ns=joined("overlap_ns"),
+        loading_ns=joined("loading_ns"),
     )
 
 
-def straggler(
-    shown: Sequence[RankSummary], together: ComparedRanks
-) -> tuple[Finding, ...]:
-    """The rank that the others wait for."""
-    steps_ns = {rank.rank: int(rank.duration_ns.sum()) for rank in shown}
-    return tuple(last_in_collectives(together, steps_ns))
+def straggler_of(
+    readers: RunReaders,
+    summary: RunSummary,
+    shown: Sequence[RankSummary],
+    together: ComparedRanks | None = None,
+) -> tuple[Finding | None, bool]:
+    """The rank that the others of a run wait for; whether that will stay so.
+
+    There is one, whatever page names it: of all recorded steps where they tell one, else
+    of the collectives in a cycle's traces.
+
+    Args:
+        readers: of the plugin.
+        summary: of the run.
+        shown: ranks of one profiling cycle.
+        together: their collectives; None: compared here.
+    """
+    if summary.virtual_gpu:
+        return None, True  # its times are not real
+    with readers.reading(summary.id) as (run, _):
+        if len(run.ranks) > 1 and run.made_of == "recording":
+            budget = Budget(_SECONDS)
+            view = View(
+                readers.store.series, run, summary, RanksQuery(run=summary.id), budget
+            )
+            steps = stragglers_of(view)
+            if steps.num_left_out and budget.exhausted:
+                return None, False
+            for finding in steps.findings:
+                if finding.key == "straggler":
+                    return finding, True
+                if finding.key == "overloaded":
+                    return None, True  # each waits for a core, none for a rank
+    if len(shown) < 2:
+        return None, True
+    if together is None:
+        together = readers.rank_summaries.compared(shown)
+    return waited_for(waiting_costs(steps_of(shown), together)), True
 
 
 MAX_BESIDE: Final = 64 << 20

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
+from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.cache import Cache, held_bytes
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class RankSummary:
     computation_ns: Ints
     communication_ns: Ints
     overlap_ns: Ints
+    loading_ns: Ints
     collectives: RankCollectives
     world_size: int = NOTHING
     """How many ranks the training has; NOTHING where its trace does not say it."""
@@ -153,6 +155,7 @@ def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
         computation_ns=parts.computation_ns,
         communication_ns=parts.communication_ns,
         overlap_ns=parts.overlap_ns,
+        loading_ns=parts.parts_ns[:, Role.DATALOADER],
         collectives=profile.collectives,
         world_size=profile.trace.facts.world_size,
         problem=next(iter(profile.trace.problems), None),

@@ -10,11 +10,12 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
     collective_times,
     mean_times,
 )
+from memboard.tb_plugin.analysis.ranks.waiting import waiting_costs
 from memboard.tb_plugin.api.base import Problem, i32_clipped
 from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler
-from memboard.tb_plugin.facts.traces.profiled import MS, profiler_traces
+from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler_of
+from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
 from memboard.tb_plugin.pages.distributed.tables import (
     collectives_table,
@@ -23,7 +24,6 @@ from memboard.tb_plugin.pages.distributed.tables import (
     ranks_table,
     spread_text,
     step_text,
-    waits_text,
 )
 from memboard.tb_plugin.rank_set import RankSet
 from memboard.tb_plugin.server.routes import RouteRequest, route
@@ -70,6 +70,8 @@ class Cycle:
     summaries: Sequence[RankSummary]
     """Of those that are open."""
     failed: Sequence[TraceJob]
+    stamp: tuple[object, ...]
+    """Another one where any of this is."""
 
     @property
     def num_opening(self) -> int:
@@ -93,7 +95,6 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
 
     Raises:
         NotFoundError: there is no such run.
-        HeldError: the client holds the answer already.
     """
     query = asked.query
     listed = asked.state.traces.listed(query.run)
@@ -111,8 +112,10 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
         query.run, own, OPEN_SECONDS
     )
     keys = [(trace.id, *trace.key) for trace in traces]
-    asked.decided_by(keys, len(summaries), len(failed))
-    return listed.summary, Cycle(tuple(cycles), number, len(own), summaries, failed)
+    stamp = (*keys, len(summaries), len(failed))
+    return listed.summary, Cycle(
+        tuple(cycles), number, len(own), summaries, failed, stamp
+    )
 
 
 @route("distributed", DistributedQuery)
@@ -129,20 +132,23 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     table = ranks_table(ranks, mean_times(of_ranks, step), transfer, spent)
     is_read = together.rows and not cycle.num_opening
     missing = missing_text(shown) if is_read else ""
-    sentence = waits_text(together, ranks, (spent - transfer) / MS)
-    if not sentence:
+    late, _ = straggler_of(asked.state, run, shown, together)
+    asked.decided_by(*cycle.stamp, None if late is None else late.sentence)
+    sentences = [step_text(table)]
+    if late is not None:
+        sentences.insert(0, f"Rank {late.rank} is the straggler.")
+    elif waiting_costs(of_ranks, together):
+        sentences.insert(0, "No rank stands out.")
+    elif not missing:  # else the summary says it
         is_alone = world_size_of(shown) == 1
-        unknown = "One rank alone waits for no other." if is_alone else _UNKNOWN
-        # Of ranks without a trace the summary says it.
-        sentences = step_text(table), "" if missing else unknown
-        sentence = " ".join(filter(None, sentences))
+        sentences.append("One rank alone waits for no other." if is_alone else _UNKNOWN)
     return DistributedResponse(
         run=run,
         cycles=i32_clipped(cycle.cycles),
         cycle=cycle.number,
         steps=i32_clipped(steps),
         step=step,
-        sentence=sentence,
+        sentence=" ".join(filter(None, sentences)),
         summary=" ".join(
             filter(
                 None,
@@ -157,7 +163,7 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
         collectives=collectives_table(together.rows),
         num_traces=cycle.num_traces,
         num_opening=cycle.num_opening,
-        findings=straggler(shown, together),
+        findings=() if late is None else (late,),
         problems=tuple(_problems(cycle, shown))[:MAX_PROBLEMS],
     )
 

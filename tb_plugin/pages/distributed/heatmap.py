@@ -43,6 +43,7 @@ def distributed_heatmap(
 ) -> DistributedHeatmapResponse:
     """One part of the steps of the ranks whose traces are open."""
     (run, cycle), query = cycle_of(asked), asked.query
+    asked.decided_by(*cycle.stamp)
     steps = cycle.steps
     low, high = steps.range()
     x0 = min(max(low, low if query.x0 is None else math.floor(query.x0)), high)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
-        ComparedRanks,
         GroupRow,
     )
     from memboard.tb_plugin.api.tables import TableRows
@@ -158,21 +157,6 @@ _GROUPS: Final = (
         help="Of the collective in which the first rank waited longest",
         absent=_LAST_UNKNOWN,
     ),
-    Column(
-        "last_rank",
-        "Straggler",
-        unit="rank",
-        help="The rank that came last most often: it measured the shortest duration",
-        absent=_LAST_UNKNOWN,
-    ),
-    Column(
-        "last_share",
-        "Last in",
-        unit="share",
-        help="Collectives in which the straggler came last ÷ collectives. Of equal ranks each "
-        "has about 1 ÷ their number.",
-        absent=_LAST_UNKNOWN,
-    ),
 )
 _COLLECTIVES: Final = (
     _RANK,
@@ -297,29 +281,6 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
 def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
     lengths = accumulate(min(len(row.group), MAX_TEXT) for row in rows[:most])
     return rows[: sum(length <= MAX_NAMES_LENGTH for length in lengths)]
-
-
-def waits_text(together: ComparedRanks, ranks: Sequence[int], ms: Floats) -> str:
-    """Who waits for whom, and how long; empty where no trace shows it.
-
-    Of the group in which ranks wait longest, and the rank that waits most in a step:
-    `ms`, by rank.
-    """
-    for row in together.groups:
-        mean, most, share = row.mean_skew_ns, row.max_skew_ns, row.last_share
-        if row.last_rank is None or not mean or most is None or share is None:
-            continue
-        name = f" of group {row.group[:MAX_TEXT]}" if row.group else ""
-        text = (
-            f"Rank {row.last_rank} comes last in {100 * share:.0f} % of"
-            f" {row.kind}{name}: waiting for it takes {_text(mean / MS)} each on average,"
-            f" at most {_text(most / MS)}."
-        )
-        longest = row_of_highest(ms)
-        if longest is None:
-            return text
-        return f"{text} Rank {ranks[longest]} waits longest, {_text(ms[longest])}."
-    return ""
 
 
 def step_text(ranks: TableRows) -> str:

@@ -18,7 +18,7 @@ from memboard.tb_plugin.api.time.profile import (
 )
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
+from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler_of
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
@@ -64,7 +64,10 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         rank = trace.opening.found.rank
         with state.reading(query.run) as (run, _):
             num_workers = None if rank is None else loader_workers(run, rank)
-    asked.decided_by(*trace.stamp, len(beside), num_workers)
+    late, _ = straggler_of(state, trace.run, beside)
+    asked.decided_by(
+        *trace.stamp, len(beside), num_workers, None if late is None else late.sentence
+    )
     profile, choice = trace.profile, trace.choice(query)
     if profile is None:
         return ProfileResponse(run=trace.run, choice=choice)
@@ -82,8 +85,8 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
             () if trace.run.virtual_gpu else trace_findings(profile, num_workers)
         )
     ]
-    if len(beside) > 1 and not trace.run.virtual_gpu:
-        findings += straggler(beside, state.rank_summaries.compared(beside))
+    if late is not None and late.key == "late_rank":
+        findings.append(late)  # of recorded steps the run's own findings name it
     # What a trace cannot have (kernels without a device) is left out.
     had = [role for role in Role if role == Role.OTHER or parts_ns[:, role].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS

@@ -38,6 +38,7 @@ def summary(rank: int, num_steps: int, num_calls: int, group: str = "g") -> Rank
         computation_ns=np.full(num_steps, 60_000_000) + rank,
         communication_ns=np.full(num_steps, 30_000_000) + 10 * rank,
         overlap_ns=np.full(num_steps, 5_000_000) + rank,
+        loading_ns=np.zeros(num_steps, np.int64),
         collectives=RankCollectives(
             row=calls,
             kind=tuple(kinds[at % 3] for at in range(num_calls)),
@@ -83,7 +84,7 @@ def test_the_answers_stay_small_and_name_the_rank_that_is_last(page_of, group):
     assert answer["collectives"]["num_all"] == 1024 * 12
     assert answer["groups"]["num_all"] == 12
     (finding,) = answer["findings"]
-    assert finding["sentence"].startswith("Rank 700 reaches collectives last")
+    assert finding["sentence"].startswith("The other 1,023 ranks wait for rank 700: ")
     values, _ = cells_of(page, part="step", px=2000, rows=1024)
     assert values.shape == (1024, 60)
     assert np.argwhere(values > 60_000).tolist() == [[700, 30]]

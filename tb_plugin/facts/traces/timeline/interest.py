@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.facts.series.selection import RanksQuery
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
-from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler
+from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
-from memboard.tb_plugin.facts.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.facts.traces.run_traces import TraceListing
-
-_SECONDS: Final = 0.3
-"""Of one answer for reading the ranks' steps; the next one goes on from there."""
 
 
 class Interest(NamedTuple):
@@ -33,28 +26,14 @@ class Interest(NamedTuple):
 def of_interest(
     readers: RunReaders, run_id: str, listed: TraceListing, pinned: Sequence[int]
 ) -> tuple[list[Interest], bool]:
-    """The rank that others wait for, those pinned and out of memory; whether all is known.
-
-    Times of single steps go before what profilers' traces say.
-    """
-    interests, is_known = [], True
+    """The rank that others wait for, those pinned and out of memory; whether all is known."""
     with readers.reading(run_id) as (run, _):
         ooms = run.notes.events("oom")
-        if len(run.ranks) > 1 and run.made_of == "recording":
-            query, budget = RanksQuery(run=run_id), Budget(_SECONDS)
-            series = readers.store.series
-            seen = stragglers_of(View(series, run, listed.summary, query, budget))
-            is_known = not (seen.num_left_out and budget.exhausted)
-            late = [*seen.late] if is_known else []
-        else:
-            late = []
     traces = profiler_traces(listed.sources)
-    if not late and len(traces) > 1:
-        beside = compared_with(readers, run_id, traces, traces[-1])
-        if len(beside) > 1:
-            rows = straggler(beside, readers.rank_summaries.compared(beside))
-            late = [row.rank for row in rows if row.rank is not None]
-    interests += [Interest(rank, "the straggler") for rank in late[:1]]
+    beside = compared_with(readers, run_id, traces, traces[-1]) if traces else []
+    straggler, is_known = straggler_of(readers, listed.summary, beside)
+    late = () if straggler is None or straggler.rank is None else (straggler.rank,)
+    interests = [Interest(rank, "the straggler") for rank in late]
     interests += [Interest(rank, "which is pinned") for rank in pinned]
     # Of each rank the last time.
     ends = {oom.rank: oom.step for oom in ooms}
