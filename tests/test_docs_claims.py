@@ -31,7 +31,10 @@ from memboard.collector.format.columns import PARTS, STEP_PARTS
 from memboard.collector.process.rank import identify
 from memboard.collector.recorder import Recorder
 from memboard.collector.steps.progress import Progress
-from memboard.collector.torch_profiler.moments import TemplateVariables, identity_values
+from memboard.collector.torch_profiler.template_variables import (
+    TemplateVariables,
+    identity_values,
+)
 from memboard.collector.virtual.devices import parse_device
 from memboard.tb_plugin.cli import VERBS, main, parser_of, verbs_of
 from memboard.tb_plugin.cli.prediction.answer import EXIT_CODES

@@ -18,7 +18,7 @@ from memboard.collector.core.source import TORCH_ERRORS, SourceInfo
 from memboard.collector.format.sizes import counted
 from memboard.collector.format.snapshots.tags import is_tag, tag_text
 from memboard.collector.history.captures import Keeper
-from memboard.collector.virtual.present import virtual_device
+from memboard.collector.virtual.current_device import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

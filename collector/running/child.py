@@ -20,11 +20,11 @@ from memboard.collector.running import program as running
 from memboard.collector.running.device_peaks import DevicePeaks
 from memboard.collector.running.imports import after_import
 from memboard.collector.running.own_runtimes import OwnRuntimes
-from memboard.collector.running.places import Places
 from memboard.collector.running.plan import Outcome, Plan
 from memboard.collector.running.program import Program
 from memboard.collector.running.session import Settings
 from memboard.collector.running.stopping import StoppingSession
+from memboard.collector.running.value_reads import Places
 
 _MAX_TEXT: Final = 500
 _C10D: Final = "torch.distributed.distributed_c10d"

@@ -17,8 +17,8 @@ from memboard.collector.torch_profiler.files import (
     write_text,
     write_trace,
 )
-from memboard.collector.torch_profiler.moments import identity_values
 from memboard.collector.torch_profiler.retention import TraceRetention
+from memboard.collector.torch_profiler.template_variables import identity_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable

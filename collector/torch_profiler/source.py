@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.config.schedule import Action
 from memboard.collector.core.guard import Block
 from memboard.collector.core.plain import forgiving
-from memboard.collector.torch_profiler.moments import TemplateVariables
 from memboard.collector.torch_profiler.other_profilers import (
     OtherProfilers,
     runs_here,
     turn,
 )
 from memboard.collector.torch_profiler.session import Session
+from memboard.collector.torch_profiler.template_variables import TemplateVariables
 from memboard.collector.torch_profiler.trace import MissedCycle, Trace
 
 if TYPE_CHECKING:

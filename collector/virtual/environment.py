@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from memboard.collector.process.private_folder import own_files
 from memboard.collector.virtual.build import CORE, books_folder, cache_folder, stubs_for
-from memboard.collector.virtual.present import BOOKS, SPEC
+from memboard.collector.virtual.current_device import BOOKS, SPEC
 from memboard.collector.virtual.torch_build import torch_of
 from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 

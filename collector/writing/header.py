@@ -12,7 +12,7 @@ import msgspec
 
 from memboard.collector.format.records import Header
 from memboard.collector.process.control_group import find_group
-from memboard.collector.virtual.present import virtual_device
+from memboard.collector.virtual.current_device import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

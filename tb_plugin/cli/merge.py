@@ -43,7 +43,7 @@ from memboard.tb_plugin.merging.discovery import (
     inputs_of_run,
     traces_below,
 )
-from memboard.tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.merged_trace import merged
 from memboard.tb_plugin.merging.output import write_file
 from memboard.tb_plugin.storage import StorageError, is_remote
 

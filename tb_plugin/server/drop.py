@@ -25,7 +25,7 @@ from memboard.tb_plugin.formats.found_files import Candidate, file_id
 from memboard.tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.search.layout import run_id
-from memboard.tb_plugin.server.incoming import pieces_of
+from memboard.tb_plugin.server.request_body import pieces_of
 
 if TYPE_CHECKING:
     from pathlib import Path

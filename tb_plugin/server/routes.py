@@ -64,7 +64,7 @@ ROUTES: Final = {
     "trace_file": "trace_files.traces",
     "trace_idle": "trace.idle",
     "trace_path": "trace.path",
-    "trace_merged": "trace_files.merged",
+    "trace_merged": "trace_files.merged_download",
     "trace_range": "trace.slice",
     "trace_report": "trace_files.reports",
     "trace_reports": "trace_files.reports",

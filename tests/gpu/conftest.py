@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memboard.collector.virtual.present import virtual_device
+from memboard.collector.virtual.current_device import virtual_device
 
 HERE = Path(__file__).parent
 ON = virtual_device()

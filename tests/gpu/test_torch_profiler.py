@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import memboard as mb
-from memboard.collector.virtual.present import virtual_device
+from memboard.collector.virtual.current_device import virtual_device
 from tests.collector.torch_profiler.training import artifacts, recording, traces
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from memboard.tb_plugin.pages.trace_files.merged import MAX_AT_ONCE
+from memboard.tb_plugin.pages.trace_files.merged_download import MAX_AT_ONCE
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 
@@ -17,7 +17,9 @@ from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 def page(tmp_path, run, monkeypatch):
     # Places are the process's; a response that a test does not close keeps its own.
     places = threading.BoundedSemaphore(MAX_AT_ONCE)
-    monkeypatch.setattr("memboard.tb_plugin.pages.trace_files.merged._free", places)
+    monkeypatch.setattr(
+        "memboard.tb_plugin.pages.trace_files.merged_download._free", places
+    )
     for number in range(3):
         rank = run.rank(number, world_size=3)
         rank.steps(range(20), rss_bytes=range(20))

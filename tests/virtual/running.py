@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from memboard.collector.virtual.current_device import virtual_device
 from memboard.collector.virtual.devices import parse_device
 from memboard.collector.virtual.environment import environment
-from memboard.collector.virtual.present import virtual_device
 from tests.errors_found import errors_in
 from tests.programs import Program
 

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from memboard.collector.virtual.present import value_of
+from memboard.collector.virtual.current_device import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from memboard.collector.virtual import build
+from memboard.collector.virtual.current_device import virtual_device
 from memboard.collector.virtual.devices import DEVICES, GIB, parse_device
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
-from memboard.collector.virtual.present import virtual_device
 from memboard.collector.virtual.torch_build import TorchBuild
 from tests.virtual.running import python
 

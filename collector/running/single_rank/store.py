@@ -18,8 +18,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlparse
 
-from memboard.collector.running.places import is_library
 from memboard.collector.running.single_rank.calls import CallError
+from memboard.collector.running.value_reads import is_library
 
 if TYPE_CHECKING:
     from memboard.collector.running.single_rank.calls import Absences, Files

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.cycles import FALL_LABEL
 from memboard.tb_plugin.analysis.findings.text import size_text
-from memboard.tb_plugin.analysis.oom.suspects.full import full_share, likely_card
-from memboard.tb_plugin.analysis.oom.suspects.taken import (
+from memboard.tb_plugin.analysis.oom.suspects.capacity import full_share, likely_card
+from memboard.tb_plugin.analysis.oom.suspects.consumers import (
     USUAL_NON_TORCH_BYTES,
     above_peers_bytes,
     median_peer_bytes,

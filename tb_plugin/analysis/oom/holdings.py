@@ -38,7 +38,7 @@ from memboard.tb_plugin.analysis.categories.phases import (
     BACKWARD_PHASE,
     OPTIMIZER_PHASE,
 )
-from memboard.tb_plugin.analysis.oom.growth_at import rounds_at
+from memboard.tb_plugin.analysis.oom.growth_until_error import rounds_at
 from memboard.tb_plugin.analysis.oom.holders import Holding, HoldingKind
 
 if TYPE_CHECKING:

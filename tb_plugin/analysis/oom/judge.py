@@ -19,7 +19,7 @@ from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.oom.case import NAMES
 from memboard.tb_plugin.analysis.oom.evidence import evidence_of
 from memboard.tb_plugin.analysis.oom.live_advice import category_of, live_advice
-from memboard.tb_plugin.analysis.oom.suspects import free, full, taken
+from memboard.tb_plugin.analysis.oom.suspects import capacity, consumers, unusable_free
 from memboard.tb_plugin.api.findings import Finding, HeldBy
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 MAX_ADVICE: Final = 6
 
 RULES: Final = (
-    free.fitting_block_free,
-    free.fragmented,
-    taken.single_giant,
-    taken.non_torch,
-    free.private_pools,
-    free.pending_free,
-    taken.growth,
-    taken.imbalance,
-    taken.uncollected_cycles,
+    unusable_free.fitting_block_free,
+    unusable_free.fragmented,
+    consumers.single_giant,
+    consumers.non_torch,
+    unusable_free.private_pools,
+    unusable_free.pending_free,
+    consumers.growth,
+    consumers.imbalance,
+    consumers.uncollected_cycles,
 )
 
 _SHORT: Final = frozenset(("growth", "uncollected_cycles", "imbalance", "non_torch"))
@@ -72,23 +72,24 @@ def verdict(case: Case) -> Verdict:
     is_limited = case.facts.is_limited or case.setup.is_rejected
     if case.facts.has_room and not is_limited:
         # Whatever took memory, the device had enough: it explains nothing.
-        return Verdict(full.refused(case), ())
+        return Verdict(capacity.refused(case), ())
     leads = next(
-        (suspect for suspect in suspects if free.fits_here(case, suspect)), None
+        (suspect for suspect in suspects if unusable_free.fits_here(case, suspect)),
+        None,
     )
     if leads is None:
         leads = next((suspect for suspect in suspects if suspect.is_major), None)
     if leads is None and is_limited:
-        leads = full.process_limit(case)
-    if leads is None and full.is_full(case.facts):
-        is_known = full.knows_total(case.facts)
-        leads = full.really_full(case) if is_known else full.unknown_total(case)
+        leads = capacity.process_limit(case)
+    if leads is None and capacity.is_full(case.facts):
+        is_known = capacity.knows_total(case.facts)
+        leads = capacity.really_full(case) if is_known else capacity.unknown_total(case)
     if leads is None:
         holding = (suspect for suspect in suspects if suspect.holds)
-        leads = next(holding, None) or full.unsure(case)
+        leads = next(holding, None) or capacity.unsure(case)
     beside = [suspect for suspect in suspects if suspect is not leads]
     if is_limited and leads.cause != "process_limit":
-        beside.insert(0, full.process_limit(case))
+        beside.insert(0, capacity.process_limit(case))
     return Verdict(leads, tuple(beside))
 
 
@@ -206,7 +207,7 @@ def survived_text(num_earlier: int, num_later: int) -> str:
 
 def _ended_text(facts: OomFacts, message: str) -> str:
     """What was held when a process ended otherwise."""
-    live_bytes, share = facts.held_bytes, full.full_share(facts)
+    live_bytes, share = facts.held_bytes, capacity.full_share(facts)
     how = message.strip().splitlines()[0][:200] if message.strip() else "cause unknown"
     ended = f"The process ended ({how})"
     if live_bytes is None:

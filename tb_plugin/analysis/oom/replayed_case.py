@@ -26,7 +26,7 @@ from memboard.tb_plugin.analysis.oom.case import (
     PendingFrees,
     Place,
 )
-from memboard.tb_plugin.analysis.oom.growth_at import captured_pools, growth_at
+from memboard.tb_plugin.analysis.oom.growth_until_error import captured_pools, growth_at
 from memboard.tb_plugin.analysis.oom.holders import Holding
 from memboard.tb_plugin.analysis.snapshots.snapshot import MAX_BYTES
 

@@ -15,14 +15,14 @@ from memboard.tb_plugin.analysis.findings.growth import RetainedMemory
 from memboard.tb_plugin.analysis.oom.case import MANY_POOLS
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.contract.errors import NotFoundError, NotReadyError
-from memboard.tb_plugin.facts.findings.judge import HistoryJudge, processes
-from memboard.tb_plugin.facts.findings.of_error import (
+from memboard.tb_plugin.facts.findings.error_finding import (
     PeerContext,
     PeerRanks,
     error_in_file,
     of_snapshots,
     reported_error,
 )
+from memboard.tb_plugin.facts.findings.judge import HistoryJudge, processes
 from memboard.tb_plugin.facts.findings.reports import ErrorReport, error_reports
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles
 from memboard.tb_plugin.index.history_list import OwnCapture, history_of, listed

@@ -10,7 +10,10 @@ from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_mi
 from memboard.tb_plugin.api.findings import FindingsResponse
 from memboard.tb_plugin.facts.findings.ends import ending_findings
 from memboard.tb_plugin.facts.findings.missing import simulating
-from memboard.tb_plugin.facts.findings.of_ranks import cycle_findings, rank_findings
+from memboard.tb_plugin.facts.findings.rank_findings import (
+    cycle_findings,
+    rank_findings,
+)
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding, Severity
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-    from memboard.tb_plugin.facts.findings.of_ranks import ReadRetained
+    from memboard.tb_plugin.facts.findings.rank_findings import ReadRetained
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.readers import RunReaders

@@ -42,7 +42,7 @@ from memboard.tb_plugin.pages.memory.segment_tables import (
     free_size_table,
     pinner_table,
 )
-from memboard.tb_plugin.pages.memory.why import request_at, why_of
+from memboard.tb_plugin.pages.memory.unusable_memory import request_at, why_of
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.moment.pins import Pins

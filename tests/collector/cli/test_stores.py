@@ -10,7 +10,7 @@ import pytest
 from memboard.collector.format.names import EXPORT_MARK
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.cli import main
-from memboard.tb_plugin.merging import merged as merging
+from memboard.tb_plugin.merging import merged_trace as merging
 from tests.builders import START_NS, RunBuilder
 from tests.collector.cli.conftest import command, stored
 from tests.collector.cli.recorded import add_history, add_modules, add_snaps

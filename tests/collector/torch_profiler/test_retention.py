@@ -14,8 +14,11 @@ from memboard.collector.process.rank import Identity
 from memboard.collector.steps.progress import Progress
 from memboard.collector.torch_profiler import saving
 from memboard.collector.torch_profiler.files import free_name, place_of, write_trace
-from memboard.collector.torch_profiler.moments import TemplateVariables, identity_values
 from memboard.collector.torch_profiler.retention import TraceRetention
+from memboard.collector.torch_profiler.template_variables import (
+    TemplateVariables,
+    identity_values,
+)
 from tests.collector.recordings import wait_until
 from tests.collector.torch_profiler.training import (
     artifacts,

@@ -12,7 +12,10 @@ from memboard.tb_plugin.analysis.allocator.rounds import (
     rounds_by_memory,
     rounds_by_steps,
 )
-from memboard.tb_plugin.analysis.oom.growth_at import MAX_LOOKS, growth_of_sites
+from memboard.tb_plugin.analysis.oom.growth_until_error import (
+    MAX_LOOKS,
+    growth_of_sites,
+)
 from tests.tb_plugin.analysis.snapshots import lives_of
 
 MIB = 1 << 20

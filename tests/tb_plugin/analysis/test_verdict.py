@@ -18,8 +18,8 @@ from memboard.tb_plugin.analysis.oom.case import (
     filled,
 )
 from memboard.tb_plugin.analysis.oom.judge import verdict
-from memboard.tb_plugin.analysis.oom.suspects.full import full_share, is_full
-from memboard.tb_plugin.analysis.oom.suspects.taken import USUAL_NON_TORCH_BYTES
+from memboard.tb_plugin.analysis.oom.suspects.capacity import full_share, is_full
+from memboard.tb_plugin.analysis.oom.suspects.consumers import USUAL_NON_TORCH_BYTES
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from memboard.tb_plugin.merging.discovery import inputs_of_files
-from memboard.tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.merged_trace import merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -315,8 +315,8 @@ def test_damage_costs_what_it_hit_and_is_named(run):
 
 
 def test_of_very_many_rows_counters_keep_the_highest(run, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.merging.merged._MOST_COUNTERS", 1)
-    monkeypatch.setattr("memboard.tb_plugin.merging.merged._LEAST_COUNTERS", 500)
+    monkeypatch.setattr("memboard.tb_plugin.merging.merged_trace._MOST_COUNTERS", 1)
+    monkeypatch.setattr("memboard.tb_plugin.merging.merged_trace._LEAST_COUNTERS", 500)
     rank = run.rank(0, world_size=1)
     values = [None if step % 3 else step * 7919 % 1009 for step in range(1000)]
     rank.steps(range(1000), rss_bytes=values)

@@ -1,1 +1,1 @@
-"""What may have caused an error: free memory that did not fit, memory that was full or taken."""
+"""Suspects of an out-of-memory error: consumers, unusable free memory, too little capacity."""

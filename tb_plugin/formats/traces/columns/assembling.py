@@ -14,7 +14,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.trace.build import PlacedSlices, place
 from memboard.tb_plugin.formats.traces.columns.times import arrows_of, slices_of
 from memboard.tb_plugin.formats.traces.columns.track_names import tracks_of
-from memboard.tb_plugin.formats.traces.impossible import without_impossible
+from memboard.tb_plugin.formats.traces.impossible_durations import without_impossible
 from memboard.tb_plugin.formats.traces.recorder import without_recorder
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin.analysis.findings.render import markdown_lines
 from memboard.tb_plugin.analysis.oom.case import Growth
 from memboard.tb_plugin.analysis.oom.judge import ended_finding, held_by, oom_finding
-from memboard.tb_plugin.analysis.oom.suspects.full import held_text
+from memboard.tb_plugin.analysis.oom.suspects.capacity import held_text
 from memboard.tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.error_states import ALLOCATED, RESERVED

@@ -31,7 +31,7 @@ from memboard.tb_plugin.merging.discovery import (
     inputs_of_run,
     traces_below,
 )
-from memboard.tb_plugin.merging.merged import merged
+from memboard.tb_plugin.merging.merged_trace import merged
 from memboard.tb_plugin.merging.output import deflated
 from memboard.tb_plugin.rank_set import RankSet
 from memboard.tb_plugin.server.routes import RouteRequest, route

@@ -13,7 +13,7 @@ import pytest
 
 from memboard.tb_plugin.cli.open.standalone import PREFIX, Standalone
 from memboard.tb_plugin.index.logdirs import OpenedPaths
-from memboard.tb_plugin.server import incoming
+from memboard.tb_plugin.server import request_body
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.logdirs import SMALL, dropped_in
 
@@ -53,19 +53,19 @@ def test_a_slow_file_comes_and_one_that_stalls_is_given_up(
     monkeypatch, num_bytes, every_s, seconds
 ):
     sender = Sender(num_bytes, every_s)
-    monkeypatch.setattr(incoming.time, "monotonic", lambda: sender.now)
-    pieces = incoming.pieces_of(sender, 4 << 30)
+    monkeypatch.setattr(request_body.time, "monotonic", lambda: sender.now)
+    pieces = request_body.pieces_of(sender, 4 << 30)
     if seconds is not None:
         assert sum(map(len, pieces)) == 4 << 30
         assert sender.now == seconds
         return
-    with pytest.raises(incoming.StalledError):
+    with pytest.raises(request_body.StalledError):
         sum(map(len, pieces))
     assert sender.now <= 61
 
 
 def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
-    monkeypatch.setattr(incoming, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(request_body, "STALL_SECONDS", 1.0)
     (tmp_path / "logdir").mkdir()
     given = OpenedPaths(folders=(str(tmp_path / "logdir"),))
     seen: set[Path] = set()
