@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memboard.collector.format.sizes import printable
+
 
 class Failure(Exception):  # noqa: N818  # it ends a command, not a program
     """Something the user can mend: `what`, `where` and the `remedy`, a line each."""
@@ -29,8 +31,3 @@ def no_such_file(place: object) -> Failure:
 
 class UsageError(Exception):
     """Options that cannot be meant; printed below the verb's usage."""
-
-
-def printable(text: str) -> str:
-    """Names and messages come from files: nothing in them may steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -44,7 +44,7 @@ MAX_RANK: Final = 9_999_999
 
 
 class RecordConfig(Section, frozen=True, kw_only=True):
-    """Every setting of `mb.record`."""
+    """Settings of `mb.record`, each with the default that holds where nobody sets it."""
 
     enabled: bool = True
     """False: nothing is opened, patched, sampled or written; every call passes through."""

@@ -129,6 +129,11 @@ def range_text(low: float, high: float) -> str:
     return bytes_text(low) if low == high else f"{bytes_text(low)} - {bytes_text(high)}"
 
 
+def printable(text: str, replacement: str = "?") -> str:
+    """Text from files without control characters: nothing in it steers a terminal."""
+    return "".join(c if c.isprintable() else replacement for c in text)
+
+
 def time_text(time_ms: float) -> str:
     """A time of day in UTC; `time_ms` since 1970."""
     try:

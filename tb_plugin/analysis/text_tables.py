@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from memboard.collector.format.sizes import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -36,9 +38,9 @@ class Table(Generic[T]):
 
     def text_lines(self, max_width: int | None = None) -> Iterator[str]:
         """Rows for a terminal; `max_width`: in letters, None: as wide as they are."""
-        head = tuple(printable(column.title) for column in self.columns)
+        head = tuple(block_text(column.title) for column in self.columns)
         rows = [
-            tuple(printable(column.cell(row)) for column in self.columns)
+            tuple(block_text(column.cell(row)) for column in self.columns)
             for row in self.rows
         ]
         left = [
@@ -62,14 +64,14 @@ class Table(Generic[T]):
             yield f"| {' | '.join(plain(column.cell(row)) for column in self.columns)} |"
 
 
-def printable(text: str) -> str:
-    """Text from files: nothing in it may steer a terminal or end a block."""
-    return "".join(c if c.isprintable() else " " for c in text).replace("```", "'''")
+def block_text(text: str) -> str:
+    """Text from files as one line of a fenced block, which no fence in it ends."""
+    return printable(text, " ").replace("```", "'''")
 
 
 def plain(text: str) -> str:
     """Text from files within Markdown: it neither ends a cell nor becomes markup."""
-    escaped = printable(text)
+    escaped = block_text(text)
     for mark in "\\|<`[":
         escaped = escaped.replace(mark, f"\\{mark}")
     return escaped

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from memboard.collector.cli.failure import printable
 from memboard.collector.cli.terminal import say
-from memboard.collector.format.sizes import range_text
+from memboard.collector.format.sizes import printable, range_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

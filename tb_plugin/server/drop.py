@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from memboard.collector.format.sizes import counted
+from memboard.collector.format.sizes import counted, printable
 from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.tb_plugin.api.drop import DropResponse
 from memboard.tb_plugin.contract.errors import BadRequestError, RequestError
@@ -224,7 +224,7 @@ def check_origin(request: Request) -> None:
 def shown_name(name: str) -> str:
     """The last part of a name, without what must not be shown; never a path."""
     last = re.split(r"[/\\]", name)[-1]
-    shown = "".join(c if c.isprintable() else "?" for c in last).strip()
+    shown = printable(last).strip()
     return shown[-_MAX_NAME:] if shown.strip(".") else "unnamed"
 
 

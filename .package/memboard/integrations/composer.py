@@ -1,4 +1,4 @@
-"""The callback for Composer."""
+"""The callback for Composer's `Trainer`: `Trainer(callbacks=[MemBoardCallback()])`."""
 
 from memboard.collector.integrations.composer import MemBoardCallback
 

@@ -1,4 +1,4 @@
-"""The callback for Lightning."""
+"""The callback for Lightning's `Trainer`: `Trainer(callbacks=[MemBoardCallback()])`."""
 
 from memboard.collector.integrations.lightning import MemBoardCallback
 

@@ -13,8 +13,8 @@ from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
 from memboard.tb_plugin.analysis.text_tables import (
     Column,
     Table,
+    block_text,
     plain,
-    printable,
 )
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ def title_text(finding: Finding) -> str:
 
 def text_lines(finding: Finding, *, is_first: bool) -> Iterator[str]:
     """A finding in a terminal; the first one of a list with its advice in full."""
-    yield printable(title_text(finding))
-    yield f"  {printable(finding.sentence)}"
+    yield block_text(title_text(finding))
+    yield f"  {block_text(finding.sentence)}"
     if is_first and finding.state is not None and finding.state.held_sentence:
-        yield f"  {printable(finding.state.held_sentence)}"
-    yield from (f"  {printable(text)}" for text in finding.others)
+        yield f"  {block_text(finding.state.held_sentence)}"
+    yield from (f"  {block_text(text)}" for text in finding.others)
     if finding.also:
         yield f"  {_also(finding)}"
     if is_first or finding.state is None:
         for advice in finding.advice:
             setting = f" {advice.setting}" if advice.setting else ""
-            yield f"    try: {printable(advice.text + setting)}{_gain(advice)}"
+            yield f"    try: {block_text(advice.text + setting)}{_gain(advice)}"
     if is_first and _is_from_report_alone(finding):
         yield "  caveat: from the report alone, without the allocator's history"
 
@@ -163,7 +163,7 @@ def _stack(state: MemoryState) -> Iterator[str]:
     if state.stack:
         heading = "Allocated by" if state.is_out_of_memory else "Where it ended"
         yield from ("", f"{heading}, innermost first:", "", "```")
-        yield from map(printable, state.stack[:_MAX_STACK])
+        yield from map(block_text, state.stack[:_MAX_STACK])
         left_out = len(state.stack) - _MAX_STACK
         if left_out > 0:
             yield f"... {counted(left_out, 'frame')} more"

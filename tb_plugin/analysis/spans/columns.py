@@ -157,7 +157,7 @@ def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Ro
         for event in events
     ]
     columns = np.array(rows, np.int64).reshape(-1, 7).T
-    return Rows(*[*columns, np.arange(first, len(args))])
+    return Rows(*columns, np.arange(first, len(args)))
 
 
 def points_of(capture: Capture, name: Ints) -> tuple[Ints, Ints, Ints]:

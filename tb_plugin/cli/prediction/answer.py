@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.cli.failure import Failure, printable
+from memboard.collector.cli.failure import Failure
 from memboard.collector.cli.terminal import say
 from memboard.collector.format.memory import NOUNS
 from memboard.collector.format.prediction import order, together, worst
-from memboard.collector.format.sizes import bytes_text, counted, range_text
+from memboard.collector.format.sizes import bytes_text, counted, printable, range_text
 from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.opening import runs_at
 from memboard.tb_plugin.cli.prediction.launch import launch

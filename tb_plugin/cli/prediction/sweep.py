@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.cli.failure import Failure, UsageError, printable
+from memboard.collector.cli.failure import Failure, UsageError
 from memboard.collector.cli.terminal import say
-from memboard.collector.format.sizes import bytes_text
+from memboard.collector.format.sizes import bytes_text, printable
 from memboard.collector.process.run_dir import free_run_dir
 from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.prediction.answer import (

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct, to_builtins
 
-from memboard.collector.cli.failure import Failure, printable
+from memboard.collector.cli.failure import Failure
 from memboard.collector.cli.terminal import say, width_of
+from memboard.collector.format.sizes import printable
 from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cli.afterwards.dumps import finish_all

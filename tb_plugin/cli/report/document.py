@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from memboard.collector.cli.failure import printable
+from memboard.collector.format.sizes import printable
 from memboard.tb_plugin.analysis.text_tables import plain
 
 if TYPE_CHECKING:

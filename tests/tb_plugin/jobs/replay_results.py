@@ -22,7 +22,7 @@ def fresh(snapshot: Snapshot) -> OpenHistory:
     return history
 
 
-def same(one: Any, other: Any) -> None:
+def assert_same(one: Any, other: Any) -> None:
     """Of everything within: equal to the last bit and of the same type."""
     if isinstance(one, np.ndarray):
         assert one.dtype == other.dtype
@@ -30,15 +30,15 @@ def same(one: Any, other: Any) -> None:
     elif is_dataclass(one):
         assert type(one) is type(other)
         for field in fields(one):
-            same(getattr(one, field.name), getattr(other, field.name))
+            assert_same(getattr(one, field.name), getattr(other, field.name))
     elif isinstance(one, msgspec.Struct):
         assert type(one) is type(other)
         for name in one.__struct_fields__:
-            same(getattr(one, name), getattr(other, name))
+            assert_same(getattr(one, name), getattr(other, name))
     elif isinstance(one, tuple | list):
         assert len(one) == len(other)
         for mine, its in zip(one, other, strict=True):
-            same(mine, its)
+            assert_same(mine, its)
     else:
         assert one == other
 

@@ -30,7 +30,7 @@ from memboard.tb_plugin.worker.importer import Importer
 from tests.builders import RunBuilder
 from tests.collector.recordings import wait_until
 from tests.simulate import Form
-from tests.tb_plugin.jobs.replay_results import results, same
+from tests.tb_plugin.jobs.replay_results import assert_same, results
 from tests.tb_plugin.pages.history_runs import captured, trained
 from tests.tb_plugin.readers.test_rank_file import opened as rank_file
 
@@ -125,14 +125,14 @@ def test_the_next_server_has_it_from_the_cache(tmp_path, server, all_long, made)
     assert second.is_known
     for one, other in zip(results(first), results(second), strict=True):
         for mine, its in zip(one, other, strict=True):
-            same(mine, its)
+            assert_same(mine, its)
     # What is damaged is made again.
     data = kept.read_bytes()
     kept.unlink()  # who has mapped it keeps it
     kept.write_bytes(data[:-100])
     third = server().open(path)
     assert not third.is_known
-    same(results(third)[0][1], results(first)[0][1])
+    assert_same(results(third)[0][1], results(first)[0][1])
 
 
 def test_what_is_written_to_a_file_anew_is_another_content(tmp_path, server, all_long):

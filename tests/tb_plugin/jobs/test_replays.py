@@ -28,7 +28,7 @@ from tests.tb_plugin.analysis.snapshots import (
     operations,
     real,
 )
-from tests.tb_plugin.jobs.replay_results import fresh, results, same
+from tests.tb_plugin.jobs.replay_results import assert_same, fresh, results
 from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def assert_the_same_again(cache: ColumnCache, snapshot: Snapshot) -> None:
     mapped = again(cache, snapshot)
     for one, other in zip(results(made), results(mapped), strict=True):
         for mine, its in zip(one, other, strict=True):
-            same(mine, its)
+            assert_same(mine, its)
 
 
 def test_a_simulated_training_is_the_same(cache):
@@ -111,10 +111,11 @@ def test_every_route_answers_the_same(cache, name):
     queries = [query, {**query, "stream": "0", "axis": "time"}]
     if name == "allocations":
         queries += [{**query, "colour": colour} for colour in COLOURS]
-    for words in queries:
-        one = parse(query_of(name), words)
-        same(view_of(name)(made, one), view_of(name)(again(cache, snapshot), one))
-    same(facts_of(made), facts_of(again(cache, snapshot)))
+    for parameters in queries:
+        request = parse(query_of(name), parameters)
+        answer = view_of(name)(made, request)
+        assert_same(answer, view_of(name)(again(cache, snapshot), request))
+    assert_same(facts_of(made), facts_of(again(cache, snapshot)))
 
 
 # -- what is not right ----------------------------------------------------------------

@@ -358,8 +358,9 @@ def test_rows_that_hold_anything_do_no_harm(tmp_path):
     for x in ("step", "relative", "wall"):
         for route in ("/steps", "/step_heatmap", "/stragglers"):
             for of in ("worst", "median"):
-                page.of_run(route, "exp", x=x, of=of, part="forward")
-    page.of_run("/step", "exp", step=4)
+                answer = page.of_run(route, "exp", x=x, of=of, part="forward")
+                assert answer["run"]["name"] == "exp"
+    assert page.of_run("/step", "exp", step=4)["num_ranks"] == 3
 
 
 def test_no_answer_is_ever_larger_than_300_kb(tmp_path):

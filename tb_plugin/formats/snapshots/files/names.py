@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from memboard.collector.format.sizes import printable
 from memboard.tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _label(stem: str, spans: list[tuple[int, int]]) -> str:
     rest.append(stem[end_before:])
     text = _GENERIC.sub("_", "_".join(rest))
     kept = _GAPS.sub("_", text).strip("-_.= ")
-    return "".join(c if c.isprintable() else "?" for c in kept)[:_MAX_LABEL]
+    return printable(kept)[:_MAX_LABEL]
 
 
 def _joined(label: str, outer: str) -> str:

@@ -24,6 +24,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from memboard.collector.format.sizes import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -182,5 +184,4 @@ def _rank_of_worker(worker: str) -> int | None:
 
 
 def _shown(worker: str) -> str:
-    shown = "".join(c if c.isprintable() else "?" for c in worker[:_MAX_WORKER])
-    return shown or "default"
+    return printable(worker[:_MAX_WORKER]) or "default"
