@@ -99,8 +99,8 @@ def rows_of(
         ValueError: a duration or a name is below 0.
     """
 
-    def column(name: str) -> Ints:
-        return np.asarray(capture.tables[table][name], np.int64)
+    def column(key: str) -> Ints:
+        return np.asarray(capture.tables[table][key], np.int64)
 
     start = column("time_ns" if table == "instants" else "start_ns")
     duration = np.zeros_like(start) if table == "instants" else column("duration_ns")
@@ -144,20 +144,19 @@ def event_rows(events: Sequence[SpanEvent], texts: Texts, args: list[str]) -> Ro
     """Instants of the first track; their data is put into `args`."""
     first = len(args)
     args += (json.dumps(dict(event.args), default=str) for event in events)
-    rows = [
-        (
-            0,
-            event.time_ns,
-            0,
-            texts.row(event.name),
-            texts.row(event.category),
-            event.step,
-            -1,
-        )
-        for event in events
-    ]
-    columns = np.array(rows, np.int64).reshape(-1, 7).T
-    return Rows(*columns, np.arange(first, len(args)))
+    text_rows = [(texts.row(event.name), texts.row(event.category)) for event in events]
+    name, category = np.array(text_rows, np.int64).reshape(-1, 2).T
+    zeros = np.zeros(len(events), np.int64)
+    return Rows(
+        thread=zeros,
+        start_ns=np.array([event.time_ns for event in events], np.int64),
+        duration_ns=zeros,
+        name=name,
+        category=category,
+        step=np.array([event.step for event in events], np.int64),
+        state=np.full(len(events), -1, np.int64),
+        args=np.arange(first, len(args)),
+    )
 
 
 def points_of(capture: Capture, name: Ints) -> tuple[Ints, Ints, Ints]:
