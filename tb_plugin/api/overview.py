@@ -227,6 +227,8 @@ class OverviewResponse(Struct, frozen=True):
     about: str
     """Of files that other tools wrote: what they tell, and what they do not."""
     attempts: tuple[Attempt, ...]
+    attempt_table: TableRows
+    """The same, as the page lists them."""
     losses: tuple[RankLoss, ...]
     """Of ranks that lack steps, or may lack some."""
     problems: tuple[Problem, ...]

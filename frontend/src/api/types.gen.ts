@@ -1137,6 +1137,7 @@ export interface FilePeak {
 export interface SnapshotFilesResponse {
   readonly run: RunSummary;
   readonly files: readonly FilePeak[];
+  readonly table: TableRows;
   readonly numFiles: number;
   readonly stillReading: boolean;
 }
@@ -1286,6 +1287,7 @@ export interface OverviewResponse {
   readonly missing: readonly MissingSources[];
   readonly about: string;
   readonly attempts: readonly Attempt[];
+  readonly attemptTable: TableRows;
   readonly losses: readonly RankLoss[];
   readonly problems: readonly Problem[];
   readonly logdirProblems: readonly Problem[];

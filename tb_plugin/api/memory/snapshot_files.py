@@ -8,6 +8,7 @@ from memboard.tb_plugin.api.base import RunSummary
 from memboard.tb_plugin.api.findings import HeldBy
 from memboard.tb_plugin.api.memory.calls import HistoryReference
 from memboard.tb_plugin.api.memory.histories import HistoryState
+from memboard.tb_plugin.api.tables import TableRows
 
 
 class CategoryBytes(Struct, frozen=True):
@@ -42,5 +43,7 @@ class SnapshotFilesResponse(Struct, frozen=True):
 
     run: RunSummary
     files: tuple[FilePeak, ...]  # The newest 200
+    table: TableRows
+    """The same, as the page lists them."""
     num_files: int
     still_reading: bool

@@ -11,6 +11,7 @@ from memboard.tb_plugin.api.overview import (
     RecordedSource,
     RunFact,
 )
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.overview.headlines import Headlines
 from memboard.tb_plugin.facts.overview.prediction import (
     prediction_response,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.api.overview import SourceStatus
+    from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
@@ -48,6 +50,7 @@ def overview_of(
     """The run, or one rank of it; `empty` is left to who has tabs."""
     reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
+    attempts = tuple(_attempt(reader, attempt) for attempt in run.attempts)
     numbers = RankNumbers(facts, run, view.budget)
     everyone = chosen_ranks(run, RanksQuery())
     strip = strip_of(run, ranks, numbers)
@@ -79,7 +82,8 @@ def overview_of(
         recorded=recorded,
         missing=missing,
         about=" ".join(f"{absence.reason} {absence.remedy}" for absence in instead),
-        attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
+        attempts=attempts,
+        attempt_table=_attempt_table(attempts),
         losses=tuple(losses.of_run(run, set(ranks), view.budget)),
         problems=tuple(
             problem
@@ -148,6 +152,72 @@ def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> Attempt:
         num_ranks=len(attempt.files),
         ended="signal" if _by_signal(attempt) else attempt.ended,
         overlaps_previous=attempt.overlaps_previous,
+    )
+
+
+_ATTEMPT: Final = (
+    Column("index", "#", help="1 for the first start of the job in this folder"),
+    Column("started_ms", "Started", unit="instant", help="The first of its ranks"),
+    Column(
+        "seconds",
+        "Lasted",
+        unit="seconds",
+        help="Up to the last that its ranks wrote",
+        absent="It may still run",
+    ),
+    Column(
+        "steps",
+        "Steps",
+        unit="text",
+        help="The first and the last recorded step",
+        absent="No step was recorded",
+    ),
+    Column("num_ranks", "Ranks", help="Ranks that recorded in it"),
+    Column("ended", "Ended", unit="text", help="The worst end of its ranks"),
+)
+_OVERLAP: Final = Column("overlap", "Problem", unit="problem", help="What is wrong")
+_ENDS: Final = {
+    "closed": "closed",
+    "running": "running",
+    "exception": "exception",
+    "signal": "by a signal",
+    "lost": "lost",
+}
+
+
+def _attempt_table(attempts: Sequence[Attempt]) -> TableRows:
+    """Starts of the job, the first one first."""
+    overlaps = [
+        "two jobs wrote into this run at the same time"
+        if attempt.overlaps_previous
+        else ""
+        for attempt in attempts
+    ]
+    return titled(
+        table_of(
+            (*_ATTEMPT, _OVERLAP) if any(overlaps) else _ATTEMPT,
+            {
+                "index": [attempt.index for attempt in attempts],
+                "started_ms": [attempt.started_ms for attempt in attempts],
+                "seconds": [
+                    None
+                    if attempt.ended_ms is None
+                    else (attempt.ended_ms - attempt.started_ms) / 1e3
+                    for attempt in attempts
+                ],
+                "steps": [
+                    ""
+                    if attempt.first_step is None or attempt.last_step is None
+                    else f"{attempt.first_step:,}\N{EN DASH}{attempt.last_step:,}"
+                    for attempt in attempts
+                ],
+                "num_ranks": [attempt.num_ranks for attempt in attempts],
+                "ended": [_ENDS[attempt.ended] for attempt in attempts],
+                "overlap": overlaps,
+            },
+            usual="-index",
+        ),
+        "Attempts",
     )
 
 

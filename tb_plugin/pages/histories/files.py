@@ -5,9 +5,11 @@ A few files are opened at each question; what was found of one is small, and kep
 
 from __future__ import annotations
 
-from memboard.tb_plugin.api.memory.snapshot_files import (
-    SnapshotFilesResponse,
-)
+from typing import TYPE_CHECKING, Final
+
+from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.api.memory.snapshot_files import SnapshotFilesResponse
+from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.histories.file_peaks import (
     peaks_of_files,
     standing_of_files,
@@ -15,6 +17,109 @@ from memboard.tb_plugin.facts.histories.file_peaks import (
 from memboard.tb_plugin.index.history_list import listed, of_rank
 from memboard.tb_plugin.pages.histories.histories import HistoriesQuery
 from memboard.tb_plugin.server.routes import RouteRequest, route
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memboard.tb_plugin.api.memory.snapshot_files import FilePeak
+    from memboard.tb_plugin.api.tables import TableRows
+
+
+_FILE: Final = (
+    Column(
+        "snapshot", "Snapshot", unit="name", help="A click opens its blocks at the peak"
+    ),
+    Column(
+        "peak_bytes",
+        "Peak",
+        unit="bytes",
+        help="Active bytes where memory ran out, else at the fullest moment",
+        absent="Not read",
+    ),
+    Column(
+        "reserved_bytes",
+        "Reserved",
+        unit="bytes",
+        help="Reserved bytes then",
+        absent="Not read",
+    ),
+    Column(
+        "categories",
+        "Categories at the peak",
+        unit="text",
+        help="Active bytes at the peak by category",
+        absent="Not read",
+        sorts=False,
+    ),
+    Column(
+        "largest",
+        "Largest holder",
+        unit="text",
+        help="The line that holds most at the peak",
+        absent="Not known",
+    ),
+    Column(
+        "largest_bytes",
+        "It holds",
+        unit="bytes",
+        help="Bytes of that line at the peak",
+        absent="Not known",
+    ),
+    Column(
+        "ended",
+        "Ended",
+        unit="text",
+        help="Whether memory ran out",
+        absent="It holds no history",
+    ),
+)
+_STATES: Final = {
+    "failed": "could not be read",
+    "opening": "reading",
+    "closed": "large: open it to read it",
+}
+
+
+def _table(files: Sequence[FilePeak]) -> TableRows:
+    """One row a file, in order of time."""
+    paths = [file.reference.path or file.reference.label for file in files]
+    rows = table_of(
+        _FILE,
+        {
+            "snapshot": [path.rsplit("/", 1)[-1] for path in paths],
+            "peak_bytes": [file.peak_bytes for file in files],
+            "reserved_bytes": [file.reserved_bytes for file in files],
+            "categories": [
+                ", ".join(
+                    f"{category.category} {size_text(int(category.bytes))}"
+                    for category in file.categories
+                )
+                for file in files
+            ],
+            "largest": [
+                "" if file.largest is None else file.largest.label for file in files
+            ],
+            "largest_bytes": [
+                None if file.largest is None else file.largest.bytes for file in files
+            ],
+            "ended": [_ended_text(file) for file in files],
+        },
+        usual="",
+        more={
+            "snapshot": {"hints": tuple(paths)},
+            "ended": {"hints": tuple(file.problem for file in files)},
+        },
+    )
+    return titled(rows, "Snapshots")
+
+
+def _ended_text(file: FilePeak) -> str:
+    """Empty: without a history nobody can say."""
+    if file.state in _STATES:
+        return _STATES[file.state]
+    if file.out_of_memory is None:
+        return ""
+    return "out of memory" if file.out_of_memory else "no error"
 
 
 @route("snapshot_files", HistoriesQuery)
@@ -33,6 +138,7 @@ def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse
     return SnapshotFilesResponse(
         run=summary,
         files=tuple(rows),
+        table=_table(rows),
         num_files=len(wanted),
         still_reading=reading.goes_on or any(row.state == "opening" for row in rows),
     )

@@ -18,7 +18,7 @@ import { useWidth } from "../../widgets/plot/canvas";
 import type { XRange } from "../../widgets/plot/range";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { tableOf } from "../../widgets/row_table/columns";
-import { PlainTable } from "../../widgets/row_table/plain_table";
+import { Facts } from "../../widgets/facts/facts";
 import { Waiting } from "../../widgets/state/state";
 import { Status, type StatusLook } from "../../widgets/icon/icon";
 import { readState } from "../shared/page_state";
@@ -72,7 +72,7 @@ export function OverviewView(props: ViewProps) {
       )}
       <ProfilePanel view={props} live={profile} />
       <Problems of={[data, findings.data, { problems: data.logdirProblems }]} />
-      <RunInfo data={data} />
+      <RunInfo view={props} data={data} />
     </div>
   );
 }
@@ -146,25 +146,19 @@ function PredictionLedger(props: {
       {sentences.map((sentence) => (
         <p key={sentence}>{asSentence(sentence)}</p>
       ))}
-      <PlainTable
+      <Facts
         label="What it is made of"
-        columns={[
-          { title: "", cell: (row) => strong(row.isTotal, row.label) },
-          {
-            title: "",
-            look: "num",
-            cell: ({ lowBytes: low, highBytes: high, isTotal }) =>
-              strong(
-                isTotal,
-                low === null || high === null
-                  ? "–"
-                  : formatByteRange(low, high, props.byteUnit),
-              ),
-          },
-          { title: "", look: "quiet", cell: ({ mark }) => mark },
-          { title: "", look: "quiet", cell: ({ source }) => source },
-        ]}
-        rows={rows}
+        numeric
+        rows={rows.map(({ label, lowBytes: low, highBytes: high, isTotal, ...row }) => [
+          strong(isTotal, label),
+          strong(
+            isTotal,
+            low === null || high === null
+              ? "–"
+              : formatByteRange(low, high, props.byteUnit),
+          ),
+          [row.mark, row.source].filter(Boolean).join(", "),
+        ])}
       />
     </section>
   );

@@ -6,7 +6,7 @@ import type { Live } from "../../api/watch";
 import { counted } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { XRange } from "../../widgets/plot/range";
-import { PlainTable } from "../../widgets/row_table/plain_table";
+import { Facts } from "../../widgets/facts/facts";
 import { Failure } from "../../widgets/state/state";
 import { Choice, type Option } from "../shared/controls/choices";
 import { optional, readState, whole } from "../shared/page_state";
@@ -98,13 +98,9 @@ function Profile({ data, view }: ProfileProps) {
       )}
       <details>
         <summary>About this trace</summary>
-        <PlainTable
+        <Facts
           label="About this trace"
-          columns={[
-            { title: "", cell: ({ name }) => name.replaceAll("_", " ") },
-            { title: "", cell: ({ value }) => value },
-          ]}
-          rows={data.facts}
+          rows={data.facts.map(({ name, value }) => [name.replaceAll("_", " "), value])}
         />
       </details>
     </>

@@ -1,18 +1,22 @@
 import type { ComponentChildren } from "preact";
 import type {
-  Attempt,
   MissingSources,
   OverviewResponse,
   RecordedSource,
 } from "../../api/types.gen";
 import { counted, formatInteger } from "../../base/bytes";
-import { formatInstant, formatSeconds } from "../../base/durations";
 import { asSentence, sourceLabel } from "../../model/words/source_label";
+import { Facts, type FactRows } from "../../widgets/facts/facts";
 import { Icon, Status, type StatusLook } from "../../widgets/icon/icon";
-import { PlainTable, type PlainColumn } from "../../widgets/row_table/plain_table";
 import { Tip } from "../../widgets/tip/tip";
+import { AnswerTable } from "../shared/table/answer_table";
+import type { ViewProps } from "../shared/view_props";
 
-export function RunInfo({ data }: { readonly data: OverviewResponse }) {
+export function RunInfo(props: {
+  readonly data: OverviewResponse;
+  readonly view: ViewProps;
+}) {
+  const { data, view } = props;
   const { recorded, missing, facts, planted, rank, strip } = data;
   const numRanks = rank === null ? strip.rank.length : 1;
   return (
@@ -42,26 +46,19 @@ export function RunInfo({ data }: { readonly data: OverviewResponse }) {
           </Panel>
           {missing.length > 0 && (
             <Panel title="Not recorded">
-              <PlainTable
+              <Facts
                 label="Not recorded"
-                columns={missingColumns(numRanks)}
-                rows={missing}
+                rows={missing.map((group) => missingFact(group, numRanks))}
               />
             </Panel>
           )}
           <div class="columns">
-            <Panel title="Attempts">
-              <PlainTable label="Attempts" columns={ATTEMPTS} rows={data.attempts} />
-            </Panel>
+            <AnswerTable view={view} table={data.attemptTable} culprits={BAD_ENDS} />
             {facts.length > 0 && (
               <Panel title={rank === null ? "Run" : `Rank ${rank}`}>
-                <PlainTable
+                <Facts
                   label="Facts of the run"
-                  columns={[
-                    { title: "", cell: ({ label }) => label },
-                    { title: "", cell: ({ value }) => value },
-                  ]}
-                  rows={facts}
+                  rows={facts.map(({ label, value }) => [label, value])}
                 />
               </Panel>
             )}
@@ -125,63 +122,17 @@ const MISSING: Readonly<Record<MissingSources["status"], StatusLook>> = {
   failed: { word: "Failed", icon: "cross", tone: "bad" },
 };
 
-function missingColumns(numRanks: number): readonly PlainColumn<MissingSources>[] {
+function missingFact(group: MissingSources, numRanks: number): FactRows[number] {
+  const { sources, status, reason, remedy } = group;
+  const where = numRanks > 1 ? ranksOf(group.numRanks, numRanks) : "";
   return [
-    { title: "Sources", cell: ({ sources }) => sources.map(sourceLabel).join(", ") },
-    { title: "Status", cell: ({ status }) => <Status look={MISSING[status]} /> },
-    {
-      title: numRanks > 1 ? "On" : "",
-      look: "nowrap",
-      cell: (row) => ranksOf(row.numRanks, numRanks),
-    },
-    { title: "Why", cell: ({ reason }) => asSentence(reason) },
-    { title: "What to do", look: "quiet", cell: ({ remedy }) => asSentence(remedy) },
+    sources.map(sourceLabel).join(", "),
+    <>
+      <Status look={MISSING[status]} />{" "}
+      {where !== "" && <span class="quiet">on {where}</span>} {asSentence(reason)}
+    </>,
+    asSentence(remedy),
   ];
 }
 
-const ENDINGS: Readonly<Record<Attempt["ended"], StatusLook>> = {
-  closed: { word: "Closed", icon: "check", tone: "ok" },
-  running: { word: "Running", icon: "check", tone: "ok" },
-  exception: { word: "Exception", icon: "cross", tone: "bad" },
-  signal: { word: "By a signal", icon: "warning", tone: "warn" },
-  lost: { word: "Lost", icon: "warning", tone: "bad" },
-};
-
-const OVERLAP: StatusLook = {
-  word: "overlaps the attempt before: two jobs wrote into this run",
-  icon: "warning",
-  tone: "warn",
-};
-
-const ATTEMPTS: readonly PlainColumn<Attempt>[] = [
-  { title: "#", cell: ({ index }) => index },
-  {
-    title: "Started",
-    look: "nowrap",
-    cell: ({ startedMs }) => formatInstant(startedMs),
-  },
-  {
-    title: "Lasted",
-    look: "nowrap",
-    cell: ({ startedMs, endedMs }) =>
-      endedMs === null ? "–" : formatSeconds((endedMs - startedMs) / 1000),
-  },
-  {
-    title: "Steps",
-    look: "nowrap",
-    cell: ({ firstStep, lastStep }) =>
-      firstStep === null || lastStep === null
-        ? "–"
-        : `${formatInteger(firstStep)}–${formatInteger(lastStep)}`,
-  },
-  { title: "Ranks", look: "num", cell: ({ numRanks }) => formatInteger(numRanks) },
-  {
-    title: "Ended",
-    cell: ({ ended, overlapsPrevious }) => (
-      <>
-        <Status look={ENDINGS[ended]} />
-        {overlapsPrevious && <Status look={OVERLAP} />}
-      </>
-    ),
-  },
-];
+const BAD_ENDS: ReadonlySet<string> = new Set(["exception", "lost"]);

@@ -2,14 +2,14 @@
 
 import { Fragment } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
+import type { Advice, Finding as FindingData } from "../../api/types.gen";
 import { counted } from "../../base/bytes";
 import type { ByteUnit } from "../../base/bytes";
 import { copyText } from "../../base/browser";
 import type { Theme } from "../../base/tokens";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { Facts } from "../facts/facts";
 import { CopyIcon, Icon, type IconName } from "../icon/icon";
-import { PlainTable, type PlainColumn } from "../row_table/plain_table";
 import { HeldBy } from "./held_by";
 import { apart, openPlace, whereParts, type PlaceOpener } from "./place";
 import "./finding.css";
@@ -230,35 +230,23 @@ function EvidenceTable(props: {
 }) {
   const { evidence, rule } = props.finding;
   if (evidence.length === 0) return null;
-  const columns: readonly PlainColumn<Evidence>[] = [
-    {
-      title: "",
-      cell: ({ label, decisive }) => (decisive ? <b>{label}</b> : label),
-    },
-    {
-      title: "",
-      look: "num",
-      cell: ({ value, unit }) => (
-        <span title={formatExact(value, unit)}>
-          {formatQuantity(value, unit, props.byteUnit)}
-        </span>
-      ),
-    },
-    {
-      title: "",
-      look: "quiet",
-      cell: ({ scope, caveat }) => (
-        <>
-          {scope}
-          {caveat !== "" && <em>; {caveat}</em>}
-        </>
-      ),
-    },
-  ];
   return (
     <details>
       <summary>Evidence: {counted(evidence.length, "number")}</summary>
-      <PlainTable label="Evidence" columns={columns} rows={evidence} />
+      <Facts
+        label="Evidence"
+        numeric
+        rows={evidence.map(({ label, decisive, value, unit, scope, caveat }) => [
+          decisive ? <b>{label}</b> : label,
+          <span title={formatExact(value, unit)}>
+            {formatQuantity(value, unit, props.byteUnit)}
+          </span>,
+          <>
+            {scope}
+            {caveat !== "" && <em>; {caveat}</em>}
+          </>,
+        ])}
+      />
       {rule !== "" && <p class="quiet">Rule: {rule}.</p>}
     </details>
   );

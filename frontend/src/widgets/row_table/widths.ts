@@ -2,7 +2,7 @@ import type { RowColumn } from "./columns";
 import { headingWidth, inTwoLines, narrowHeadingWidth } from "./headings";
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };
-const NUMBER_WIDTHS = { number: 60, bar: 96 };
+const NUMBER_WIDTHS = { number: 60, bar: 96, instant: 124 };
 /** Of a text's least width: below it, numbers become narrower first. */
 const READABLE_SHARE = 1.75;
 const LETTER_PX = 6.3;

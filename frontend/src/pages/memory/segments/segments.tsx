@@ -7,7 +7,7 @@ import { atMoment, BlockAxis } from "../../../widgets/block_stack/axis";
 import { drawnMarks } from "../../../widgets/block_stack/marks";
 import { Icon } from "../../../widgets/icon/icon";
 import { rangeAround } from "../../../widgets/plot/range";
-import { PlainTable, type PlainColumn } from "../../../widgets/row_table/plain_table";
+import { Facts } from "../../../widgets/facts/facts";
 import {
   clampedMoment,
   wholeRange,
@@ -227,11 +227,6 @@ function OfDevice({
   );
 }
 
-const SETTINGS: readonly PlainColumn<HistoryFacts["settings"][number]>[] = [
-  { title: "", cell: ({ name }) => <code>{name}</code> },
-  { title: "", cell: ({ value }) => <code>{value || "not set"}</code> },
-];
-
 function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
   return (
     <details>
@@ -243,7 +238,13 @@ function Settings({ facts: { settings } }: { readonly facts: HistoryFacts }) {
             : `${formatInteger(settings.length)} as torch names them`}
         </span>
       </summary>
-      <PlainTable label="Allocator settings" columns={SETTINGS} rows={settings} />
+      <Facts
+        label="Allocator settings"
+        rows={settings.map(({ name, value }) => [
+          <code>{name}</code>,
+          <code>{value || "not set"}</code>,
+        ])}
+      />
     </details>
   );
 }

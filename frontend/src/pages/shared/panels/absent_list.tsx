@@ -1,6 +1,6 @@
-import { Fragment } from "preact";
 import { counted } from "../../../base/bytes";
 import { asSentence, sourceLabel } from "../../../model/words/source_label";
+import { Facts } from "../../../widgets/facts/facts";
 
 interface AbsentItem {
   readonly source: string;
@@ -14,20 +14,13 @@ export function AbsentList({ absent }: { readonly absent: readonly AbsentItem[] 
   return (
     <details>
       <summary>{counted(absent.length, "source")} not recorded</summary>
-      <dl class="facts">
-        {absent.map(({ source, note, reason, remedy }) => (
-          <Fragment key={`${note ?? ""} ${source} ${reason}`}>
-            <dt>
-              {sourceLabel(source)}
-              {note !== undefined && <span class="quiet"> {note}</span>}
-            </dt>
-            <dd>
-              {asSentence(reason)}{" "}
-              {remedy !== "" && <span class="quiet">{asSentence(remedy)}</span>}
-            </dd>
-          </Fragment>
-        ))}
-      </dl>
+      <Facts
+        rows={absent.map(({ source, note = "", reason, remedy }) => [
+          `${sourceLabel(source)} ${note}`,
+          asSentence(reason),
+          asSentence(remedy),
+        ])}
+      />
     </details>
   );
 }

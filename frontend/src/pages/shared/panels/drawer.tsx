@@ -1,6 +1,6 @@
 /** In the inspector beside a picture, else at the page's foot. */
 
-import { Fragment, type ComponentChildren } from "preact";
+import type { ComponentChildren } from "preact";
 import { IconButton } from "../../../widgets/icon/icon";
 import "./inspector.css";
 
@@ -20,31 +20,6 @@ export function Drawer(props: {
       </header>
       {props.children}
     </section>
-  );
-}
-
-/** null values are left out; `note` is fainter. */
-export type FactRows = readonly (readonly [
-  name: string,
-  value: ComponentChildren | null,
-  note?: string,
-])[];
-
-export function Facts({ rows }: { readonly rows: FactRows }) {
-  return (
-    <dl class="facts small">
-      {rows.map(
-        ([name, value, note]) =>
-          value !== null && (
-            <Fragment key={name}>
-              <dt>{name}</dt>
-              <dd>
-                {value} {note !== undefined && <span class="quiet">{note}</span>}
-              </dd>
-            </Fragment>
-          ),
-      )}
-    </dl>
   );
 }
 

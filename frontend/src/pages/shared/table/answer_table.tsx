@@ -174,14 +174,26 @@ function useColumns(props: TableProps, table: TableRows) {
     culprits,
     stacks,
     swatches,
+    cells,
     titles,
   } = props;
   const { theme, byteUnit, params, setParams } = view;
   const own = useState<string | null>(null);
   const columns = useMemo(() => {
-    const look = { colours, culprits, stacks, swatches, titles };
+    const look = { colours, culprits, stacks, swatches, cells, titles };
     return [...before, ...columnsOf(table, { theme, byteUnit }, look)];
-  }, [table, theme, byteUnit, colours, culprits, stacks, swatches, titles, ...before]);
+  }, [
+    table,
+    theme,
+    byteUnit,
+    colours,
+    culprits,
+    stacks,
+    swatches,
+    cells,
+    titles,
+    ...before,
+  ]);
   const descending = !table.usual.startsWith("-");
   const usual: Sort = { key: table.usual.replace("-", ""), descending };
   if (word === undefined) return { columns, usual, word: own[0], setWord: own[1] };

@@ -28,6 +28,8 @@ export interface ColumnLook {
   readonly stacks?: CallStacks | null | undefined;
   /** "#rrggbb" beside headings, by column. */
   readonly swatches?: Colours | undefined;
+  /** Cells that the page draws itself, by column. */
+  readonly cells?: Readonly<Record<string, (row: number) => RowCell>> | undefined;
   /** Tooltips that the page words itself; "": the usual one. */
   readonly titles?: ((key: string, row: number) => string) | undefined;
 }
@@ -66,7 +68,14 @@ export function declaredTable(
 export function columnsOf(
   table: TableRows,
   { theme, byteUnit }: Pick<ViewProps, "theme" | "byteUnit">,
-  { colours = {}, culprits, stacks, swatches = {}, titles }: ColumnLook = {},
+  {
+    colours = {},
+    culprits,
+    stacks,
+    swatches = {},
+    cells = {},
+    titles,
+  }: ColumnLook = {},
 ): readonly RowColumn[] {
   const colourOf = (name: string): string => colours[name] ?? partColour(theme, name);
   const hasTexts = table.columns.some(
@@ -138,7 +147,13 @@ export function columnsOf(
     };
     if (isText) {
       const width = columnWidth(unit === "name" ? "name" : "text");
-      return { ...common, width, numeric: false, values: texts, cell: textCell };
+      return {
+        ...common,
+        width,
+        numeric: false,
+        values: texts,
+        cell: cells[key] ?? textCell,
+      };
     }
     const isLong = unit === "size_class" || column.bar + notes.join("") !== "";
     const swatch = swatches[key];
@@ -147,7 +162,7 @@ export function columnsOf(
       ...(swatch === undefined ? {} : { swatch }),
       // Texts take the free width; without texts, numbers share it.
       width: columnWidth(
-        isLong ? "bar" : "number",
+        unit === "instant" ? "instant" : isLong ? "bar" : "number",
         title,
         swatch !== undefined,
         !hasTexts,
