@@ -62,10 +62,10 @@ def tables_of(
         int(facts["rank"]),
     )
     slices["track"] = place_of[slices["track"]]
-    placed = _placed(tracks, slices, gathered)
+    slices, placed = _placed(tracks, slices, gathered)
     other = without_recorder(slices, placed, gathered, facts.get("metadata", {}))
     if other is not None:
-        placed = _placed(tracks, other, gathered)
+        _, placed = _placed(tracks, other, gathered)
     del slices, other
     tables: dict[str, Columns] = {
         "tracks": _track_table(placed),
@@ -106,16 +106,17 @@ def tables_of(
 
 def _placed(
     tracks: Sequence[Track], slices: Columns, gathered: Gathering
-) -> PlacedSlices:
-    """The slices where they belong, without those that are deeper than any program's."""
+) -> tuple[Columns, PlacedSlices]:
+    """The slices that are not deeper than any program's, and where they belong."""
     placed = place(tracks, **slices)
     shown = placed.slices.level[placed.row_of] < MAX_LEVELS
     if shown.all():
-        return placed
+        return slices, placed
     sentence = f"slices beyond {MAX_LEVELS:,} levels are not shown"
     gathered.problems.note(sentence, int(np.count_nonzero(~shown)))
     gathered.keep_details(shown)
-    return place(tracks, **{name: column[shown] for name, column in slices.items()})
+    slices = {name: column[shown] for name, column in slices.items()}
+    return slices, place(tracks, **slices)
 
 
 def _with_pairs(slices: Columns, gathered: Gathering) -> Columns:

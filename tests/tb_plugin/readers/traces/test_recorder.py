@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER
 from memboard.collector.format.own.slices import METADATA_KEY, TRACKS_MODULES
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.formats.traces.columns import assembling
 from tests.tb_plugin.readers.traces.reading import document, event, read
 
 TRACKED = {METADATA_KEY: {TRACKS_MODULES: True}}
@@ -226,3 +227,13 @@ def test_a_programs_own_folder_of_that_name_is_its_own():
     program = Program()
     program.python("memboard/gather.py(3): step", lambda: program.spend(9))
     assert names_of(program.profile()) == {"memboard/gather.py(3): step": 1}
+
+
+def test_it_is_folded_beside_levels_that_are_not_shown(monkeypatch):
+    monkeypatch.setattr(assembling, "MAX_LEVELS", 50)
+    program = Program(mode="silent")
+    program.operator("aten::mm", 1, [], 2)
+    later = program.now + 10
+    program.events += [event("call", later + at, 200 - 2 * at) for at in range(60)]
+    found = names_of(program.profile(**TRACKED))
+    assert found == {"aten::mm": 1, RECORDER: 2, "call": 50}
