@@ -151,9 +151,11 @@ def test_recommendations_have_the_same_numbers(beside, folder):
             if (match := re.search(pattern, text))
         }
         assert len(said) == len(there.recommendations)
+        if {"loading", "host_bound"} & found.keys() and "idle" not in found:
+            said.pop("idle", None)  # said once, with what the device waits for
         assert found.keys() & RULES.keys() == said.keys()
         if folder == "advised":
-            assert said.keys() == RULES.keys()
+            assert said.keys() >= RULES.keys() - {"idle"}
         for key, number in said.items():
             if key == "near_capacity":
                 assert f"{number:.1f} % full" in found[key]["sentence"]

@@ -71,7 +71,7 @@ class RetainedMemory:
     """What an allocator history says of the growth."""
 
     lines: tuple[str, ...]
-    """Lines that retain memory, the most first."""
+    """Lines that retain memory, the most first; empty while the history is being read."""
     place: Place
     in_pools: bool = False
     """Private memory pools hold it: of CUDA graphs, or of a MemPool."""
@@ -84,17 +84,18 @@ def growing_memory(
 ) -> Finding | None:
     """Device memory: of ranks that grow, the one that is full first leads.
 
-    `retained`: of that rank, if known; `setup`: of its process.
+    `retained`: of that rank, where a history says it; `setup`: of its process.
     """
     if not ranks:
         return None
+    lines = () if retained is None else retained.lines
     first = min(ranks, key=lambda rank: (rank.steps_left, -rank.slope))
     sentence = (
         f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
         f" {size_text(first.rise)} over the last {counted(first.num_steps, 'step')}"
     )
-    if retained is not None:
-        sentence += f", retained{at_lines(retained.lines[:1])}"
+    if lines:
+        sentence += f", retained{at_lines(lines[:1])}"
     sentence += "."
     if first.capacity is not None:
         left = round(first.steps_left)
@@ -115,7 +116,7 @@ def growing_memory(
         title="Memory grows",
         sentence=sentence,
         rank=first.rank,
-        line="" if retained is None else retained.lines[0],
+        line=lines[0] if lines else "",
         cost=first.rise,
         evidence=(
             num_bytes("growth", "growth per step", first.slope, f"rank {first.rank}"),
@@ -133,7 +134,7 @@ def growing_memory(
 def _advice(
     first: GrowingRank, retained: RetainedMemory | None, setup: Setup
 ) -> Iterator[Advice]:
-    if retained is None:
+    if retained is None or not retained.lines:
         yield from unknown_line_advice(setup, replayed=False)
     else:
         cause = (

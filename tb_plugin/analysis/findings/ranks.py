@@ -117,7 +117,8 @@ def peak_findings(
     above = [outlier for outlier in outliers if rank in (None, outlier)]
     if above and not peaks.num_unread:
         yield _uneven(peaks, above, outliers)
-    if not (has_errors or shown):
+    is_whole = rank is not None or not peaks.num_unread
+    if is_whole and not (has_errors or shown):
         yield from _highest(peaks, rank, is_even=not (ran_out or above))
 
 

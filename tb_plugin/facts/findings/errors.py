@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from memboard.collector.format.names import IMPORT_JOB
 from memboard.tb_plugin.analysis.findings.growth import RetainedMemory
 from memboard.tb_plugin.analysis.oom.case import MANY_POOLS
@@ -108,7 +110,8 @@ class ErrorsReader:
     ) -> tuple[RetainedMemory | None, bool]:
         """What the latest history of a rank says of its growth; hold the run's lock.
 
-        Also whether that is being read: None until then, and where it tells no line.
+        Also whether that is being read: until then no line is known, but the place is.
+        None where it tells no line.
         """
         histories = listed(run, budget, rank)
         if not histories:
@@ -117,14 +120,18 @@ class ErrorsReader:
         before = next(
             (history for history in histories[:-1] if _is_alike(history, last)), last
         )
+        place = Place(
+            "blocks", "Open what is retained", rank=rank, history=last.reference.id
+        )
+        unread = RetainedMemory((), place), True
         ends: list[OomError] = []
         for history in (before, last):
             try:
                 judged = self.judge.ask(run, history, open_it=True)
             except NotReadyError:
-                return None, True
+                return unread
             if judged is None and self.judge.is_under_way(history):
-                return None, True
+                return unread
             judged = judged or self.judge.known(history)  # it may have ended in between
             if judged is None or judged.at_end is None:
                 return None, False
@@ -135,14 +142,7 @@ class ErrorsReader:
         lines = lines or _risen(*(end.case.holders for end in ends))
         if not lines:
             return None, False
-        place = Place(
-            "blocks",
-            "Open what is retained",
-            rank=rank,
-            history=last.reference.id,
-            device=ends[1].device,
-            moment=ends[1].event,
-        )
+        place = replace(place, device=ends[1].device, moment=ends[1].event)
         in_pools = captured is not None and captured.num >= MANY_POOLS
         if growth is not None:
             in_pools = growth.in_pools

@@ -69,11 +69,15 @@ def rank_findings(
         empty=[rank for rank, why in silent.items() if why is None],
         num_unread=standing.num_unread,
     )
-    grows, is_reading = _growing(view, strip, ran_out, retained)
-    findings = [grows] if grows is not None else []
-    findings += _growing_processes(
-        run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
-    )
+    grows, is_reading = None, False
+    findings: list[Finding] = []
+    # Which rank is full first is not known before all were read.
+    if not standing.num_unread:
+        grows, is_reading = _growing(view, strip, ran_out, retained)
+        findings += [] if grows is None else [grows]
+        findings += _growing_processes(
+            run, everyone, numbers, [rank for rank in chosen if rank not in ran_out]
+        )
     growing: tuple[int | None, ...] = () if grows is None else (grows.rank,)
     findings += peak_findings(
         peaks, query.rank, has_errors=bool(ran_out), growing=growing

@@ -79,23 +79,28 @@ class WorstTitles:
     """By run: the title of its worst finding beside errors, until the run changes."""
 
     def __init__(self) -> None:
-        self._titles: dict[str, tuple[int, str]] = {}
+        self._titles: dict[str, tuple[int, str | None]] = {}
+
+    def is_noted(self, run: Run) -> bool:
+        """Whether the run's findings were looked at since it changed."""
+        return self._titles.get(run.found.id, (-1, ""))[0] == run.version
 
     def of_run(self, run: Run) -> str | None:
         """Empty: it has no such finding; None: that is not known."""
-        version, title = self._titles.get(run.found.id, (-1, ""))
-        return title if version == run.version else None
+        return self._titles[run.found.id][1] if self.is_noted(run) else None
 
     def note(self, view: View[RanksQuery], findings: Iterable[Finding]) -> None:
         """Remember the worst of these, where all ranks were read for them."""
         is_all = structs.replace(view.query, run="") == RanksQuery()
         if is_all and not (view.budget.exhausted or view.run.unfinished):
+            all_ranked = ranked(findings)
             titles = (
-                finding.title
-                for finding in ranked(findings)
-                if finding.severity != "info"
+                finding.title for finding in all_ranked if finding.severity != "info"
             )
-            self._titles[view.run.found.id] = view.run.version, next(titles, "")
+            # Findings about time are off then: nobody can say that there are none.
+            is_overloaded = any(finding.key == "overloaded" for finding in all_ranked)
+            title = next(titles, None if is_overloaded else "")
+            self._titles[view.run.found.id] = view.run.version, title
 
 
 def _beside_errors(
@@ -127,16 +132,15 @@ def worst_title(
 ) -> str | None:
     """The worst finding of a recording beside its errors, by its title; empty: none.
 
-    None: that is not known within the budget. No history is opened for it; hold the lock.
+    None: that is not known within the budget, or, on an overloaded machine, at all. No
+    history is opened for it; hold the lock.
     """
     titles = readers.worst_titles
-    title = titles.of_run(run)
-    if title is None and budget.allows():
+    if not titles.is_noted(run) and budget.allows():
         view = View(readers.store.series, run, summary, RanksQuery(), budget)
         findings, _ = _beside_errors(view, readers.facts, readers.losses, {}, None)
         titles.note(view, findings)
-        title = titles.of_run(run)
-    return title
+    return titles.of_run(run)
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -82,6 +82,8 @@ def test_ranks_far_above_the_others(rank):
 
 def test_what_cannot_be_read_and_what_is_still_being_read():
     assert found(unread=2)["reading"] == "2 of 8 ranks are still being read."
+    assert "peak" not in found(unread=2)  # it would change its rank while they are read
+    assert "peak" in found(unread=2, rank=1)
     lost = found(unreadable={1: "", 2: "", 3: ""})["unreadable"]
     assert lost == "Ranks 1, 2 and 3 of 8 could not be read."
     assert "unreadable" not in found(unreadable={1: ""}, rank=2)

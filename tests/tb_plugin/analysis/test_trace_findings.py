@@ -107,6 +107,15 @@ def test_a_device_that_idles_more_than_half_the_time(took, fires):
     assert numbers(devices.idle, Made().profile()) == []
 
 
+def test_that_a_device_idles_is_said_once_with_what_it_waits_for():
+    made = Made()
+    made.kernel(0, 0, 100_000)
+    assert [*devices.idle(made.profile())]
+    keys = [finding.key for finding in trace_findings(made.profile())]
+    assert keys.count("host_bound") == 1
+    assert "idle" not in keys
+
+
 @pytest.mark.parametrize(
     ("device", "kernel", "operator", "fires"),
     [

@@ -34,7 +34,18 @@ def trace_findings(
 
     `num_workers`: of the DataLoader, where it was recorded beside the trace.
     """
-    return (
+    findings = (
         *waiting.loading(profile, num_workers),
         *(finding for rule in RULES for finding in rule(profile)),
+    )
+    # That a device idles is said once: by what it waits for, where that is known.
+    waits = sum(
+        finding.cost or 0.0
+        for finding in findings
+        if finding.key in ("loading", "host_bound")
+    )
+    return tuple(
+        finding
+        for finding in findings
+        if finding.key != "idle" or 2 * waits < (finding.cost or 0.0)
     )
