@@ -81,9 +81,13 @@ def notes_of(run_dir: Path, rank: int | None = None) -> Iterator[tuple[Path, Pen
     """The notes of a run, or of one rank of it, the oldest first."""
     folder = run_dir.joinpath(*RANK_FILES_DIR)
     for path in sorted(folder.glob(f"rank*{SUFFIX}")):
-        name = parse_rank_file_name(path.name.removesuffix(SUFFIX) + ".events")
-        pending = load(path) if name is not None else None
-        if name is not None and pending is not None and rank in (None, name.rank):
+        rank_file = parse_rank_file_name(path.name.removesuffix(SUFFIX) + ".events")
+        pending = load(path) if rank_file is not None else None
+        if (
+            rank_file is not None
+            and pending is not None
+            and rank in (None, rank_file.rank)
+        ):
             yield path, pending
 
 

@@ -99,7 +99,9 @@ def check_viewer() -> None:
     Raises:
         Failure: it is not there.
     """
-    missing = [name for name in ("tensorboard", "werkzeug") if find_spec(name) is None]
+    missing = [
+        package for package in ("tensorboard", "werkzeug") if find_spec(package) is None
+    ]
     if missing:
         raise Failure(
             f"the viewer is not installed: this Python has no {' and no '.join(missing)}",

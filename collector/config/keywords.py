@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def _refuse_unknown(
     owner: type, names: Collection[str], passed: Collection[str]
 ) -> None:
-    for name in passed:
-        if name in names:
+    for keyword in passed:
+        if keyword in names:
             continue
-        owners = list(_structs_with(name))
-        hint = nearest(name, names)
+        owners = list(_structs_with(keyword))
+        hint = nearest(keyword, names)
         if len(owners) == 1:
-            hint = f"{owners[0]}({name}=...) takes it."
+            hint = f"{owners[0]}({keyword}=...) takes it."
         raise ConfigError(
-            f"unknown keyword '{name}' in {owner.__name__}(): {hint} Rename it or remove"
+            f"unknown keyword '{keyword}' in {owner.__name__}(): {hint} Rename it or remove"
             f" it; known are {', '.join(names)}."
         )
 

@@ -121,8 +121,8 @@ def load_with_imports(
     check_needs(layers.said)
     check_rules(effective.__getitem__, layers.place)
     values = nested(effective)
-    for name, section in sections().items():
-        values[name] = type(section)(**values[name])
+    for section_name, section in sections().items():
+        values[section_name] = type(section)(**values[section_name])
     return RecordConfig(**values), layers.imported
 
 
@@ -163,8 +163,11 @@ def merged(
 def _written_down(config: RecordConfig) -> Iterator[str]:
     """Paths that somebody meant: all of a section where anything is not the default."""
     for path in settings():
-        name = path.partition(".")[0]
-        if name in sections() and config.leaf(name) != sections()[name]:
+        section_name = path.partition(".")[0]
+        if (
+            section_name in sections()
+            and config.leaf(section_name) != sections()[section_name]
+        ):
             yield path
 
 
@@ -172,7 +175,7 @@ def _layers(config: Any) -> Sequence[Any]:
     """The layers that are given, or that the environment names."""
     if config is None:
         named = os.environ.get(ENV_FILE, "")
-        return [Path(name) for name in named.split(os.pathsep) if name]
+        return [Path(path) for path in named.split(os.pathsep) if path]
     return config if isinstance(config, (list, tuple)) else [config]
 
 
@@ -355,9 +358,11 @@ def flatten(document: Document) -> Iterator[tuple[str, LocatedValue]]:
                 yield f"{name}.{leaf}", LocatedValue(item, where)
 
 
-def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _spelled_out(
+    section_name: str, value: Any, place: str
+) -> Iterator[tuple[str, Any]]:
     """The leaves that a section's short form stands for."""
-    keys = [path.partition(".")[2] for path in _leaves(name)]
+    keys = [path.partition(".")[2] for path in _leaves(section_name)]
     if value is None:
         return  # a section whose keys are all commented out is null
     if isinstance(value, bool) and "enabled" in keys:
@@ -369,12 +374,12 @@ def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]
         admitted += ["a url"] if "url" in keys else []
         admitted.append(f"a mapping of the keys {', '.join(keys[:-1])} and {keys[-1]}")
         raise ConfigError(
-            f"'{name}' in {place} must be {one_of(admitted)}, got {describe(value)}."
+            f"'{section_name}' in {place} must be {one_of(admitted)}, got {describe(value)}."
         )
 
 
-def _leaves(name: str) -> list[str]:
-    return [path for path in settings() if path.startswith(f"{name}.")]
+def _leaves(section_name: str) -> list[str]:
+    return [path for path in settings() if path.startswith(f"{section_name}.")]
 
 
 def _refuse(key: str, place: str, keys: list[str]) -> None:

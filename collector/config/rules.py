@@ -133,10 +133,10 @@ def _check_needed(
     value: Callable[[str], Any],
     place: Callable[[str], str],
 ) -> None:
-    missing = [name for name in needed if not value(f"torch_profiler.{name}")]
+    missing = [option for option in needed if not value(f"torch_profiler.{option}")]
     if value(f"torch_profiler.{key}") and missing:
         path = f"torch_profiler.{key}"
-        named = " and ".join(f"torch_profiler.{name}" for name in missing)
+        named = " and ".join(f"torch_profiler.{option}" for option in missing)
         raise ConfigError(
             f"'{path}' in {place(path)} needs {named}, which"
             f" {agreeing(len(missing), 'is', 'are')} off. Set"

@@ -67,13 +67,13 @@ class Cycles(metaclass=InitKeywords):
     repeat: int = 1
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
-            value = getattr(self, name)
+        for field in self.__slots__:
+            value = getattr(self, field)
             if whole_number(value) is None:
-                raise _odd(name, value)
+                raise _odd(field, value)
             if value < 0:
                 raise ConfigError(
-                    f"'schedule.{name}' is {value}: no part of a cycle is negative."
+                    f"'schedule.{field}' is {value}: no part of a cycle is negative."
                     " Correct it."
                 )
 
@@ -225,9 +225,9 @@ class Schedule(metaclass=InitKeywords):
         return Action.SKIP
 
 
-def _odd(name: str, value: object) -> ConfigError:
+def _odd(field: str, value: object) -> ConfigError:
     return ConfigError(
-        f"'schedule.{name}' must be a whole number, got {described(value)}. Correct it."
+        f"'schedule.{field}' must be a whole number, got {described(value)}. Correct it."
     )
 
 

@@ -46,14 +46,14 @@ class Section(msgspec.Struct, metaclass=StructKeywords, frozen=True, kw_only=Tru
 
     def __post_init__(self) -> None:
         place = f"{type(self).__name__}()"
-        for name, hint in fields_of(type(self)).items():
-            value = getattr(self, name)
+        for field, hint in fields_of(type(self)).items():
+            value = getattr(self, field)
             if isinstance(hint, Setting):
-                msgspec.structs.force_setattr(self, name, checked(hint, value, place))
+                msgspec.structs.force_setattr(self, field, checked(hint, value, place))
             elif not issubclass(type(value), hint):  # an instance may claim any class
                 raise ConfigError(
-                    f"'{name}' in {place} must be a {hint.__name__}, got"
-                    f" {describe(value)}. Write {name}=collector.{hint.__name__}(...),"
+                    f"'{field}' in {place} must be a {hint.__name__}, got"
+                    f" {describe(value)}. Write {field}=collector.{hint.__name__}(...),"
                     " or use mb.load, which takes the short forms."
                 )
 

@@ -58,17 +58,17 @@ def markdown() -> str:
 
 def _meaning(path: str, setting: Setting) -> str:
     """What a key does, with the short form where it has one."""
-    name, _, leaf = path.partition(".")
+    section_name, _, leaf = path.partition(".")
     if not leaf:
         paced = " Seconds between samples." * ({bool, float} <= setting.kinds.keys())
-        return meanings(RecordConfig)[name] + paced
-    meaning = meanings(type(sections()[name]))[leaf]
+        return meanings(RecordConfig)[section_name] + paced
+    meaning = meanings(type(sections()[section_name]))[leaf]
     if leaf == "enabled":
-        short = f"{meaning} Short: `{name}: {written(not setting.default)}`"
+        short = f"{meaning} Short: `{section_name}: {written(not setting.default)}`"
         also = "; so it is where its other keys are given"
         return short if setting.default else short + also
     if leaf == "url":
-        return f"{meaning} Short: `{name}: s3://bucket/{{run_name}}`"
+        return f"{meaning} Short: `{section_name}: s3://bucket/{{run_name}}`"
     return meaning
 
 

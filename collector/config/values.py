@@ -252,8 +252,8 @@ def unchanged(value: Any) -> Any:
 def zero_attributes(model: Any, names: Iterable[str]) -> None:
     """Set attributes of every module to 0: a reset hook that does what MemProfiler's does."""
     for module in listed(model, "modules"):
-        for name in names:
-            setattr(module, name, 0)
+        for attribute in names:
+            setattr(module, attribute, 0)
 
 
 def is_code(value: Any) -> bool:
@@ -275,15 +275,15 @@ def code_name(code: Any) -> str:
     if isinstance(code, str):
         return code
     owner = getattr(code, "__module__", None)
-    name = getattr(code, "__qualname__", None)
-    if isinstance(owner, str) and isinstance(name, str):
-        return f"{owner}.{name}"
+    function_name = getattr(code, "__qualname__", None)
+    if isinstance(owner, str) and isinstance(function_name, str):
+        return f"{owner}.{function_name}"
     return f"<{type(code).__module__}.{type(code).__qualname__}>"
 
 
-def can_be_imported(name: str) -> bool:
+def can_be_imported(dotted_name: str) -> bool:
     """Whether another process can import what `code_name` gave."""
-    return is_dotted(name) and not name.startswith("__main__.")
+    return is_dotted(dotted_name) and not dotted_name.startswith("__main__.")
 
 
 def resolve(code: Code, path: str) -> Callable[..., Any]:
@@ -308,27 +308,27 @@ def resolve(code: Code, path: str) -> Callable[..., Any]:
     )
 
 
-def _imported(name: str, path: str) -> Any:
+def _imported(dotted_name: str, path: str) -> Any:
     """What a dotted name leads to: modules as far as there are, then attributes."""
-    parts = name.split(".")
-    target: Any = _module(parts[0], name, path)
+    parts = dotted_name.split(".")
+    target: Any = _module(parts[0], dotted_name, path)
     for end in range(1, len(parts)):
         owner, part = ".".join(parts[:end]), parts[end]
         if isinstance(target, ModuleType) and not hasattr(target, part):
-            _module(f"{owner}.{part}", name, path)
+            _module(f"{owner}.{part}", dotted_name, path)
         try:
             target = getattr(target, part)
         except AttributeError:
             near = nearest_of(part, dir(target), 0.6)
             like = f" Did you mean '{near}'?" if near else ""
             raise ConfigError(
-                f"'{path}' names {name}, but {owner} has no '{part}'."
+                f"'{path}' names {dotted_name}, but {owner} has no '{part}'."
                 f"{like} Correct the name, or remove it."
             ) from None
     return target
 
 
-def _module(module: str, name: str, path: str) -> Any:
+def _module(module: str, dotted_name: str, path: str) -> Any:
     """Import one module; None where a package that is there has none of this name."""
     wrong: list[BaseException] = []
     try:
@@ -342,6 +342,6 @@ def _module(module: str, name: str, path: str) -> Any:
         return None  # its absence is told as that of an attribute, with its likes
     reason = f"{type(why).__name__}: {why}".splitlines()[0][:200]
     raise ConfigError(
-        f"'{path}' names {name}, which cannot be imported ({reason}). Install its"
+        f"'{path}' names {dotted_name}, which cannot be imported ({reason}). Install its"
         " package or put its folder on PYTHONPATH, or correct the name."
     ) from why

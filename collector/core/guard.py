@@ -70,11 +70,11 @@ def guarded(
     """
 
     def decorate(function: Function) -> Function:
-        name = function.__name__
+        function_name = function.__name__
 
         def refused(error: BaseException, *args: Any, **kwargs: Any) -> Any:
             with forgiving:
-                tell(name, error, *args, **kwargs)
+                tell(function_name, error, *args, **kwargs)
             return None if instead is None else instead(*args, **kwargs)
 
         call = functools.wraps(function)(_around(function, passes, refused))

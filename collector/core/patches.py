@@ -21,22 +21,22 @@ class Patches:
     def __init__(self) -> None:
         self._undo: list[Callable[[], bool]] = []
 
-    def attribute(self, owner: Any, name: str, replacement: Any) -> None:
+    def attribute(self, owner: Any, attribute_name: str, replacement: Any) -> None:
         """Replace an attribute, or stand before the one of the owner's class."""
-        original = vars(owner).get(name, _ABSENT)
-        setattr(owner, name, replacement)
+        original = vars(owner).get(attribute_name, _ABSENT)
+        setattr(owner, attribute_name, replacement)
         reference = weakly(owner)
 
         def undo() -> bool:
             living = reference()
             if living is None:
                 return True
-            if vars(living).get(name) is not replacement:
+            if vars(living).get(attribute_name) is not replacement:
                 return False
             if original is _ABSENT:
-                delattr(living, name)
+                delattr(living, attribute_name)
             else:
-                setattr(living, name, original)
+                setattr(living, attribute_name, original)
             return True
 
         self._undo.append(undo)

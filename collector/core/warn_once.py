@@ -57,11 +57,11 @@ def remedy_for(error: OSError) -> str:
     return "Check the file system, or record into another directory."
 
 
-def remedy_of(name: str, error: BaseException) -> str:
+def remedy_of(setting: str, error: BaseException) -> str:
     """What the user can do about a part that raised; it is tried again by itself."""
     if isinstance(error, OSError) and error.errno in OUT_OF_FILES:
         return f"{_FILES_REMEDY} MemBoard tries again from time to time."
     return (
         "MemBoard tries again from time to time. If it goes on failing, switch it off"
-        f" with {name}=False, and report this."
+        f" with {setting}=False, and report this."
     )

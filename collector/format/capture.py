@@ -148,8 +148,8 @@ def encode_body(capture: Capture) -> bytes:
     room = MAX_CAPTURE_BYTES - size_of(capture.tables)
     heads: list[_Table] = []
     blocks: list[bytes] = []
-    for name, table in capture.tables.items():
-        head, mine, text_bytes = _encode_table(name, table)
+    for table_name, table in capture.tables.items():
+        head, mine, text_bytes = _encode_table(table_name, table)
         room -= text_bytes
         if room < 0 or head.num_rows > MAX_ROWS:
             raise ValueError(f"the capture is larger than {MAX_CAPTURE_BYTES} bytes")
@@ -178,7 +178,9 @@ def decode_body(
     return head.meta, table_by_name
 
 
-def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], int]:
+def _encode_table(
+    table_name: str, table: CaptureTable
+) -> tuple[_Table, list[bytes], int]:
     """A table's head, its blocks, and the bytes of its distinct texts."""
     if len(table) > _MAX_COLUMNS:
         raise ValueError(
@@ -195,7 +197,9 @@ def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], 
             continue
         numbers = np.asarray(values)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iubf":
-            raise ValueError(f"column {name}.{column} is neither numbers nor texts")
+            raise ValueError(
+                f"column {table_name}.{column} is neither numbers nor texts"
+            )
         if numbers.dtype.kind == "f":
             columns.append(numbers.astype(np.float64, copy=False))
             dtypes.append("f8")
@@ -204,7 +208,7 @@ def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], 
             dtypes.append("i8")
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
-        raise ValueError(f"the columns of {name} are of different lengths")
+        raise ValueError(f"the columns of {table_name} are of different lengths")
     stored: list[Dtype] = ["f8" if dtype == "f8" else "i8" for dtype in dtypes]
     blocks = [encode_block(columns, stored), b"", b""]
     # Undecodable paths hold lone surrogates, which must come back too.
@@ -214,7 +218,7 @@ def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], 
         joined = b"".join(encoded)
         blocks[1:] = encode_block([sizes], ["i8"]), zlib.compress(joined, _LEVEL)
     head = _Table(
-        name=name,
+        name=table_name,
         num_rows=lengths.pop() if lengths else 0,
         columns=tuple(zip(table, dtypes, strict=True)),
         sizes=(len(blocks[0]), len(blocks[1]), len(blocks[2])),
@@ -241,13 +245,13 @@ def _decode_table(
         texts, text_bytes = _decode_texts(blocks[1], blocks[2], room - used)
         used += text_bytes
     table: dict[str, Any] = {}
-    for name, text, values in zip(names, is_text, columns, strict=True):
+    for column_name, text, values in zip(names, is_text, columns, strict=True):
         if text:
             if len(values) and not 0 <= values.min() <= values.max() < len(texts):
                 raise CorruptError("a capture names texts that it does not hold")
-            table[name] = tuple(map(texts.__getitem__, values.tolist()))
+            table[column_name] = tuple(map(texts.__getitem__, values.tolist()))
         else:
-            table[name] = values
+            table[column_name] = values
     return table, used
 
 
@@ -284,9 +288,9 @@ def _decode_texts(
 
 def split_body(capture: Capture, body: bytes, *, digest_offset: int) -> list[bytes]:
     """The payloads of a capture's records, in their order."""
-    values_by_name = {name: getattr(capture, name) for name in _FIELDS}
+    values_by_name = {field: getattr(capture, field) for field in _FIELDS}
     values_by_name.update(
-        {name: str(values_by_name[name])[:_MAX_NAME] for name in _NAMED}
+        {field: str(values_by_name[field])[:_MAX_NAME] for field in _NAMED}
     )
     entry = CaptureEntry(offset=0, num_bytes=0, **values_by_name)
     num_parts = max(1, -(-len(body) // PART_BYTES))
@@ -347,5 +351,5 @@ def decode_capture(
     """
     meta, tables = decode_body(join_parts(parts), wanted)
     entry = parts[0][0].entry
-    values_by_name = {name: getattr(entry, name) for name in _FIELDS}
+    values_by_name = {field: getattr(entry, field) for field in _FIELDS}
     return Capture(**values_by_name, meta=meta, tables=tables)

@@ -194,9 +194,11 @@ def rank_series(scenario: Scenario, rank: int) -> RankSeries:
         **memory_columns(profile, lengths, keeps),
     }
     if oom is not None:
-        for name in oom.rows[0] if oom.rows else ():
-            columns[name] = columns[name].copy()  # several are one array
-            columns[name][oom.first_retry : num_rows] = [row[name] for row in oom.rows]
+        for column in oom.rows[0] if oom.rows else ():
+            columns[column] = columns[column].copy()  # several are one array
+            columns[column][oom.first_retry : num_rows] = [
+                row[column] for row in oom.rows
+            ]
     return RankSeries(
         rank, num_rows, started_ns, time_ns, columns, lengths, keeps, random
     )

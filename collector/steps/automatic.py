@@ -156,12 +156,12 @@ class Automatic:
         return False
 
     @guarded(_give_up)
-    def enter_phase(self, name: str, now_ns: int) -> None:
+    def enter_phase(self, phase: str, now_ns: int) -> None:
         """Another phase begins; all but training counts as evaluation."""
         self._leave_eval()
         self.parts.take(now_ns)
-        if name != TRAIN:
-            self._eval = Span(name, self._sink, _options(EVAL)).begin()
+        if phase != TRAIN:
+            self._eval = Span(phase, self._sink, _options(EVAL)).begin()
 
     def _leave_eval(self) -> None:
         begun, self._eval = self._eval, None

@@ -169,11 +169,11 @@ class Timing:
                 thread = threading.current_thread()
                 native = thread.native_id or -1
                 log.threads[STEPS] = (native, f"{thread.name[:200]} steps")
-            name = STEP if phase == TRAIN else f"{phase} {STEP}"
+            span_name = STEP if phase == TRAIN else f"{phase} {STEP}"
             took = now_ns - since_ns
             step_and_state = log.at
             log.spans += (
-                name,
+                span_name,
                 STEP,
                 STEPS,
                 since_ns,
@@ -198,10 +198,10 @@ class Timing:
             row.append(flops_of(self._flops, samples, tokens) if is_training else None)
         return row
 
-    def enter_phase(self, name: str, now_ns: int) -> None:
+    def enter_phase(self, phase: str, now_ns: int) -> None:
         """Another phase begins: what was under way of a step is none."""
         if self.automatic is not None:
-            self.automatic.enter_phase(name, now_ns)
+            self.automatic.enter_phase(phase, now_ns)
 
     @guarded(_not_written)
     def write(self) -> None:

@@ -101,10 +101,12 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
     )
     exporter = Exporter(files, settings, sink=engine, warn_once=session.warn_once)
     wanted = wanted_of(settings, engine.device.type)
-    for name in set(settings.activities) - set(wanted.activities):
-        info = SourceInfo(name=f"torch_profiler.{name}", cost="")
-        reason = f"this torch records no activity of {name} on this machine"
-        remedy = f"Remove {name} from torch_profiler.activities, or install its torch."
+    for activity in set(settings.activities) - set(wanted.activities):
+        info = SourceInfo(name=f"torch_profiler.{activity}", cost="")
+        reason = f"this torch records no activity of {activity} on this machine"
+        remedy = (
+            f"Remove {activity} from torch_profiler.activities, or install its torch."
+        )
         engine.note_kind(info, "absent", reason, remedy)
     source = TorchProfiler(
         settings,

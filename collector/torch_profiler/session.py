@@ -163,10 +163,10 @@ class Session:
         self.profile = None
 
 
-def _is_available(name: str) -> bool:
+def _is_available(activity: str) -> bool:
     import torch
 
-    if name in ("cpu", "privateuse1"):
+    if activity in ("cpu", "privateuse1"):
         return True
-    module = getattr(torch, name, None)
+    module = getattr(torch, activity, None)
     return bool(module is not None and module.is_available())

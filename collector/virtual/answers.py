@@ -37,6 +37,8 @@ def _output(text: str) -> Output:
     return Output(int(argument), kind, int(value or 0))
 
 
-def outputs_of(name: str) -> tuple[Output, ...] | None:
+def outputs_of(function: str) -> tuple[Output, ...] | None:
     """What a function writes; None for one that is unknown."""
-    return next((outputs for pattern, outputs in _table() if pattern.match(name)), None)
+    return next(
+        (outputs for pattern, outputs in _table() if pattern.match(function)), None
+    )

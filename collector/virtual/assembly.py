@@ -27,19 +27,19 @@ def assembly_of(stub: StubSymbols, written: set[str]) -> str:
     names = [".section .rodata", f'.Llibrary: .asciz "{stub.family}"']
     calls = [".data", ".balign 8", ".Lhandles: .quad 0x766770000000"]
     answer = _FAILING.get(stub.family, 0)
-    for number, name in enumerate(sorted(stub.symbols)):
-        code += [f".globl {name}", f".type {name}, @function", f"{name}:"]
-        if name in written:
-            code.append(f"  jmp *vgpu_{name}@GOTPCREL(%rip)")
+    for number, symbol in enumerate(sorted(stub.symbols)):
+        code += [f".globl {symbol}", f".type {symbol}, @function", f"{symbol}:"]
+        if symbol in written:
+            code.append(f"  jmp *vgpu_{symbol}@GOTPCREL(%rip)")
             continue
-        for output in outputs_of(name) or ():
+        for output in outputs_of(symbol) or ():
             code += _writing(output)
         code += [
             f"  lea .Lcall{number}(%rip), %rdi",
             "  jmp *vgpu_count_call@GOTPCREL(%rip)",
         ]
-        works = int(not _NO_WORK.search(name))
-        names.append(f'.Lname{number}: .asciz "{name}"')
+        works = int(not _NO_WORK.search(symbol))
+        names.append(f'.Lname{number}: .asciz "{symbol}"')
         calls.append(
             f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}, {works}"
         )
@@ -69,9 +69,9 @@ def _writing(output: Output) -> list[str]:
 def version_script(stub: StubSymbols) -> str:
     """The linker's script that gives each symbol its version; "" where none has one."""
     by_version: dict[str, list[str]] = {}
-    for name, version in sorted(stub.symbols.items()):
+    for symbol, version in sorted(stub.symbols.items()):
         if version:
-            by_version.setdefault(version, []).append(name)
+            by_version.setdefault(version, []).append(symbol)
     return "".join(
         f"{version} {{ global: {'; '.join(names)}; }};\n"
         for version, names in by_version.items()

@@ -61,8 +61,8 @@ def stubs_folder(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
     for source in [*sorted((HERE / "native").rglob("*.*")), *sorted(HERE.glob("*.py"))]:
         digest.update(f"{source.relative_to(HERE)}\n".encode())
         digest.update(source.read_bytes())
-    name = f"torch-{torch.version}-{digest.hexdigest()[:12]}"
-    return cache_folder(environ) / name
+    folder_name = f"torch-{torch.version}-{digest.hexdigest()[:12]}"
+    return cache_folder(environ) / folder_name
 
 
 def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
@@ -225,9 +225,9 @@ def find_compiler() -> list[str]:
     Raises:
         VirtualGpuUnavailable: there is none.
     """
-    for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        if name and shutil.which(name.split()[0]):
-            return name.split()
+    for compiler in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        if compiler and shutil.which(compiler.split()[0]):
+            return compiler.split()
     from importlib.util import find_spec
 
     if find_spec("ziglang") is None:

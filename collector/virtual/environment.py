@@ -62,7 +62,11 @@ def environment(
     torch = torch_of(python)
     stubs = stubs_for(torch, base)
     context = device.context_bytes[0] if context_bytes is None else context_bytes
-    variables = {name: base[name] for name in base if name != "CUDA_VISIBLE_DEVICES"}
+    variables = {
+        variable: base[variable]
+        for variable in base
+        if variable != "CUDA_VISIBLE_DEVICES"
+    }
     variables[SPEC] = _words(device, devices, torch, context)
     variables[BOOKS] = str(books or _new_books(books_folder(base)))
     preloaded = [stubs / CORE, *sorted(stubs.glob("*.so.*"))]

@@ -113,7 +113,9 @@ def exported(library: Path, prefix: str) -> list[str]:
             for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
             if symbol["st_shndx"] != "SHN_UNDEF"
         ]
-    return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
+    return sorted(
+        symbol[len(prefix) :] for symbol in names if symbol.startswith(prefix)
+    )
 
 
 def _read(path: Path, undefined: dict[str, set[tuple[str, str]]]) -> list[str]:

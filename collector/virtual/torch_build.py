@@ -80,10 +80,10 @@ def _libraries(folder: Path, version: str) -> dict[str, int]:
         metadata = metadata_files[0]
     text = metadata.read_text(errors="replace")
     versions: dict[str, int] = {}
-    for name, major, minor, patch in re.findall(
+    for library, major, minor, patch in re.findall(
         r"nvidia-(cudnn|nccl)-cu\d+[ (]*==\s*(\d+)\.(\d+)\.(\d+)", text
     ):
-        versions[name] = int(major) * 10000 + int(minor) * 100 + int(patch)
+        versions[library] = int(major) * 10000 + int(minor) * 100 + int(patch)
     return versions
 
 
@@ -104,8 +104,8 @@ def _folder(python: str) -> Path | None:
     return Path(origin).parent if origin else None
 
 
-def _assigned(text: str, name: str) -> str | None:
+def _assigned(text: str, variable: str) -> str | None:
     match = re.search(
-        rf"^{name}(?:\s*:[^=]*)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE
+        rf"^{variable}(?:\s*:[^=]*)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE
     )
     return match[1] if match else None

@@ -99,9 +99,9 @@ def versions() -> dict[str, str]:
     if torch is not None:
         versions["torch"] = str(getattr(torch, "__version__", "unknown"))
         of = getattr(torch, "version", None)
-        for name in ("cuda", "hip", "xpu"):
-            if text := getattr(of, name, None):
-                versions[name] = str(text)
+        for backend in ("cuda", "hip", "xpu"):
+            if text := getattr(of, backend, None):
+                versions[backend] = str(text)
     if driver := _driver():
         versions["driver"] = driver
     return versions
@@ -109,8 +109,10 @@ def versions() -> dict[str, str]:
 
 def allocator_settings() -> str:
     """The variables that configure torch's allocator, as they are set."""
-    variables = ((name, os.environ.get(name)) for name in _ALLOCATOR_VARIABLES)
-    return " ".join(f"{name}={value}" for name, value in variables if value)
+    variables = (
+        (variable, os.environ.get(variable)) for variable in _ALLOCATOR_VARIABLES
+    )
+    return " ".join(f"{variable}={value}" for variable, value in variables if value)
 
 
 def _driver() -> str | None:

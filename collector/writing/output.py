@@ -114,10 +114,10 @@ class Output:
     def stem(self) -> str:
         """The name of the rank's file without segment and ending."""
         path = self.file.path
-        name = None if path is None else parse_rank_file_name(path.name)
-        if name is None:
+        rank_file = None if path is None else parse_rank_file_name(path.name)
+        if rank_file is None:
             return rank_file_stem(self.identity.rank, self.attempt)
-        return rank_file_stem(name.rank, name.attempt)
+        return rank_file_stem(rank_file.rank, rank_file.attempt)
 
     @property
     def num_dropped(self) -> int:
@@ -382,8 +382,8 @@ class Output:
         self.file.notes.add(Note(kind=kind, time_ns=now_ns(), step=None, data=data))
 
     def _new_path(self) -> Path:
-        name = rank_file_name(self.identity.rank, self.attempt)
-        return self._plan.run_dir.joinpath(*RANK_FILES_DIR, name)
+        file_name = rank_file_name(self.identity.rank, self.attempt)
+        return self._plan.run_dir.joinpath(*RANK_FILES_DIR, file_name)
 
     def _header(self) -> Header:
         return self._plan.make_header(self.identity, self.attempt)

@@ -63,10 +63,10 @@ class Table:
         Of columns with several numbers a row the last axis is that of the rows.
         """
         columns = {
-            name: column[rows] if column.ndim == 1 else column[..., rows]
-            for name in self.__dataclass_fields__
-            if name not in changed
-            and isinstance(column := getattr(self, name), np.ndarray)
+            field: column[rows] if column.ndim == 1 else column[..., rows]
+            for field in self.__dataclass_fields__
+            if field not in changed
+            and isinstance(column := getattr(self, field), np.ndarray)
         }
         return replace(self, **columns, **changed)
 
@@ -74,9 +74,10 @@ class Table:
     def joined(cls, tables: Sequence[Self], **changed: Any) -> Self:
         """One after the other; what is no array, or given, is of all. At least one."""
         columns = {
-            name: np.concatenate([getattr(table, name) for table in tables], axis=-1)
-            for name in cls.__dataclass_fields__
-            if name not in changed and isinstance(getattr(tables[0], name), np.ndarray)
+            field: np.concatenate([getattr(table, field) for table in tables], axis=-1)
+            for field in cls.__dataclass_fields__
+            if field not in changed
+            and isinstance(getattr(tables[0], field), np.ndarray)
         }
         return replace(tables[0], **columns, **changed)
 

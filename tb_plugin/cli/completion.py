@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     from memboard.tb_plugin.cli import VERBS, parser_of, verbs_of
 
     verbs = {
-        name: (str(parser.description).partition("\n")[0], tuple(_options_of(parser)))
-        for name, parser in verbs_of(parser_of(*VERBS)).items()
+        verb: (str(parser.description).partition("\n")[0], tuple(_options_of(parser)))
+        for verb, parser in verbs_of(parser_of(*VERBS)).items()
     }
     print("\n".join(_SCRIPTS[options.shell](verbs)))
     return 0
@@ -44,9 +44,9 @@ def _options_of(parser: argparse.ArgumentParser) -> Iterator[_Option]:
         text = "" if action.help in {None, argparse.SUPPRESS} else str(action.help)
         help_text = text.partition("(default")[0].replace("%%", "%").strip()
         choices = tuple(map(str, action.choices or ()))
-        for name in action.option_strings or choices:
-            if name.startswith("--") or not action.option_strings:
-                yield _Option(name, help_text, choices, action.nargs != 0)
+        for option in action.option_strings or choices:
+            if option.startswith("--") or not action.option_strings:
+                yield _Option(option, help_text, choices, action.nargs != 0)
 
 
 def _bash(verbs: _Verbs) -> Iterator[str]:

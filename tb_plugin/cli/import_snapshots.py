@@ -279,18 +279,18 @@ def _copy(run_dir: Path, large: Sequence[FoundSnapshot]) -> list[str]:
     for source in large:
         rank, number = source.rank or 0, source.said.step
         step = "" if number is None else f"_step{number}"
-        name = f"memory_snapshot_rank{rank}{step}_{secrets.token_hex(4)}.pickle"
+        file_name = f"memory_snapshot_rank{rank}{step}_{secrets.token_hex(4)}.pickle"
         run_dir.mkdir(parents=True, exist_ok=True)
-        unfinished = run_dir / f"{name}.tmp"
+        unfinished = run_dir / f"{file_name}.tmp"
         try:
             file, _ = storage.at(source.path).open(source.path)
             with file, unfinished.open("wb") as copy:
                 shutil.copyfileobj(file, copy, _PIECE)
             os.utime(unfinished, ns=(source.key.mtime_ns, source.key.mtime_ns))
-            unfinished.replace(run_dir / name)
+            unfinished.replace(run_dir / file_name)
         finally:
             unfinished.unlink(missing_ok=True)
         lines.append(
-            f"rank {rank}: too large for a capture, copied to {run_dir / name}"
+            f"rank {rank}: too large for a capture, copied to {run_dir / file_name}"
         )
     return lines

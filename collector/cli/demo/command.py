@@ -144,12 +144,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name, lowest in (("ranks", 1), ("steps", 1), ("seconds", 1), ("simulate", 0)):
-        value = getattr(options, name)
+    for option, lowest in (("ranks", 1), ("steps", 1), ("seconds", 1), ("simulate", 0)):
+        value = getattr(options, option)
         if value is not None and value < lowest:
             raise Failure(
-                f"--{name} is {value}",
-                remedy=f"Give --{name} a number from {lowest} on.",
+                f"--{option} is {value}",
+                remedy=f"Give --{option} a number from {lowest} on.",
             )
     if not 0 <= options.port <= 65535:
         raise Failure(

@@ -128,8 +128,8 @@ def plan_training(
     device: Literal["cpu", "cuda"]
     if num_gpus and wanted <= num_gpus:
         device = "cuda"
-        name = torch.cuda.get_device_name(0)
-        sentence = f"Training on {part_of(wanted, num_gpus, 'GPU')} ({name}), one rank each, NCCL."
+        device_name = torch.cuda.get_device_name(0)
+        sentence = f"Training on {part_of(wanted, num_gpus, 'GPU')} ({device_name}), one rank each, NCCL."
     else:
         device = "cpu"
         why = (

@@ -128,9 +128,9 @@ def _swap() -> Sequence[int]:
 def swap_of(meminfo: str) -> tuple[int, int]:
     """Total and used swap bytes from the text of /proc/meminfo."""
     kib = {
-        name: int(rest.split()[0])
-        for name, _, rest in (line.partition(":") for line in meminfo.splitlines())
-        if name in {"SwapTotal", "SwapFree"}
+        key: int(rest.split()[0])
+        for key, _, rest in (line.partition(":") for line in meminfo.splitlines())
+        if key in {"SwapTotal", "SwapFree"}
     }
     total = kib.get("SwapTotal", 0)
     return total * 1024, (total - kib.get("SwapFree", 0)) * 1024
@@ -211,8 +211,12 @@ def counted(names: Iterable[str], interfaces: Path) -> list[str]:
     cable would count the same bytes again. The loopback never counts. RDMA (InfiniBand,
     RoCE) bypasses these counters.
     """
-    outward = [name for name in names if name not in {"lo", "lo0"}]
-    physical = [name for name in outward if (interfaces / name / "device").exists()]
+    outward = [interface for interface in names if interface not in {"lo", "lo0"}]
+    physical = [
+        interface
+        for interface in outward
+        if (interfaces / interface / "device").exists()
+    ]
     return physical or outward
 
 

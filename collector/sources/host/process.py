@@ -82,9 +82,9 @@ def uss_and_pss(rollup: str) -> tuple[int, int]:
     """Bytes from the text of /proc/self/smaps_rollup."""
     kib = {"Private_Clean": 0, "Private_Dirty": 0, "Private_Hugetlb": 0, "Pss": 0}
     for line in rollup.splitlines():
-        name, _, rest = line.partition(":")
-        if name in kib:
-            kib[name] += int(rest.split()[0])
+        key, _, rest = line.partition(":")
+        if key in kib:
+            kib[key] += int(rest.split()[0])
     pss = kib.pop("Pss")
     return sum(kib.values()) * 1024, pss * 1024
 

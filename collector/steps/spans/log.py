@@ -78,11 +78,13 @@ def states_mask(states: Iterable[str]) -> int:
         ValueError: there is no such state.
     """
     mask = 0
-    for name in (states,) if isinstance(states, str) else islice(states, _MAX_STATES):
-        state = _STATE_OF.get(text_of(name).upper())
+    for state_name in (
+        (states,) if isinstance(states, str) else islice(states, _MAX_STATES)
+    ):
+        state = _STATE_OF.get(text_of(state_name).upper())
         if state is None:
             raise ValueError(
-                f"{text_of(name, 80)!r} is not a state of the schedule. Use"
+                f"{text_of(state_name, 80)!r} is not a state of the schedule. Use"
                 f" {', '.join(state.lower() for state in STATES)}."
             )
         mask |= 1 << state

@@ -83,9 +83,9 @@ def _device(timeline: DeviceTimeline) -> Iterator[str]:
     yield f"<table><tr><th>At the peak, {at_ms:,.3f} ms<th class='n'>{total}</tr>"
     for category in np.argsort(-peak_bytes, kind="stable").tolist():
         if peak_bytes[category]:
-            name = CATEGORIES[category]
+            category_name = CATEGORIES[category]
             yield (
-                f"<tr><td><i style='background:{_colour(name)};opacity:{_opacity(name)}'></i>{NOUNS[name]}"
+                f"<tr><td><i style='background:{_colour(category_name)};opacity:{_opacity(category_name)}'></i>{NOUNS[category_name]}"
                 f"<td class='n'>{bytes_text(int(peak_bytes[category]))}</tr>"
             )
     yield "</table>"
@@ -115,14 +115,14 @@ def _picture(timeline: DeviceTimeline) -> Iterator[str]:
             f"{lasts * share / 1e6:,.3f} ms</text>"
         )
     below = np.zeros(len(since), np.int64)
-    for index, name in enumerate(CATEGORIES):
+    for index, category in enumerate(CATEGORIES):
         above = below + live_bytes[:, index]
         if live_bytes[:, index].any():
             area = _area(x, _y(below, most), _y(above, most))
             yield (
-                f"<path d='{area}' fill='{_colour(name)}'"
-                f" fill-opacity='{_opacity(name)}'>"
-                f"<title>{NOUNS[name]}, at most {bytes_text(int(live_bytes[:, index].max()))}"
+                f"<path d='{area}' fill='{_colour(category)}'"
+                f" fill-opacity='{_opacity(category)}'>"
+                f"<title>{NOUNS[category]}, at most {bytes_text(int(live_bytes[:, index].max()))}"
                 "</title></path>"
             )
         below = above
@@ -150,9 +150,9 @@ def _area(x: FloatArray, lower: FloatArray, upper: FloatArray) -> str:
     return f"M{' '.join(steps(upper))} {' '.join(reversed(steps(lower)))}Z"
 
 
-def _opacity(name: str) -> float:
-    return 0.66 if name == "input" else 1  # beside activations, whose colour it has
+def _opacity(category: str) -> float:
+    return 0.66 if category == "input" else 1  # beside activations, whose colour it has
 
 
-def _colour(name: str) -> str:
-    return COLOURS[FOLDS_INTO[name]]
+def _colour(category: str) -> str:
+    return COLOURS[FOLDS_INTO[category]]

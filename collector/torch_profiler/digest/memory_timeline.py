@@ -142,8 +142,8 @@ def timeline_table(timelines: Iterable[DeviceTimeline]) -> CaptureTable:
             for _ in range(len(timeline.time_ns))
         ),
     }
-    for index, name in enumerate(CATEGORIES):
-        table[f"{name}_bytes"] = np.ascontiguousarray(columns[:, index])
+    for index, category in enumerate(CATEGORIES):
+        table[f"{category}_bytes"] = np.ascontiguousarray(columns[:, index])
     return table
 
 

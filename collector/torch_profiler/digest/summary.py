@@ -65,12 +65,12 @@ def _lines(
     names = operators["name"]
     share_of = max(1, int(np.abs(np.asarray(operators[sorted_by])).sum()))
     is_own = sorted_by.startswith("self_") or sorted_by in ("calls", "flops")
-    rows = [["operator", *(_HEADS[name] for name in columns)]]
+    rows = [["operator", *(_HEADS[column] for column in columns)]]
     if is_own:
         rows[0].append("share")
     for row_index in order:
         row = [_cut(str(names[row_index]), NAME_WIDTH)]
-        row += [_shown(name, int(operators[name][row_index])) for name in columns]
+        row += [_shown(column, int(operators[column][row_index])) for column in columns]
         if is_own:
             row.append(f"{100 * int(operators[sorted_by][row_index]) / share_of:.1f} %")
         rows.append(row)
@@ -84,8 +84,8 @@ def _lines(
     ]
 
 
-def _cut(name: str, width: int) -> str:
-    plain = " ".join(name.split())
+def _cut(operator: str, width: int) -> str:
+    plain = " ".join(operator.split())
     return plain if len(plain) <= width else plain[: width - 3] + "..."
 
 

@@ -77,8 +77,10 @@ class Groups:
 
 def by_category(category: Ints) -> Groups:
     """By the category that gives the colour; `category`: index in `CATEGORIES`."""
-    fold = np.array([FOLDED.index(FOLDS_INTO[name]) for name in CATEGORIES], np.uint16)
-    groups = tuple(NamedGroup(name, name, name) for name in FOLDED)
+    fold = np.array(
+        [FOLDED.index(FOLDS_INTO[category]) for category in CATEGORIES], np.uint16
+    )
+    groups = tuple(NamedGroup(category, category, category) for category in FOLDED)
     return Groups(fold[category], groups)
 
 

@@ -158,7 +158,7 @@ class SegmentReplay:
         return SegmentRows(
             spans.address[head],
             total,
-            *(getattr(spans, name)[head] for name in _OF_SPANS),
+            *(getattr(spans, column)[head] for column in _OF_SPANS),
             *(np.zeros(len(head), np.int64),) * _NUM_SUMS,
         )
 

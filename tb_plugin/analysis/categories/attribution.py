@@ -100,9 +100,9 @@ def attribution(replay: Replay) -> Attribution:
         speaks &= _has_line(replay)
         _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(OF_RECORDED))
     facts = facts_of(replay)
-    for row, (_, name, fits) in enumerate(RULES):
+    for row, (_, category_name, fits) in enumerate(RULES):
         decided = (evidence == 0) & fits(facts)
-        category[decided] = CATEGORIES.index(name)
+        category[decided] = CATEGORIES.index(category_name)
         evidence[decided] = _FIRST_RULE + row
     if tensors is not None:
         beside = _beside_inputs(replay, facts, category, evidence == 0)

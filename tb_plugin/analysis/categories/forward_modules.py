@@ -51,8 +51,8 @@ def forward_modules(stacks: Stacks) -> ForwardModules:
     if not len(stacks) or not len(stacks.frame):
         return ForwardModules(np.full(len(stacks), NOTHING), ())
     kinds = stacks.kinds
-    is_forward = np.array([name == _FORWARD for name in stacks.name], np.bool_)
-    families = [_TORCH_MODULE.search(name) for name in stacks.filename]
+    is_forward = np.array([text == _FORWARD for text in stacks.name], np.bool_)
+    families = [_TORCH_MODULE.search(text) for text in stacks.filename]
     is_family = np.array([family is not None for family in families], np.bool_)
     own_forward = (is_forward & (kinds <= LIBRARY))[stacks.frame]
     own = picked(stacks.frame, stacks.first(own_forward))

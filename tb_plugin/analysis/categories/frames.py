@@ -103,10 +103,12 @@ def without_own(stacks: Stacks) -> Stacks:
     One of the recorder's own work has a frame by that name: its memory is a row of its own.
     One in which nothing else is, as on autograd's threads, is empty, as without MemBoard.
     """
-    roles = {name: _ROLES[role_of(name)] for name in set(stacks.filename)}
+    roles = {filename: _ROLES[role_of(filename)] for filename in set(stacks.filename)}
     if not any(roles.values()):
         return stacks
-    role = np.array([roles[name] for name in stacks.filename], np.int8)[stacks.frame]
+    role = np.array([roles[filename] for filename in stacks.filename], np.int8)[
+        stacks.frame
+    ]
     owner, begins = stacks.owner, stacks.start[:-1]
     num_started = np.append(0, np.cumsum(role == _STARTS))
     has_started = num_started[1:] > num_started[begins][owner]
@@ -139,9 +141,9 @@ def _around_dispatch(stacks: Stacks, role: npt.NDArray[np.int8]) -> Ints:
     """
     names = zip(stacks.name, stacks.filename, strict=True)
     calls = np.array(
-        [bool(_CALLS_MODE.search(f"{file} {name}")) for name, file in names]
+        [bool(_CALLS_MODE.search(f"{file} {function}")) for function, file in names]
     )
-    is_mode = np.array([name == _MODE for name in stacks.name], np.bool_)
+    is_mode = np.array([function == _MODE for function in stacks.name], np.bool_)
     rows = np.flatnonzero((role == _PASSES) & is_mode[stacks.frame])
     places = []
     for step in (-1, 1, 2):
@@ -170,12 +172,12 @@ def stacks_by_line(stacks: Stacks) -> Ints:
     return np.where(user_frame == NOTHING, own, first[line.reshape(-1)])
 
 
-def frame_label(name: str, filename: str, line: int) -> str:
+def frame_label(function: str, filename: str, line: int) -> str:
     """A frame in short: `models.py:121 forward`; of C++ the function without arguments."""
     if kind_of(filename) == NATIVE:
-        return native_label(name)
+        return native_label(function)
     short = re.split(r"[/\\]", filename)[-1]
-    return f"{short}:{line} {name}"
+    return f"{short}:{line} {function}"
 
 
 def native_label(name: str) -> str:

@@ -130,26 +130,26 @@ def stack_marks(stacks: Stacks) -> Ints:
     marks_of_stack[has_frames] |= _innermost_marks(stacks)[innermost]
     if not np.any(kinds == NATIVE):
         marks_of_stack[np.diff(stacks.start) == 0] |= NO_PYTHON
-    is_init = np.array([name == _MADE_HERE for name in stacks.name], np.bool_)
+    is_init = np.array([function == _MADE_HERE for function in stacks.name], np.bool_)
     marks_of_stack[picked((kinds == USER) & is_init, stacks.user_frame, False)] |= MAKE
     return marks_of_stack
 
 
 def _frame_marks(stacks: Stacks, kinds: Ints) -> Ints:
     marks = np.zeros(len(stacks.name), np.int64)
-    for frame, (name, filename) in enumerate(
+    for frame, (function, filename) in enumerate(
         zip(stacks.name, stacks.filename, strict=True)
     ):
         rules = _NATIVE if kinds[frame] == NATIVE else _PYTHON
-        marks[frame] = _marks_by(rules, name, filename)
+        marks[frame] = _marks_by(rules, function, filename)
     return marks
 
 
 def _innermost_marks(stacks: Stacks) -> Ints:
     return np.array(
         [
-            _marks_by(_INNERMOST, name, filename)
-            for name, filename in zip(stacks.name, stacks.filename, strict=True)
+            _marks_by(_INNERMOST, function, filename)
+            for function, filename in zip(stacks.name, stacks.filename, strict=True)
         ],
         np.int64,
     )
@@ -159,8 +159,8 @@ def runs_autograd(stacks: Stacks) -> Flags:
     """By frame: whether it is the function of Python that runs autograd's engine."""
     return np.array(
         [
-            _marks_by(_RUNS_AUTOGRAD, name, filename) != 0
-            for name, filename in zip(stacks.name, stacks.filename, strict=True)
+            _marks_by(_RUNS_AUTOGRAD, function, filename) != 0
+            for function, filename in zip(stacks.name, stacks.filename, strict=True)
         ],
         np.bool_,
     )
@@ -198,9 +198,9 @@ def called_by_engine(stacks: Stacks) -> Flags:
     return is_called
 
 
-def python_marks(name: str, filename: str) -> int:
+def python_marks(function: str, filename: str) -> int:
     """The marks of one frame of Python, as bits."""
-    return _marks_by(_PYTHON, name, filename)
+    return _marks_by(_PYTHON, function, filename)
 
 
 _Compiled: TypeAlias = tuple[tuple[int, re.Pattern[str], re.Pattern[str]], ...]
@@ -223,9 +223,9 @@ _PYTHON: Final = _compiled(_PYTHON_RULES)
 _NATIVE: Final = _compiled(_NATIVE_RULES)
 
 
-def _marks_by(rules: _Compiled, name: str, filename: str) -> int:
+def _marks_by(rules: _Compiled, function: str, filename: str) -> int:
     marks = 0
     for mark, of_name, of_file in rules:
-        if of_name.search(name) and of_file.search(filename):
+        if of_name.search(function) and of_file.search(filename):
             marks |= mark
     return marks

@@ -114,8 +114,8 @@ def _ways(stacks: Stacks) -> Ints:
     """By stack: a number for the functions by which the model was called; -1: it was not."""
     kinds = stacks.kinds
     in_model = [
-        kind != NATIVE and bool(python_marks(name, filename) & MODULE)
-        for kind, name, filename in zip(
+        kind != NATIVE and bool(python_marks(function, filename) & MODULE)
+        for kind, function, filename in zip(
             kinds.tolist(), stacks.name, stacks.filename, strict=True
         )
     ]

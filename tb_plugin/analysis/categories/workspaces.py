@@ -112,7 +112,7 @@ def _multiplies(stacks: Stacks) -> tuple[Flags, Flags]:
         is_told[stack] = len(python) < len(frames)
         if not len(python):
             continue
-        name, filename = stacks.name[python[0]], stacks.filename[python[0]]
-        if _MULTIPLIES.match(name) or _OF_TORCH.search(filename):
+        function, filename = stacks.name[python[0]], stacks.filename[python[0]]
+        if _MULTIPLIES.match(function) or _OF_TORCH.search(filename):
             multiplies[stack] = True
     return multiplies, is_told

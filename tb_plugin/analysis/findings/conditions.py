@@ -94,8 +94,8 @@ class Setup:
         """What limits the memory of this process, where something does."""
         if self.memory_fraction is None:
             return "torch.cuda.set_per_process_memory_fraction"
-        name = "per_process_memory_fraction"
-        return f"{name}:{self.memory_fraction:g} in the allocator's settings"
+        setting = "per_process_memory_fraction"
+        return f"{setting}:{self.memory_fraction:g} in the allocator's settings"
 
     @property
     def device_tool(self) -> str:
@@ -154,9 +154,9 @@ def is_rejected_in(message: str) -> bool:
     return "would exceed per_process_memory_fraction limit" in message
 
 
-def _switch(config: Mapping[str, Any], section: str, name: str) -> bool | None:
+def _switch(config: Mapping[str, Any], section: str, key: str) -> bool | None:
     settings = config.get(section)
-    value = settings.get(name) if isinstance(settings, dict) else None
+    value = settings.get(key) if isinstance(settings, dict) else None
     return value if isinstance(value, bool) else None
 
 

@@ -119,38 +119,38 @@ class _Columns:
                 f"the table {table} has {counted(self._num, 'row')}, more than {most}"
             )
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
+    def __contains__(self, column_name: str) -> bool:
+        return column_name in self._columns
 
-    def ints(self, name: str) -> Ints:
-        column = self._get(name)
+    def ints(self, column_name: str) -> Ints:
+        column = self._get(column_name)
         values = np.asarray(column)
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise LogError(f"{self._table}.{name} does not hold whole numbers")
+            raise LogError(f"{self._table}.{column_name} does not hold whole numbers")
         return values.astype(np.int64, copy=False)
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        column = self._get(name)
+    def texts(self, column_name: str) -> tuple[str, ...]:
+        column = self._get(column_name)
         if isinstance(column, np.ndarray) or not all(
             isinstance(text, str) for text in column
         ):
-            raise LogError(f"{self._table}.{name} does not hold texts")
+            raise LogError(f"{self._table}.{column_name} does not hold texts")
         return tuple(column)
 
-    def _get(self, name: str) -> Any:
-        column = self._columns.get(name)
+    def _get(self, column_name: str) -> Any:
+        column = self._columns.get(column_name)
         if column is None:
-            raise LogError(f"{self._table}.{name} is missing")
+            raise LogError(f"{self._table}.{column_name} is missing")
         if len(column) != self._num:
             raise LogError(
-                f"{self._table}.{name} has {counted(len(column), 'row')}, others {self._num}"
+                f"{self._table}.{column_name} has {counted(len(column), 'row')}, others {self._num}"
             )
         return column
 
 
 def _tree(modules: _Columns) -> ModuleTree:
-    def optional(name: str) -> Ints | None:
-        return modules.ints(name) if name in modules else None
+    def optional(column_name: str) -> Ints | None:
+        return modules.ints(column_name) if column_name in modules else None
 
     return module_tree(
         modules.texts("fqn"),
@@ -167,7 +167,7 @@ def _device_names(devices: Any) -> tuple[str, ...]:
     names = devices if isinstance(devices, (list, tuple)) else ()
     if not names:
         return ("device 0",)
-    return tuple(str(name)[:_MAX_TEXT] for name in names[:MAX_DEVICES])
+    return tuple(str(device_name)[:_MAX_TEXT] for device_name in names[:MAX_DEVICES])
 
 
 def _ascending(values: Ints, most: int) -> tuple[Ints, int]:

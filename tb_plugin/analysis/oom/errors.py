@@ -150,8 +150,8 @@ def state_at(device: Device, event: int) -> OomError:
 def _by_category(category: Ints, size: Ints) -> dict[str, int]:
     sums_by_category = sums(category, size, len(CATEGORIES)).tolist()
     return {
-        name: num_bytes
-        for name, num_bytes in zip(CATEGORIES, sums_by_category, strict=True)
+        category: num_bytes
+        for category, num_bytes in zip(CATEGORIES, sums_by_category, strict=True)
         if num_bytes
     }
 

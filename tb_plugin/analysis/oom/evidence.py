@@ -92,7 +92,9 @@ def _levels(case: Case) -> Iterator[Row]:
     yield "held", live, facts.held_bytes, more, ""
     pending = facts.pending
     streams = [] if pending is None else pending.streams
-    told = ", ".join(f"{name} {size_text(size)}" for name, size in streams)
+    told = ", ".join(
+        f"{stream_name} {size_text(size)}" for stream_name, size in streams
+    )
     yield (
         "pending_free",
         "freed, waiting for another stream",

@@ -188,7 +188,7 @@ def _by_category(case: Case) -> Iterator[Advice]:
         yield from _in_optimizer(case, optimizer)
     elif optimizer >= OPTIMIZER * live:
         yield from _states(case, optimizer)
-    grads = sum(case.by_category.get(name, 0) for name in GRADIENTS)
+    grads = sum(case.by_category.get(category, 0) for category in GRADIENTS)
     # Backward makes gradients, and the optimizer needs them.
     if grads >= GRADS * live and case.asked_in not in ("backward", "optimizer"):
         yield advice_of(

@@ -233,7 +233,7 @@ def setup_of(replay: Replay) -> Setup:
         recomputes=_has(replay, _RECOMPUTES),
         has_small_states=_has(replay, _SMALL_STATES),
         memory_fraction=memory_fraction_in(
-            f"{name}:{value}" for name, value in replay.snapshot.settings.items()
+            f"{setting}:{value}" for setting, value in replay.snapshot.settings.items()
         ),
     )
 

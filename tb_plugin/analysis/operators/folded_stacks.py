@@ -87,5 +87,5 @@ def _stacks(trace: Trace, tree: SliceTree) -> tuple[Ints, list[int], list[int]]:
     return stack_of, parents, names
 
 
-def _plain(name: str) -> str:
-    return " ".join(name.replace(";", ":").split())[:_MAX_NAME] or "?"
+def _plain(frame: str) -> str:
+    return " ".join(frame.replace(";", ":").split())[:_MAX_NAME] or "?"

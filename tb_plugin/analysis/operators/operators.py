@@ -113,8 +113,8 @@ def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> Operato
     if has_launch.all() or not len(table):
         return table
     unknown = {"name": NOTHING, "shapes": NOTHING, "example": NOTHING}
-    for name, total in times.unknown_ns().items():
-        unknown[name] = unknown[name.replace("self", "total")] = total
+    for time_column, total in times.unknown_ns().items():
+        unknown[time_column] = unknown[time_column.replace("self", "total")] = total
     columns = {
         column.name: np.append(getattr(table, column.name), unknown.get(column.name, 0))
         for column in fields(table)
@@ -140,15 +140,17 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
         shapes=shapes[first],
         num_calls=np.bincount(group, minlength=num),
         host_total_ns=sums(group, duration, num),
-        **{name: sums(group, getattr(times, name)[rows], num) for name in _SUMMED},
+        **{
+            column: sums(group, getattr(times, column)[rows], num) for column in _SUMMED
+        },
         example=rows[longest_of(group, duration, num)],
         group_of=group_of,
     )
 
 
-def is_eligible(name: str) -> bool:
+def is_eligible(operator: str) -> bool:
     """Whether an operator's kernels can use tensor cores."""
-    return _ELIGIBLE.fullmatch(name.removeprefix(_EVALUATING)) is not None
+    return _ELIGIBLE.fullmatch(operator.removeprefix(_EVALUATING)) is not None
 
 
 class Callee(NamedTuple):

@@ -108,9 +108,9 @@ def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
     )
 
 
-def kind_of(name: str) -> str:
+def kind_of(collective: str) -> str:
     """The collective that a kernel's or an operator's name says."""
-    plain = name.lower().replace("_", "")
+    plain = collective.lower().replace("_", "")
     return next((kind for word, kind in _WORDS if word in plain), "other")
 
 
@@ -181,8 +181,8 @@ def _shape_bytes(dims: str, types: str) -> int:
     if not isinstance(shapes, list) or not isinstance(names, list):
         return NOTHING
     total, has_shape = 0, False
-    for shape, name in zip(shapes, names, strict=False):
-        for sizes, dtype in _tensors(shape, name):
+    for shape, dtype_name in zip(shapes, names, strict=False):
+        for sizes, dtype in _tensors(shape, dtype_name):
             size = item_bytes(dtype)
             if size and all(type(n) is int and n >= 0 for n in sizes):
                 total += size * int(np.prod(sizes, dtype=object) if sizes else 1)
@@ -190,11 +190,11 @@ def _shape_bytes(dims: str, types: str) -> int:
     return min(total, (1 << 62)) if has_shape else NOTHING
 
 
-def _tensors(shape: Any, name: Any) -> list[tuple[list[Any], str]]:
+def _tensors(shape: Any, dtype_name: Any) -> list[tuple[list[Any], str]]:
     """A shape and its type; of a list of tensors each."""
-    if not isinstance(shape, list) or not isinstance(name, str):
+    if not isinstance(shape, list) or not isinstance(dtype_name, str):
         return []
     if shape and isinstance(shape[0], list):
-        dtype = name.removeprefix("TensorList").strip("[]<> ")
+        dtype = dtype_name.removeprefix("TensorList").strip("[]<> ")
         return [(sizes, dtype) for sizes in shape if isinstance(sizes, list)]
-    return [(shape, name)] if shape else []
+    return [(shape, dtype_name)] if shape else []

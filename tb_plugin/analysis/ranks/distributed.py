@@ -206,12 +206,12 @@ class _JoinedCollectives:
         missed: Flags = num_ranks[self.kind] < self.wanted
         return missed
 
-    def column(self, name: str) -> Ints:
-        columns = [getattr(table, name) for table in self._tables]
+    def column(self, column_name: str) -> Ints:
+        columns = [getattr(table, column_name) for table in self._tables]
         return np.concatenate([*columns, np.empty(0, np.int64)]).astype(np.int64)
 
-    def _texts(self, name: str) -> list[str]:
-        return [text for table in self._tables for text in getattr(table, name)]
+    def _texts(self, column_name: str) -> list[str]:
+        return [text for table in self._tables for text in getattr(table, column_name)]
 
 
 class _MatchedCollectives(NamedTuple):

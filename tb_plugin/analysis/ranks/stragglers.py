@@ -100,12 +100,12 @@ def usual_parts(
     low, high = np.quantile(steps[is_known], (0.25, 0.75))
     middle = is_known & (steps >= low) & (steps <= high)
     sums = {
-        name: float(np.nansum(values[row][middle]))
-        for name, values in parts.items()
+        part_name: float(np.nansum(values[row][middle]))
+        for part_name, values in parts.items()
         if not np.isnan(values[row][middle]).all()
     }
     whole = sum(sums.values())
-    return {name: seconds * part / whole for name, part in sums.items()}
+    return {part_name: seconds * part / whole for part_name, part in sums.items()}
 
 
 def stragglers(times: StepTimes) -> list[Straggler]:
@@ -118,14 +118,16 @@ def stragglers(times: StepTimes) -> list[Straggler]:
     shares = _slowest_shares(times.seconds)
     by_part = _part_excesses(times)
     limit = _limit(excess, usual)
-    part_limits = {name: _limit(values, usual) for name, values in by_part.items()}
+    part_limits = {
+        part_name: _limit(values, usual) for part_name, values in by_part.items()
+    }
     all_ranks = []
     for row, rank in enumerate(times.ranks):
-        own = {name: values[row] for name, values in by_part.items()}
+        own = {part_name: values[row] for part_name, values in by_part.items()}
         if _HOLDS_WAITS in own:
             # Who waits there for others has the same step time as they.
             own[_HOLDS_WAITS] = min(own[_HOLDS_WAITS], excess[row])
-        part = max(own, key=lambda name: own[name], default="")
+        part = max(own, key=lambda part_name: own[part_name], default="")
         part_excess = own.get(part, np.nan)
         if not part_excess > 0:
             part, part_excess = "", np.nan
@@ -158,9 +160,9 @@ def _part_excesses(times: StepTimes) -> dict[str, Floats]:
     stacked = np.stack(list(times_by_part.values()))
     times_by_part[OTHER] = other_part(times.coarse_seconds, stacked)
     excesses = {}
-    for name, values in times_by_part.items():
-        if name != _WAITS:
-            excesses[name] = np.nan_to_num(_excess(values), nan=-np.inf)
+    for part_name, values in times_by_part.items():
+        if part_name != _WAITS:
+            excesses[part_name] = np.nan_to_num(_excess(values), nan=-np.inf)
     return excesses
 
 

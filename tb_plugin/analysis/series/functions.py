@@ -96,7 +96,7 @@ class CapturedCall(NamedTuple):
 
 def table_of(snaps: Sequence[Snap]) -> SnapTable:
     """Snaps of one function, phase and rank as a table, in the order given."""
-    names = dict.fromkeys(name for snap in snaps for name in snap.values)
+    names = dict.fromkeys(stat for snap in snaps for stat in snap.values)
     nothing = float("nan")
     return SnapTable(
         attempt=_ints(snap.attempt for snap in snaps),
@@ -105,8 +105,8 @@ def table_of(snaps: Sequence[Snap]) -> SnapTable:
         time_ns=_ints(NO_TIME if s.time_ns is None else s.time_ns for s in snaps),
         step=_ints(NO_STEP if s.step is None else s.step for s in snaps),
         stats={
-            name: np.array([s.values.get(name, nothing) for s in snaps], np.float64)
-            for name in names
+            stat: np.array([s.values.get(stat, nothing) for s in snaps], np.float64)
+            for stat in names
         },
     )
 
@@ -119,11 +119,11 @@ def joined(tables: Sequence[SnapTable]) -> SnapTable:
     sizes = [len(table) for table in tables]
     ends = np.cumsum([0, *sizes])
     stats: dict[str, Floats] = {}
-    for name in dict.fromkeys(name for table in tables for name in table.stats):
-        stats[name] = np.full(int(ends[-1]), np.nan)
+    for stat in dict.fromkeys(name for table in tables for name in table.stats):
+        stats[stat] = np.full(int(ends[-1]), np.nan)
         for table, start, end in zip(tables, ends, ends[1:], strict=False):
-            if name in table.stats:
-                stats[name][start:end] = table.stats[name]
+            if stat in table.stats:
+                stats[stat][start:end] = table.stats[stat]
     keys = [
         np.concatenate([np.empty(0, np.int64), *(getattr(t, key) for t in tables)])
         for key in ("attempt", "iteration", "context", "time_ns", "step")

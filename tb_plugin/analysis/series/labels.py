@@ -48,9 +48,9 @@ _HOOKS: Final = {
 """What the built-in hooks leave of each module (`format.memory.HOOK_ATTRS`)."""
 
 
-def hook_label(name: str) -> str:
+def hook_label(hook: str) -> str:
     """`RSS before forward`; values of the program's own hooks keep their names."""
-    return _HOOKS.get(name, name)
+    return _HOOKS.get(hook, hook)
 
 
 _PARTS: Final = {
@@ -78,7 +78,7 @@ _HOST_TIME: Final = (
 )
 
 
-def part_words(name: str) -> tuple[str, str]:
+def part_words(part: str) -> tuple[str, str]:
     """The label of a part of the step; what it is, and what its time leaves out."""
-    label, help_text = _PARTS[name]
-    return label, f"{help_text}.{'' if name in ('step', 'other') else _HOST_TIME}"
+    label, help_text = _PARTS[part]
+    return label, f"{help_text}.{'' if part in ('step', 'other') else _HOST_TIME}"

@@ -90,7 +90,7 @@ def usual_columns(
     )
 
 
-def _count(meta: Mapping[str, object], name: str) -> int | None:
-    value = meta.get(name)
+def _count(meta: Mapping[str, object], key: str) -> int | None:
+    value = meta.get(key)
     sane = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if sane else None  # type: ignore[return-value]  # checked above

@@ -167,11 +167,17 @@ def most_more(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a part without any value
         more = {
-            name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
-            for name, values in parts.items()
+            part: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
+            for part, values in parts.items()
         }
-    name = max(more, key=lambda part_name: np.nan_to_num(more[part_name], nan=-np.inf))
-    return (name, more[name]) if more[name] > 0 else ("", float("nan"))
+    largest_part = max(
+        more, key=lambda part_name: np.nan_to_num(more[part_name], nan=-np.inf)
+    )
+    return (
+        (largest_part, more[largest_part])
+        if more[largest_part] > 0
+        else ("", float("nan"))
+    )
 
 
 def part_growth(own: Mapping[str, Floats], seconds: Floats) -> str:

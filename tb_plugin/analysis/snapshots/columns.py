@@ -95,20 +95,20 @@ class Table:
     def __len__(self) -> int:
         return self._num
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
+    def __contains__(self, column_name: str) -> bool:
+        return column_name in self._columns
 
-    def kind(self, name: str) -> str:
+    def kind(self, column_name: str) -> str:
         """What a column holds, see `memboard.collector.format.snapshots`; empty: it is not there."""
-        return self._kinds.get(name, "")
+        return self._kinds.get(column_name, "")
 
-    def ints(self, name: str, missing: int) -> Ints:
+    def ints(self, column_name: str, missing: int) -> Ints:
         """Whole numbers; `missing` where a row, or the whole table, has none.
 
         Raises:
             ValueError: the column holds something else.
         """
-        values = self._numbers(name, ("text", "value", "float"))
+        values = self._numbers(column_name, ("text", "value", "float"))
         if values is None:
             return np.full(self._num, missing, np.int64)
         if values.dtype.itemsize < _WIDE:  # no room for what stands for absent
@@ -117,25 +117,25 @@ class Table:
         absent = values == _ABSENT
         return np.where(absent, missing, values) if absent.any() else values
 
-    def checked(self, name: str, missing: int) -> tuple[Ints, Flags]:
+    def checked(self, column_name: str, missing: int) -> tuple[Ints, Flags]:
         """The same whatever is in it, and which rows hold something else than a number.
 
         There it says `missing`, too. A float counts where it is whole.
         """
         wrong = np.zeros(self._num, np.bool_)
-        kind = self._kinds.get(name)
+        kind = self._kinds.get(column_name)
         if kind in (None, "int", "uint"):
-            return self.ints(name, missing), wrong
+            return self.ints(column_name, missing), wrong
         whole_numbers = np.full(self._num, missing, np.int64)
         if kind == "float":
-            floats = np.asarray(self._columns[name])
+            floats = np.asarray(self._columns[column_name])
             whole = np.isfinite(floats) & (np.abs(floats) < -float(_ABSENT))
             whole[whole] = floats[whole] % 1 == 0
             whole_numbers[whole] = floats[whole].astype(np.int64)
             return whole_numbers, ~whole
         if kind != "value":
             return whole_numbers, ~wrong
-        rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
+        rows, place = grouped(np.asarray(self._columns[column_name]).astype(np.int64))
         values = [_as_whole(self._plain(row)) for row in rows.tolist()]
         whole = [type(value) is int and _ABSENT < value < -_ABSENT for value in values]
         numbers = [
@@ -145,23 +145,23 @@ class Table:
         is_sound = np.array(whole, np.bool_) | (rows == NOTHING)
         return np.array(numbers, np.int64)[place], ~is_sound[place]
 
-    def lacks(self, name: str) -> Flags:
+    def lacks(self, column_name: str) -> Flags:
         """Which rows do not have the key."""
-        column = self._columns.get(name)
+        column = self._columns.get(column_name)
         if column is None:
             return np.ones(self._num, np.bool_)
-        gap = NOTHING if self._kinds.get(name) in ("text", "value") else _ABSENT
+        gap = NOTHING if self._kinds.get(column_name) in ("text", "value") else _ABSENT
         values = np.asarray(column)
         if gap == _ABSENT and (values.dtype.kind != "i" or values.itemsize < _WIDE):
             return np.zeros(self._num, np.bool_)  # no room for what stands for absent
         lacks: Flags = values == gap
         return lacks
 
-    def is_other(self, name: str, kind: str) -> Flags:
+    def is_other(self, column_name: str, kind: str) -> Flags:
         """Which rows have the key in a column that is not of this kind."""
-        if self._kinds.get(name) in (None, kind):
+        if self._kinds.get(column_name) in (None, kind):
             return np.zeros(self._num, np.bool_)
-        return ~self.lacks(name)
+        return ~self.lacks(column_name)
 
     def _plain(self, row: int) -> Any:
         """The value that a text says; None where it says none."""
@@ -170,20 +170,20 @@ class Table:
                 return plain_value(self._texts[row])
         return None
 
-    def narrow(self, name: str, missing: int) -> Ints:
+    def narrow(self, column_name: str, missing: int) -> Ints:
         """The same as `ints`, in as few bits as they lie in the file."""
-        values = self._numbers(name, ("text", "value", "float"))
+        values = self._numbers(column_name, ("text", "value", "float"))
         if values is not None and values.dtype.itemsize < _WIDE:
             return values
-        return self.ints(name, missing)
+        return self.ints(column_name, missing)
 
-    def rows(self, name: str, num: int) -> tuple[Ints, int]:
+    def rows(self, column_name: str, num: int) -> tuple[Ints, int]:
         """Rows of something that has `num`, narrow; and how many lead nowhere.
 
         NOTHING where there is none, and where it leads nowhere. A column that says
         nothing at all takes no memory.
         """
-        values = self._numbers(name, ("value", "float"))
+        values = self._numbers(column_name, ("value", "float"))
         if values is None or not len(values):
             return constant(NOTHING, self._num), 0
         least, most = int(values.min()), int(values.max())
@@ -198,28 +198,30 @@ class Table:
         rows[~leads] = NOTHING
         return rows, wrong
 
-    def text_rows(self, name: str) -> Ints:
+    def text_rows(self, column_name: str) -> Ints:
         """Rows of the texts; NOTHING where there is none."""
-        if self._kinds.get(name) != "text":
+        if self._kinds.get(column_name) != "text":
             return constant(NOTHING, self._num)
-        return self.rows(name, len(self._texts))[0]
+        return self.rows(column_name, len(self._texts))[0]
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def texts(self, column_name: str) -> tuple[str, ...]:
         """The texts themselves; empty where there is none."""
         texts = [*self._texts, ""]
-        return tuple(texts[row] for row in self.text_rows(name).tolist())
+        return tuple(texts[row] for row in self.text_rows(column_name).tolist())
 
-    def values(self, name: str) -> tuple[Ints, list[Any]]:
+    def values(self, column_name: str) -> tuple[Ints, list[Any]]:
         """Values of any kind: for each row which of the distinct ones, and these.
 
         -1 where a row has none, or one that cannot be read.
         """
         none = np.full(self._num, NOTHING, np.int64)
-        if self._kinds.get(name) != "value":
+        if self._kinds.get(column_name) != "value":
             return none, []
-        rows = np.asarray(self._columns[name]).astype(np.int64, copy=False)
+        rows = np.asarray(self._columns[column_name]).astype(np.int64, copy=False)
         if len(rows) != self._num:
-            raise ValueError(f"{self._name}.{name} has {counted(len(rows), 'row')}")
+            raise ValueError(
+                f"{self._name}.{column_name} has {counted(len(rows), 'row')}"
+            )
         distinct, place = grouped(rows)
         value_rows, values = np.full(len(distinct), NOTHING, np.int64), []
         for index, row in enumerate(distinct.tolist()):
@@ -229,11 +231,13 @@ class Table:
                     value_rows[index] = len(values) - 1
         return value_rows[place], values
 
-    def coded(self, name: str, texts: Sequence[str]) -> npt.NDArray[np.int8]:
+    def coded(self, column_name: str, texts: Sequence[str]) -> npt.NDArray[np.int8]:
         """Which of some words each text is; NOTHING: none of them."""
         code_by_text = {word: code for code, word in enumerate(texts)}
-        if self._kinds.get(name) == "value":
-            rows, place = grouped(np.asarray(self._columns[name]).astype(np.int64))
+        if self._kinds.get(column_name) == "value":
+            rows, place = grouped(
+                np.asarray(self._columns[column_name]).astype(np.int64)
+            )
             plain = [self._plain(row) for row in rows.tolist()]
             own = [
                 code_by_text.get(value, NOTHING) if type(value) is str else NOTHING
@@ -242,38 +246,46 @@ class Table:
             return np.array(own, np.int8)[place]
         of_texts = (code_by_text.get(text, NOTHING) for text in self._texts)
         codes = np.fromiter([*of_texts, NOTHING], np.int8)  # the last: where -1 looks
-        values = self._numbers(name, ("value", "float"))
-        is_text = self._kinds.get(name) == "text"
+        values = self._numbers(column_name, ("value", "float"))
+        is_text = self._kinds.get(column_name) == "text"
         if is_text and values is not None and len(values):
             least, most = int(values.min()), int(values.max())
             if least >= NOTHING and most < len(self._texts):
                 return codes[values]  # as narrow as they are
-        return codes[self.text_rows(name)]
+        return codes[self.text_rows(column_name)]
 
-    def pair(self, name: str) -> tuple[Ints | None, Ints | None, Flags]:
+    def pair(self, column_name: str) -> tuple[Ints | None, Ints | None, Flags]:
         """A pair of whole numbers in two columns, below 0 in rows without.
 
         And which rows hold something else.
         """
-        if self._kinds.get(name) == "value":
-            rows, values = self.values(name)
+        if self._kinds.get(column_name) == "value":
+            rows, values = self.values(column_name)
             pairs = [_as_pair(value) for value in values]
             first, second = np.array([*pairs, (NOTHING, NOTHING)], np.int64).T
-            return first[rows], second[rows], (first[rows] < 0) & ~self.lacks(name)
+            return (
+                first[rows],
+                second[rows],
+                (first[rows] < 0) & ~self.lacks(column_name),
+            )
         kinds = ("text", "value", "float")
-        first, second = (self._numbers(f"{name}.{place}", kinds) for place in (0, 1))
-        return first, second, self.is_other(name, "pair")
+        first, second = (
+            self._numbers(f"{column_name}.{place}", kinds) for place in (0, 1)
+        )
+        return first, second, self.is_other(column_name, "pair")
 
-    def _numbers(self, name: str, others: tuple[str, ...]) -> Ints | None:
+    def _numbers(self, column_name: str, others: tuple[str, ...]) -> Ints | None:
         """A column as it is; None where it is not there, or is of one of `others`."""
-        column = self._columns.get(name)
-        if column is None or self._kinds.get(name) in others:
+        column = self._columns.get(column_name)
+        if column is None or self._kinds.get(column_name) in others:
             return None
         values = np.asarray(column)
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ValueError(f"{self._name}.{name} does not hold whole numbers")
+            raise ValueError(f"{self._name}.{column_name} does not hold whole numbers")
         if len(values) != self._num:
-            raise ValueError(f"{self._name}.{name} has {counted(len(values), 'row')}")
+            raise ValueError(
+                f"{self._name}.{column_name} has {counted(len(values), 'row')}"
+            )
         return values
 
 

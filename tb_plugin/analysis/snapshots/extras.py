@@ -72,11 +72,11 @@ def annotations_of(
     )
 
 
-def _texts(table: Table, name: str) -> tuple[Sequence[str], Flags]:
+def _texts(table: Table, column_name: str) -> tuple[Sequence[str], Flags]:
     """Texts, empty where there is none, and which rows have something else."""
-    if table.kind(name) != "value":
-        return table.texts(name), table.is_other(name, "text")
-    rows, values = table.values(name)
+    if table.kind(column_name) != "value":
+        return table.texts(column_name), table.is_other(column_name, "text")
+    rows, values = table.values(column_name)
     texts = [value if type(value) is str else "" for value in values]
     is_other = np.array([type(value) is not str for value in values] + [False])
     return [[*texts, ""][row] for row in rows.tolist()], is_other[rows]
@@ -125,19 +125,25 @@ def settings_of(
                 settings = plain_value(value)
             if isinstance(settings, dict):
                 wrong = [
-                    name for name in settings if not _is_setting(name, settings[name])
+                    setting
+                    for setting in settings
+                    if not _is_setting(setting, settings[setting])
                 ]
                 for setting in wrong:
                     leave_out(
                         f"`allocator_settings.{setting}`, which has another type", 1
                     )
-                return {name: settings[name] for name in settings if name not in wrong}
+                return {
+                    setting: settings[setting]
+                    for setting in settings
+                    if setting not in wrong
+                }
             leave_out("`allocator_settings`, which is no mapping", 1)
     return {}
 
 
-def _is_setting(name: Any, value: Any) -> bool:
-    types = _SETTING_TYPES.get(name)
+def _is_setting(setting: Any, value: Any) -> bool:
+    types = _SETTING_TYPES.get(setting)
     if types is None:
         return True
     if isinstance(value, bool):

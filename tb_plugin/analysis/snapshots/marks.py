@@ -175,7 +175,7 @@ def _tags(tag: Ints, texts: Sequence[str]) -> Marks:
     ends = np.append(first_of[1:], len(tagged)) - 1
     distinct, label = np.unique(row[first_of], return_inverse=True)
     names = tuple(texts[row] for row in distinct.tolist())
-    own = np.array([not is_tag(name) for name in names], np.bool_)[label]
+    own = np.array([not is_tag(annotation) for annotation in names], np.bool_)[label]
     if not own.any():
         return _spans(_TAG, _nothing(), _nothing(), _nothing(), ())
     first, last = tagged[first_of[own]], tagged[ends[own]]

@@ -31,11 +31,11 @@ class Numbering:
         self.pools: dict[tuple[int, int], int] = {DEFAULT_POOL: 0}
         """The row of each pair of numbers."""
 
-    def text_rows(self, table: Table, name: str) -> Ints:
+    def text_rows(self, table: Table, column_name: str) -> Ints:
         """Rows of texts that say something: not empty, not `N/A`."""
-        values = table.text_rows(name)
-        if table.kind(name) == "value":
-            values = self._as_texts(table, name)
+        values = table.text_rows(column_name)
+        if table.kind(column_name) == "value":
+            values = self._as_texts(table, column_name)
         means = np.arange(len(self._texts) + 1, dtype=np.int32)
         means[-1] = NOTHING  # where NOTHING looks
         empty = [row for row, text in enumerate(self._texts) if text in ("", "N/A")]
@@ -45,9 +45,9 @@ class Numbering:
             return constant(NOTHING, len(values))
         return means[rows][place]
 
-    def _as_texts(self, table: Table, name: str) -> Ints:
+    def _as_texts(self, table: Table, column_name: str) -> Ints:
         """Rows of texts for values of any kind: a dict is written `key=value, ...`."""
-        rows, values = table.values(name)
+        rows, values = table.values(column_name)
         place = {text: row for row, text in enumerate(self._texts)}
         texts = [_readable(value) for value in values]
         self._texts += dict.fromkeys(text for text in texts if text not in place)
@@ -65,9 +65,9 @@ class Numbering:
         ]
         return _of_rows(rows, place)
 
-    def pool_rows(self, table: Table, name: str) -> Ints:
+    def pool_rows(self, table: Table, column_name: str) -> Ints:
         """Of a column of pairs; NOTHING where there is none, or none that a pool has."""
-        first, second, wrong = table.pair(name)
+        first, second, wrong = table.pair(column_name)
         self._note("pools that are no two whole numbers", wrong)
         if first is None or second is None:
             return constant(NOTHING, len(table))

@@ -98,9 +98,9 @@ class Stacks:
         """By stack, and last for no stack: whether it bears one of these marks."""
         return np.append((self.marks & marks) != 0, np.False_)
 
-    def calls(self, name: str) -> Flags:
+    def calls(self, function_name: str) -> Flags:
         """By stack, and last for no stack: whether a function of this name is in it."""
-        return self._of_frames([function == name for function in self.name])
+        return self._of_frames([function == function_name for function in self.name])
 
     def matching(self, name: Pattern, filename: Pattern) -> Flags:
         """By stack, and last for no stack: whether a frame has such a name or file.

@@ -72,7 +72,7 @@ def steps_of(
         return Steps(tagged, phase, phases, "tags")
     nothing = constant(NOTHING, num)
     spans = spans_of(snapshot, device) if spans is None else spans
-    numbers = [_PROFILER_STEP.match(name) for name in spans.name]
+    numbers = [_PROFILER_STEP.match(annotation) for annotation in spans.name]
     if any(numbers):
         step = np.full(num, NOTHING, np.int64)
         for row, match in enumerate(numbers):
@@ -81,8 +81,8 @@ def steps_of(
         return Steps(step, nothing, (), "profiler")
     ends = [
         int(spans.end[row])
-        for row, name in enumerate(spans.name)
-        if _OPTIMIZER_STEP.match(name)
+        for row, annotation in enumerate(spans.name)
+        if _OPTIMIZER_STEP.match(annotation)
     ]
     if ends:
         # Where a step has several optimizers, each of them ends one.

@@ -142,13 +142,13 @@ class _Maker:
         return (of_device(HOST, events, trace, segments, device, blocks),)
 
     def _state(
-        self, name: str, name_of_blocks: str, num_stacks: int
+        self, table_name: str, name_of_blocks: str, num_stacks: int
     ) -> tuple[Segments, Ints, BlockTable]:
         """Segments, their devices and their blocks, without rows that are none."""
-        segments, device, is_segment = self._segments(name, num_stacks)
+        segments, device, is_segment = self._segments(table_name, num_stacks)
         blocks, is_block = self._blocks(name_of_blocks, segments, num_stacks)
         if is_segment.all() and is_block.all():
-            if name == "segments":
+            if table_name == "segments":
                 self._note(
                     "segments that their blocks do not fill", _gaps(segments, blocks)
                 )
@@ -193,8 +193,8 @@ class _Maker:
             frame=np.append(stacks.frame, places),
         )
 
-    def _events(self, name: str, num_stacks: int) -> tuple[Events, Ints]:
-        table = Table(name, self._tables, self._texts)
+    def _events(self, table_name: str, num_stacks: int) -> tuple[Events, Ints]:
+        table = Table(table_name, self._tables, self._texts)
         action = table.coded("action", ACTIONS)
         self._note("actions that are not known", action < 0)
         free = constant(NOTHING, len(table))
@@ -250,14 +250,16 @@ class _Maker:
             time_us = time_us[timed[np.maximum(before, 0)]]
         return time_us
 
-    def _segments(self, name: str, num_stacks: int) -> tuple[Segments, Ints, Flags]:
+    def _segments(
+        self, table_name: str, num_stacks: int
+    ) -> tuple[Segments, Ints, Flags]:
         """All rows, their devices, and which of them are segments."""
-        table = Table(name, self._tables, self._texts)
+        table = Table(table_name, self._tables, self._texts)
         address, has_no_address = table.checked("address", 0)
         self._refuse_negative(table, "total_size")
         size, has_no_size = self._sizes(table, "total_size", "address")
         device, has_no_device = table.checked("device", 0)
-        if name == "segments":  # others are of the host, and say a device below 0
+        if table_name == "segments":  # others are of the host, and say a device below 0
             has_no_device |= (device < 0) | (device >= MAX_DEVICES)
         wrong = has_no_address | has_no_size | has_no_device
         wrong |= not ("address" in table and "total_size" in table)
@@ -278,10 +280,10 @@ class _Maker:
         return segments, device, ~wrong
 
     def _blocks(
-        self, name: str, segments: Segments, num_stacks: int
+        self, table_name: str, segments: Segments, num_stacks: int
     ) -> tuple[BlockTable, Flags]:
         """All rows, and which of them are blocks."""
-        table = Table(name, self._tables, self._texts)
+        table = Table(table_name, self._tables, self._texts)
         segment = table.ints("segment", 0)
         if len(segment) and not (segment.min() >= 0 and segment.max() < len(segments)):
             raise SnapshotError("a block refers to a segment that is not there")
@@ -302,7 +304,7 @@ class _Maker:
             address = segments.address[segment] + below - base[segment]
         requested, _ = table.checked("requested_size", NOTHING)
         stack = self._rows(table, "frames", num_stacks)
-        told = self._histories if name == "blocks" else None
+        told = self._histories if table_name == "blocks" else None
         if told is not None:
             first_stack = num_stacks - len(told.frames)
             stack = np.where(told.stack >= 0, told.stack + first_stack, stack)
@@ -320,12 +322,14 @@ class _Maker:
         )
         return blocks, ~wrong
 
-    def _sizes(self, table: Table, name: str, address: str) -> tuple[Ints, Flags]:
+    def _sizes(
+        self, table: Table, column_name: str, address: str
+    ) -> tuple[Ints, Flags]:
         """Bytes, and which rows hold something else than a number.
 
         0 of what no memory has, or what reaches beyond all addresses.
         """
-        values, is_other = table.checked(name, 0)
+        values, is_other = table.checked(column_name, 0)
         begins, _ = table.checked(address, 0)
         reaches = len(begins) and int(begins.max()) > _MAX_ADDRESS - MAX_BYTES
         usual = not len(values) or 0 <= values.min() <= values.max() <= MAX_BYTES
@@ -337,18 +341,20 @@ class _Maker:
         self._note("sizes that no memory has", wrong)
         return (np.where(wrong, 0, values) if wrong.any() else values), is_other
 
-    def _refuse_negative(self, table: Table, name: str) -> None:
-        if ((values := table.checked(name, 0)[0]) < 0).any():
-            raise SnapshotError(f"`{name}` is below 0, such as {values.min()}")
+    def _refuse_negative(self, table: Table, column_name: str) -> None:
+        if ((values := table.checked(column_name, 0)[0]) < 0).any():
+            raise SnapshotError(f"`{column_name}` is below 0, such as {values.min()}")
 
     def _leave_out(self, noun: str, count: int) -> None:
         if count:
             self._left_out[noun] = count
 
-    def _rows(self, table: Table, name: str, num: int) -> Ints:
-        values, num_wrong = table.rows(name, num)
+    def _rows(self, table: Table, column_name: str, num: int) -> Ints:
+        values, num_wrong = table.rows(column_name, num)
         self._count("stacks that are not there", num_wrong)
-        self._note("stacks that are no lists of frames", table.is_other(name, "stack"))
+        self._note(
+            "stacks that are no lists of frames", table.is_other(column_name, "stack")
+        )
         return values
 
     def _note(self, noun: str, wrong: Flags) -> None:

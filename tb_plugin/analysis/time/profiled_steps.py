@@ -107,8 +107,8 @@ def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
     return number[once], start[once], end[once]
 
 
-def _number(name: str) -> int:
-    match = _NAME.fullmatch(name)
+def _number(step_name: str) -> int:
+    match = _NAME.fullmatch(step_name)
     return -1 if match is None else int(match[1])
 
 
@@ -207,6 +207,6 @@ def steps_of(trace: Trace) -> Steps:
     return Steps(number, slices.starts(rows), slices.ends(rows))
 
 
-def _marked_number(name: str) -> int:
-    match = _PROFILER_STEP.fullmatch(name)
+def _marked_number(annotation: str) -> int:
+    match = _PROFILER_STEP.fullmatch(annotation)
     return NOTHING if match is None else int(match[1])

@@ -117,12 +117,14 @@ def slice_roles(trace: Trace) -> Ints:
     return roles
 
 
-def _on_host(name: str, has_devices: bool) -> Role:
-    if _STEP.fullmatch(name):
+def _on_host(slice_name: str, has_devices: bool) -> Role:
+    if _STEP.fullmatch(slice_name):
         return Role.OTHER
-    if _LOADING.fullmatch(name):
+    if _LOADING.fullmatch(slice_name):
         return Role.DATALOADER
     # Where there are devices their kernels are the communication; this only starts it.
-    if _HOST_BACKEND.match(name) or (_DEVICE_BACKEND.match(name) and not has_devices):
+    if _HOST_BACKEND.match(slice_name) or (
+        _DEVICE_BACKEND.match(slice_name) and not has_devices
+    ):
         return Role.COMMUNICATION
     return Role.CPU_EXEC

@@ -150,9 +150,9 @@ def trace_lives(
     facts.is_cut |= is_lost
     category = np.full(len(event), OTHER)
     evidence = np.zeros(len(event), dtype=np.int64)
-    for row, (_, name, fits) in enumerate(_ALL_RULES):
+    for row, (_, category_name, fits) in enumerate(_ALL_RULES):
         decided = (evidence == 0) & fits(facts)
-        category[decided] = CATEGORIES.index(name)
+        category[decided] = CATEGORIES.index(category_name)
         evidence[decided] = row + 1
     is_seen = born != NOTHING
     modules, module = _numbered(around.module_names(), event, is_seen)

@@ -102,14 +102,14 @@ def trace_marks(times: OperatorTimes) -> TraceMarks:
     return TraceMarks(own, _kinds_of(trace, own))
 
 
-def _marks_of(name: str) -> int:
-    frame = _FRAME.fullmatch(name)
+def _marks_of(frame_text: str) -> int:
+    frame = _FRAME.fullmatch(frame_text)
     if frame is not None and frame[2] == "zero_grad":
         return ZERO_GRAD
     if frame is not None:
         # Paths are relative to what Python imports from: a package has nothing before.
         return python_marks(frame[2], f"/{frame[1]}")
-    return sum({mark for mark, pattern in _RULES if pattern.match(name)})
+    return sum({mark for mark, pattern in _RULES if pattern.match(frame_text)})
 
 
 def _on_host(trace: Trace) -> Flags:

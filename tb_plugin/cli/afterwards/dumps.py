@@ -101,8 +101,8 @@ def _finish_run(run_dir: Path) -> Iterator[str]:
 
 
 def _rank_of(note: Path) -> int:
-    name = parse_rank_file_name(note.name.removesuffix(SUFFIX) + ".events")
-    return 0 if name is None else name.rank
+    rank_file = parse_rank_file_name(note.name.removesuffix(SUFFIX) + ".events")
+    return 0 if rank_file is None else rank_file.rank
 
 
 @contextlib.contextmanager

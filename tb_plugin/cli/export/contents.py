@@ -147,15 +147,18 @@ class Contents:
     def _modules_yaml(self, rank: int) -> bytes:
         tables = self._window_tables(rank)
         return _yaml(
-            {f"{rank}.{name}.{i}": table.nested() for name, i, table in tables}
+            {
+                f"{rank}.{window_name}.{i}": table.nested()
+                for window_name, i, table in tables
+            }
         )
 
     def _modules_csv(self, rank: int) -> bytes:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(("function", "iteration", *COLUMNS))
-        for name, iteration, table in self._window_tables(rank):
-            writer.writerows((name, iteration, *row) for row in table.rows)
+        for window_name, iteration, table in self._window_tables(rank):
+            writer.writerows((window_name, iteration, *row) for row in table.rows)
         return text.getvalue().encode()
 
     def _reports(self, rank: int, file: RankFile) -> Iterator[PlannedFile]:
@@ -164,11 +167,11 @@ class Contents:
         taken: set[str] = set()
         for key, window in self._windows[rank]:
             function = self._name_of(key)
-            name = _free_name(
+            file_name = _free_name(
                 taken, partial(report_name, rank, function, key.iteration)
             )
             make = partial(self._report, key, window, style)
-            yield PlannedFile("modules", name, make)
+            yield PlannedFile("modules", file_name, make)
 
     def _report(self, key: WindowKey, window: RankWindow, style: TableFormat) -> bytes:
         table = self._table_of(window)
@@ -194,18 +197,20 @@ class Contents:
         for entry in captures_of(file):
             if entry.kind == _HISTORY:
                 function = self._names.get(FunctionKey(entry.function, entry.phase), "")
-                name = _free_name(taken, partial(_history_name, rank, entry, function))
-                yield PlannedFile("history", name, partial(_history, file, entry))
+                file_name = _free_name(
+                    taken, partial(_history_name, rank, entry, function)
+                )
+                yield PlannedFile("history", file_name, partial(_history, file, entry))
 
 
 def _free_name(taken: set[str], name_with: Callable[[str], str]) -> str:
     """The first of the names with "", "-2", "-3" ... in them that is not taken: it is now."""
     for number in itertools.count(1):
-        name = name_with("" if number == 1 else f"-{number}")
-        if name not in taken:
+        file_name = name_with("" if number == 1 else f"-{number}")
+        if file_name not in taken:
             break
-    taken.add(name)
-    return name
+    taken.add(file_name)
+    return file_name
 
 
 def _history_name(rank: int, entry: CaptureEntry, function: str, suffix: str) -> str:
@@ -252,7 +257,7 @@ def _snap(
     own = {their_name(stat) for stat in values if stat.startswith(HOOK_PREFIX)}
     if own:
         snap = dict.fromkeys(HOOK_ATTRS, 0 if context == "start" else None)
-        snap.update((name, None) for name in sorted(own - snap.keys()))
+        snap.update((column, None) for column in sorted(own - snap.keys()))
     for stat, value in values.items():
         if not math.isnan(value):
             snap[their_name(stat)] = _exact(value)
@@ -308,7 +313,7 @@ def report_name(rank: int, function: str, iteration: int, suffix: str = "") -> s
     return f"fsdp_mem_rank_{rank}_{_safe(function)}{suffix}_{iteration}.log"
 
 
-def _safe(name: str) -> str:
+def _safe(text: str) -> str:
     """A name without what a file's name must not hold; the user chose it."""
-    kept = (c if c.isalnum() or c in "-_.+" else "_" for c in name)
+    kept = (c if c.isalnum() or c in "-_.+" else "_" for c in text)
     return "".join(kept).strip(".")[:_MAX_NAME] or "snapshot"

@@ -73,9 +73,11 @@ def report_of(
     return "\n".join([*sections, _RULE, ""])
 
 
-def _in_one_line(name: str) -> str:
+def _in_one_line(module_name: str) -> str:
     """A name that the program chose."""
-    return name if name and name.isprintable() else ascii(name)
+    return (
+        module_name if module_name and module_name.isprintable() else ascii(module_name)
+    )
 
 
 def _table(rows: Sequence[TableRow]) -> str:

@@ -64,11 +64,11 @@ class WindowTable:
         if not is_fsdp:
             own, other = other, own
         self._categories: dict[str, list[int]] = {label: [] for label in own.values()}
-        for row, name in enumerate(memory.categories):
+        for row, category in enumerate(memory.categories):
             # Of plain modules, torch counts the batch that it is given as other.
-            torch_category = TORCH_COUNTS_AS.get(name, name)
+            torch_category = TORCH_COUNTS_AS.get(category, category)
             torch_category = (
-                "other" if name == "input" and not is_fsdp else torch_category
+                "other" if category == "input" and not is_fsdp else torch_category
             )
             self._categories.setdefault(
                 own.get(torch_category) or other[torch_category], []
@@ -88,14 +88,20 @@ class WindowTable:
             if name in self._states
         }
         for row in self._modules:
-            name = memory.tree.fqn[row]
+            module_name = memory.tree.fqn[row]
             for state, tables in calls.items():
                 number = 0
                 for of_call in tables:
                     there = [(d, table) for d, table in of_call if table.call[row] >= 0]
                     number += bool(there)
                     for device, table in there:
-                        place = name, name.count(".") + 1, state, number, device
+                        place = (
+                            module_name,
+                            module_name.count(".") + 1,
+                            state,
+                            number,
+                            device,
+                        )
                         yield from self._sizes(table, row, place)
 
     def nested(self) -> dict[str, Any]:
@@ -134,9 +140,9 @@ def _calls(memory: ModuleMemory, state: str) -> Iterator[list[tuple[str, StateTa
         yield [(device, memory.at(state, index, call)) for index, device in devices]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural(module_name: str) -> list[tuple[int, str]]:
     # Sorts `layers.10` behind `layers.9`
     return [
         (int(part), "") if part.isdecimal() else (-1, part.lower())
-        for part in re.split("([0-9]+)", name)
+        for part in re.split("([0-9]+)", module_name)
     ]

@@ -106,7 +106,9 @@ def event_page(
 
 
 def _rows_of(action: Ints, names: Sequence[str]) -> Ints:
-    codes = [ACTIONS.index(name) if name in ACTIONS else NOTHING for name in names]
+    codes = [
+        ACTIONS.index(action) if action in ACTIONS else NOTHING for action in names
+    ]
     return np.flatnonzero(np.isin(action, codes))
 
 

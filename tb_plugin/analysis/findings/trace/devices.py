@@ -176,8 +176,8 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
     kernel_ns = sum(use.kernel_ns for use in profile.devices)
     eligible_ns = sum(
         int(own)
-        for name, own in zip(table.name, table.kernel_self_ns, strict=True)
-        if own and is_eligible(strings[int(name)])
+        for name_row, own in zip(table.name, table.kernel_self_ns, strict=True)
+        if own and is_eligible(strings[int(name_row)])
     )
     if eligible_ns:
         share = eligible_ns / kernel_ns

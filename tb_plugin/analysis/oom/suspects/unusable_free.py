@@ -283,7 +283,7 @@ def pending_free(case: Case) -> Suspect | None:
     if pending is None:
         why += ": it waited for another stream that had used it (record_stream)."
     else:
-        streams = joined([name for name, _ in pending.streams])
+        streams = joined([stream_name for stream_name, _ in pending.streams])
         by = f" by {lines_text(lines)}" if lines else ""
         why += (
             f", because its blocks, allocated on {streams}{by}, waited for another"

@@ -113,10 +113,10 @@ def _memory(trace: Trace) -> Iterator[_Line]:
             if not len(rows) or not np.any(totals[rows]):
                 continue
             order = rows[np.argsort(memory.time_ns[rows], kind="stable")]
-            name = f"{word}, {where}{f' {device}' if device >= 0 else ''}"
+            title = f"{word}, {where}{f' {device}' if device >= 0 else ''}"
             times = memory.time_ns[order].astype(np.int64)
             values = totals[order].astype(np.float64)
-            yield _Line(MEMORY, name, word, device, times, values)
+            yield _Line(MEMORY, title, word, device, times, values)
 
 
 def _use(trace: Trace) -> Iterator[_Line]:
@@ -138,8 +138,8 @@ def _use(trace: Trace) -> Iterator[_Line]:
         chosen = is_kernel & (work.device == device)
         blocks = work.blocks_per_sm[chosen]
         for word, time_ns, share in _shares(ranges[chosen], blocks, span):
-            name = f"GPU {device} {word}" if device >= 0 else f"GPU {word}"
-            yield _Line(DEVICE_USE, name, word, device, time_ns, 100 * share)
+            title = f"GPU {device} {word}" if device >= 0 else f"GPU {word}"
+            yield _Line(DEVICE_USE, title, word, device, time_ns, 100 * share)
 
 
 def utilization_buckets(

@@ -131,12 +131,12 @@ def family_of_instant(category: str) -> TraceFamily:
     return _OF_INSTANT.get(category, "instant")
 
 
-def family_of(category: str, name: str) -> TraceFamily:
+def family_of(category: str, slice_name: str) -> TraceFamily:
     """The family of a slice."""
     family = _OF_CATEGORY.get(category.lower(), "other")
     for told, pattern, among in _TOLD_BY_NAME:
-        if family in among and pattern.search(name):
+        if family in among and pattern.search(slice_name):
             return told
-    if family == "annotation" and (part := _PART.search(name)):
+    if family == "annotation" and (part := _PART.search(slice_name)):
         return part[2].lower()  # type: ignore[return-value]  # one of these words
     return family
