@@ -9,6 +9,7 @@ import pytest
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask
 from tests.tb_plugin.planted_stragglers import COMPUTING_US, LOADING_US, Training
+from tests.tb_plugin.step_runs import Story, write
 
 LATE_US = 4_000.0
 FEW_AND_MANY = (2, 3, 4, 8, 64)
@@ -96,3 +97,22 @@ def test_the_profile_of_a_trace_names_the_same_rank_and_figure(tmp_path):
     page = Page(tmp_path)
     (finding,) = ask(page, "distributed")["findings"]
     assert finding in ask(page, "profile")["findings"]
+
+
+def test_all_pages_name_the_rank_of_the_recorded_steps(tmp_path):
+    """Of 60 steps rank 3 is the straggler; a few that were traced tell of another."""
+
+    def more(rank: int, step: int) -> dict[str, float]:
+        return {"dataloader": 38.0} if rank == 3 else {}
+
+    write(tmp_path / "exp", Story(4, 60, in_step=True, more=more).tell())
+    Training(4, compute={1: LATE_US}).write(tmp_path / "exp")
+    page = Page(tmp_path)
+    answer = ask(page, "distributed")
+    assert straggler_of(answer) == 3
+    for route in ("findings", "stragglers"):
+        findings = page.of_run(f"/{route}", "exp")["findings"]
+        named = [one for one in findings if one["title"] == "Straggler"]
+        assert named == answer["findings"], route
+    titles = {finding["title"] for finding in ask(page, "profile")["findings"]}
+    assert "Straggler" not in titles

@@ -158,6 +158,22 @@ describe("domainOf", () =>
     expect(domainOf({ ...idle, capacityBytes: null }, false, true).capacity).toBe(
       false,
     );
+    const even = {
+      ...idle,
+      series: {
+        key: "step_time_seconds",
+        label: "Step time",
+        unit: "seconds" as const,
+        group: "timing" as const,
+        headline: true,
+        numRanks: 2,
+      },
+      valueLow: 0.0979,
+      valueHigh: 0.0987,
+    };
+    // Noise takes less than a twentieth of the colours; what differs takes all.
+    expect(domainOf(even, false, false).high).toBeCloseTo(0.0979 * 1.25);
+    expect(domainOf({ ...even, valueHigh: 0.15 }, false, false).high).toBe(0.15);
   }));
 
 describe("tables", () =>

@@ -116,6 +116,9 @@ const LEAST_DIVERGENCE = 5;
 /** ... and for bytes, as a share of the capacity. */
 const LEAST_SHARE = 0.05;
 
+/** Least range of a scale of times, as a share of the shortest: 97.9 and 98.7 ms look alike. */
+const TIME_NOISE = 0.25;
+
 /** Data below this share of the capacity are scaled to their own range. */
 const FLAT_SHARE = 0.25;
 
@@ -135,7 +138,9 @@ export function domainOf(
   if (capacity)
     return { low: 0, high: Math.max(capacityBytes, 1), capacity, diverging };
   if (!diverging) {
-    return { low: valueLow, high: Math.max(valueHigh, valueLow), capacity, diverging };
+    const noise = answer.series?.unit === "seconds" ? TIME_NOISE : 0;
+    const high = Math.max(valueHigh, valueLow, valueLow * (1 + noise));
+    return { low: valueLow, high, capacity, diverging };
   }
   // Symmetric; a few outliers must not take all shades.
   const stride = Math.max(1, Math.floor(answer.values.length / 20_000));

@@ -11,11 +11,13 @@ import { NotCollected } from "../../shared/panels/not_collected";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { numbersOf } from "../../shared/table/columns";
-import { PartBar, PartWays, partsOf } from "../profiled/part_bar";
+import { PartBar, PartWays, partsOf, sumOf } from "../profiled/part_bar";
 import { RankHeat } from "./heat";
 import "../time.css";
 
 const LOADING_PX = 320;
+/** Ranks of which bars say more than a heatmap of as many stripes. */
+const MOST_BARS = 2;
 
 const WORDS = { cycle: whole("cycle"), step: whole("step") };
 
@@ -71,7 +73,10 @@ export function DistributedView(view: ViewProps) {
           onChange={(step) => view.setParams({ step: step || null }, "push")}
         />
       </div>
-      {numbers.length > 1 && (
+      {numbers.length > 1 && numbers.length <= MOST_BARS && (
+        <RankBars view={view} ranks={table} />
+      )}
+      {numbers.length > MOST_BARS && (
         <RankHeat
           view={view}
           cycle={data.cycle}
@@ -118,6 +123,32 @@ export function DistributedView(view: ViewProps) {
       )}
       {data.problems.length > 0 && <ProblemList problems={data.problems} />}
     </section>
+  );
+}
+
+/** The parts of each rank's step, as long as they take. */
+function RankBars({
+  view,
+  ranks,
+}: {
+  readonly view: ViewProps;
+  readonly ranks: TableRows;
+}) {
+  const bars = [...numbersOf(ranks, "rank")].map(
+    (rank, row) => [rank, partsOf(ranks, row, view.theme)] as const,
+  );
+  const longest = Math.max(...bars.map(([, parts]) => sumOf(parts)));
+  return (
+    <div role="group" aria-label="Parts of a step by rank">
+      {bars.map(([rank, parts]) => (
+        <PartBar
+          key={rank}
+          label={Number.isNaN(rank) ? "rank unknown" : `rank ${rank}`}
+          parts={parts}
+          longest={longest}
+        />
+      ))}
+    </div>
   );
 }
 
