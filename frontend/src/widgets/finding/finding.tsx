@@ -147,10 +147,7 @@ function Head(
           {finding.title}
         </button>
       </h2>
-      <p
-        class={`finding-where quiet ${isOpen ? "" : "cut"}`}
-        title={isOpen ? undefined : finding.sentence}
-      >
+      <p class="finding-where quiet">
         {where.map((part, index) => (
           <Fragment key={part}>
             {index > 0 && " · "}
