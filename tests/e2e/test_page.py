@@ -140,6 +140,44 @@ def test_a_range_stands_in_the_address_of_a_page_that_is_left_at_once(
     assert page.evaluate("location.hash") == left.replace("steps", "timeline")
 
 
+def test_back_undoes_one_action_at_a_time(board_of, open_page, simulated):
+    """A finding's button sets rank, page and moment at once; a rank, a zoom each alone."""
+    board = board_of(simulated)
+    page = opened(board, open_page, "overview")
+
+    def entries_since(first: int = 0) -> int:
+        return page.evaluate("history.length") - first
+
+    where = tab(page).locator(".finding button.button").first
+    where.wait_for(timeout=PATIENCE_MS)
+    before, first = page.evaluate("location.hash"), entries_since()
+    where.click()
+    hash_holds(page, "p.memboard.rank=")
+    assert entries_since(first) == 1
+    page.go_back()
+    where.wait_for(timeout=PATIENCE_MS)
+    assert page.evaluate("location.hash") == before
+
+    chips = tab(page).get_by_role("list", name="Ranks worth a look")
+    chips.get_by_role("button", name="41").click()
+    tab(page).get_by_role("button", name="Show all ranks").first.wait_for()
+    assert entries_since(first) == 1
+    page.go_back()
+    expect(tab(page).get_by_role("button", name="Show all ranks")).to_have_count(0)
+    assert page.evaluate("location.hash") == before
+
+    tab(page).get_by_role("button", name="Timeline").click()
+    hash_holds(page, "p.memboard.view=timeline")
+    unzoomed = page.evaluate("location.hash")
+    zoom = tab(page).locator(".timeline-chart").get_by_role("button", name="Zoom in")
+    zoom.click()
+    zoom.click()
+    hash_holds(page, "p.memboard.x0=")
+    assert entries_since(first) == 2
+    page.go_back()
+    page.wait_for_function("hash => location.hash === hash", arg=unzoomed)
+
+
 def test_a_click_on_the_timeline_chooses_rank_and_step_for_all_pages(
     board_of, open_page, simulated
 ):

@@ -44,10 +44,11 @@ export function writePendingUrls(): void {
 }
 
 type Words = Readonly<Record<string, string | null>>;
+type How = "replace" | "push";
 
 interface DebouncedUrl {
   readonly params: ReadonlyMap<string, string>;
-  readonly setParams: (changes: Words) => void;
+  readonly setParams: (changes: Words, how: How) => void;
   readonly names: readonly string[];
   /** A link or the back button changed the state. */
   readonly follow: () => void;
@@ -56,8 +57,13 @@ interface DebouncedUrl {
   readonly pauseMs?: number;
 }
 
-/** Writes, with a delay, what the passed function then returns. */
-export function useDebouncedUrl(of: DebouncedUrl): (make: () => Words) => void {
+/**
+ * Writes, with a delay, what the passed function then returns. A gesture is one entry of
+ * the history; "replace" is for moves that follow from an action which has its own.
+ */
+export function useDebouncedUrl(
+  of: DebouncedUrl,
+): (make: () => Words, how?: How) => void {
   const { names, atFirst = false } = of;
   const newest = useRef(of);
   newest.current = of;
@@ -73,13 +79,13 @@ export function useDebouncedUrl(of: DebouncedUrl): (make: () => Words) => void {
     // Counted: a link may lead back to what was there before anything was written.
   }, [address, numWritten]);
   useEffect(() => () => late.drop(), []);
-  return (make) =>
+  return (make, how = "push") =>
     late.put(() => {
       const changes = make();
       const next = names.map((name) => changes[name] ?? "").join(" ");
       if (next === written.current) return;
       written.current = next;
       setNumWritten((num) => num + 1);
-      newest.current.setParams(changes);
+      newest.current.setParams(changes, how);
     });
 }

@@ -36,8 +36,8 @@ export interface ViewProps {
   /** The view's own words of the URL, without the shell's. */
   readonly params: ReadonlyMap<string, string>;
   /**
-   * null removes a word. "replace" (default) for what a drag changes, "push" for what
-   * the back button should undo.
+   * null removes a word. "push" for what the back button should undo: all changes of one
+   * action are one entry of the history. "replace" (default) adds none.
    */
   readonly setParams: (changes: Changes, how?: "replace" | "push") => void;
   /** Opens another view and changes words of the URL. */

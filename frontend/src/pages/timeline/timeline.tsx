@@ -71,7 +71,7 @@ export function TimelineView(view: ViewProps) {
 
   /** This rank and this step, on all pages. */
   const choose = (rank: number, step: number | null): void => {
-    if (step !== null) setState({ step });
+    if (step !== null) setState({ step }, "push");
     if (rank !== ranks.rank) view.chooseRank(rank);
   };
   const series = answer?.series ?? null;

@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { useDebouncedUrl } from "../../../base/debounced_url";
 import { originOf } from "../../../model/words/origin";
-import type { Viewport } from "../../../render/viewport";
+import { sameView, type Viewport } from "../../../render/viewport";
 import { atMoment } from "../../../widgets/block_stack/axis";
 import { BlockStack } from "../../../widgets/block_stack/block_stack";
 import { spansAt } from "../../../widgets/block_stack/marks";
@@ -122,6 +122,8 @@ export function Picture({ of }: { readonly of: Blocks }) {
 function useViewWords({ stage, state, view }: Blocks): (now: Viewport) => void {
   const { x, y } = state;
   const { params, setParams } = view;
+  /** As the URL said; the stage reports it as it does a gesture's. */
+  const followed = useRef(stage.view);
   const write = useDebouncedUrl({
     params,
     setParams,
@@ -134,18 +136,22 @@ function useViewWords({ stage, state, view }: Blocks): (now: Viewport) => void {
         y0: y?.high ?? y0,
         y1: y?.low ?? y1,
       });
+      followed.current = stage.view;
     },
     atFirst: true,
   });
-  return ({ x0, x1, y0, y1 }) => {
+  return (now) => {
+    const { x0, x1, y0, y1 } = now;
     const { world } = stage;
     const wide = x0 <= world.x0 && x1 >= world.x1;
     const tall = y1 <= world.y1 && y0 >= world.y0;
-    write(() =>
-      writeState(BLOCKS, {
-        x: wide ? null : { low: x0, high: x1 },
-        y: tall ? null : { low: y1, high: y0 },
-      }),
+    write(
+      () =>
+        writeState(BLOCKS, {
+          x: wide ? null : { low: x0, high: x1 },
+          y: tall ? null : { low: y1, high: y0 },
+        }),
+      sameView(now, followed.current) ? "replace" : "push",
     );
   };
 }

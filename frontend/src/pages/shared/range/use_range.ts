@@ -6,6 +6,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { XRange } from "../../../widgets/plot/range";
 import { useDebouncedUrl } from "../../../base/debounced_url";
+import type { ViewProps } from "../view_props";
 import { rangeWords, readRange, X_WORDS, type RangeWords } from "./params";
 
 const SETTLE_MS = 150;
@@ -20,7 +21,7 @@ export interface RangeState {
 
 export function useRange(
   params: ReadonlyMap<string, string>,
-  setParams: (changes: Readonly<Record<string, string | null>>) => void,
+  setParams: ViewProps["setParams"],
   names: RangeWords = X_WORDS,
 ): RangeState {
   const [shown, setShown] = useState(() => readRange(params, names));

@@ -36,9 +36,9 @@ export function StepsView(props: ViewProps) {
   const [params] = usePageState(props, STEPS);
   const box = useRef<HTMLDivElement>(null);
   const px = Math.round(useWidth(box));
-  const range = useRange(props.params, (changes) => {
+  const range = useRange(props.params, (changes, how) => {
     // The range includes its axis, so that every view reads it alike.
-    props.setParams({ x: params.x === "step" ? null : params.x, ...changes });
+    props.setParams({ x: params.x === "step" ? null : params.x, ...changes }, how);
   });
   const { shown, setRange } = range;
   const { x, phase, of } = params;

@@ -123,10 +123,10 @@ export function useWindow(
     // More sources were opened before the user moved.
     if (!moved.current) shown.value = first;
   }, [first]);
-  const setWindow = (next: XRange): void => {
+  const setWindow = (next: XRange, how: "replace" | "push" = "push"): void => {
     moved.current = true;
     shown.value = within(next, extent);
-    write(() => windowWord.write(shown.peek()));
+    write(() => windowWord.write(shown.peek()), how);
   };
   return { shown, setWindow };
 }

@@ -53,7 +53,8 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
 
   const show = (place: Place): void => {
     const next = windowOn(place, shown.peek());
-    if (next !== null) setWindow(next);
+    // The choice of the place has its entry in the history.
+    if (next !== null) setWindow(next, "replace");
     scrollTo.value = place;
   };
   const nothing = { slice: null, range: null, rangeTracks: "" };
