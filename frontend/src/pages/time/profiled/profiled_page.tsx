@@ -20,6 +20,7 @@ import {
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { shortNames } from "../../shared/table/kernel_name";
+import { LargestBar } from "./largest_bar";
 import { TraceFrame } from "./trace_choice";
 import "../../shared/panels/inspector.css";
 
@@ -154,6 +155,13 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
               heightPx={TABLE_PX}
             >
               {bar}
+              {isWhole && (
+                <LargestBar
+                  table={table}
+                  theme={view.theme}
+                  {...(onChoose && { onChoose: (row: number) => onChoose(table, row) })}
+                />
+              )}
               {props.note?.(table)}
             </AnswerTable>
             {inspector}
