@@ -146,6 +146,7 @@ def host_bound(profile: TraceProfile) -> Iterator[Finding]:
             f"The device waits for the host {share_text(share)} of the time, mostly for"
             f" {HOST_TEXT[most]}.",
             *advice.host(profile),
+            advice.work(profile, tuple(HOST_TEXT)),
             evidence=(
                 percent("host", "no device work, loading or communication", share),
                 *(
