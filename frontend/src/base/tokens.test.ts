@@ -40,4 +40,13 @@ describe.each(["light", "dark"] as const)("%s tokens", (theme) => {
       expect(contrast(colour, surface)).toBeGreaterThanOrEqual(4.5);
     }
   });
+
+  it("can be read in the selected run and row too", () => {
+    const { text, secondary, link, bad, warn, ok } = tokens(theme);
+    const selected = declared(theme).get("selected") ?? "";
+    for (const colour of [text, secondary, link, bad, warn, ok]) {
+      const ratio = contrast(colour, selected);
+      expect(ratio, `${colour} on ${selected}`).toBeGreaterThanOrEqual(4.5);
+    }
+  });
 });
