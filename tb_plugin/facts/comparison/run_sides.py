@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
@@ -57,6 +57,13 @@ _MAX_SUMMED: Final = 64
 _MAX_ROWS: Final = 200
 """Of a table of differences."""
 
+_COLUMNS: Final[Mapping[Key, str]] = {
+    "peak_allocated": ALLOCATED,
+    "peak_reserved": RESERVED,
+    "rss_peak": RSS,
+    "step_time": STEP_TIME,
+}
+
 OUTSIDE: Final = "outside modules"
 _INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 
@@ -67,6 +74,8 @@ class Number:
 
     value: float
     rank: int | None
+    spread: float = 0.0
+    """Noise of its steps: what differs by less is alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +113,15 @@ def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
         totals: dict[Key, Number] = {}
         if ranks and not goes_on:
             strip = strip_of(run, ranks, rank_numbers)
+            for key, column in _COLUMNS.items():
+                highest = rank_numbers.highest(ranks, column).value
+                worst = _worst(ranks, highest)
+                if worst is not None:
+                    of_rank = ranks[0] if worst.rank is None else worst.rank
+                    spread = rank_numbers.spread(of_rank, column)
+                    numbers[key] = replace(worst, spread=spread)
             columns: dict[Key, Floats] = {
-                "peak_allocated": rank_numbers.highest(ranks, ALLOCATED).value,
-                "peak_reserved": rank_numbers.highest(ranks, RESERVED).value,
-                "rss_peak": rank_numbers.highest(ranks, RSS).value,
                 "growth" if strip.peak == ALLOCATED else "rss_growth": strip.growth,
-                "step_time": rank_numbers.highest(ranks, STEP_TIME).value,
                 "ooms": standing_of(run, strip, rank_numbers).num_ooms,
             }
             for name, values in columns.items():

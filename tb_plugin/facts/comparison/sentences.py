@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,18 +15,31 @@ from memboard.tb_plugin.analysis.findings.text import (
     size_text,
 )
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.comparison.run_sides import OUTSIDE
+from memboard.tb_plugin.facts.comparison.run_sides import OUTSIDE, Number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.tb_plugin.facts.comparison.difference import Difference
-    from memboard.tb_plugin.facts.comparison.run_sides import Key, Number, Side
+    from memboard.tb_plugin.facts.comparison.run_sides import Key, Side
 
 _ALIKE: Final = 0.005
 """Peaks that differ by less of the larger one are about the same."""
+_RSS_ALIKE: Final = 0.02
+"""Likewise of resident memory: two starts of one program differ by a little."""
 _SLOWER: Final = 0.02
 """Of the other's step time: a smaller difference is noise."""
+_PeakKey: TypeAlias = Literal["peak_allocated", "tensors", "rss_peak"]
+_SHARES: Final[Mapping[_PeakKey, float]] = {
+    "peak_allocated": _ALIKE,
+    "tensors": _ALIKE,
+    "rss_peak": _RSS_ALIKE,
+}
+_SUBJECTS: Final[Mapping[_PeakKey, tuple[str, str]]] = {
+    "tensors": ("Tensors", "those"),
+    "rss_peak": ("The resident memory", "that"),
+}
+"""Of peaks that are not the run's own: what peaks, and its pronoun."""
 _MOST: Final = 0.5
 """Share of a difference that "mostly" means."""
 
@@ -50,6 +63,14 @@ class Pair(NamedTuple):
         of_a, of_b = finite(self.a.value), finite(self.b.value)
         return None if of_a is None or of_b is None else (of_a, of_b)
 
+    def is_alike(self, share: float) -> bool:
+        """Whether they differ by at most a share, or by the noise of their steps."""
+        if self.a is None or self.b is None:
+            return False
+        noise = max(self.a.spread, self.b.spread)
+        largest = max(self.a.value, self.b.value)
+        return abs(self.b.value - self.a.value) <= max(share * largest, noise)
+
     @property
     def ranks(self) -> list[int]:
         """Whose they are; of all ranks together nobody's."""
@@ -68,27 +89,53 @@ def runs_sentence(
         key: figure for key, figure in figures.items() if figure.known is not None
     }
     name, other = _names(a, b)
-    key: Key = "peak_allocated" if "peak_allocated" in known_figures else "rss_peak"
-    peak = known_figures.get(key)
+    key, peak = _leading_peak(known_figures, tables)
     if peak is None or peak.known is None:
         if a.goes_on or b.goes_on:
             return "The runs are still being read."
         return f"No peak was recorded of both {name[:1].lower()}{name[1:]} and {other}."
     of_a, of_b = peak.known
     by = of_b - of_a
-    if key == "rss_peak":
-        name = f"The resident memory of {name[:1].lower()}{name[1:]}"
-        other = f"that of {other}"
+    if key in _SUBJECTS:
+        subject, pronoun = _SUBJECTS[key]
+        name = f"{subject} of {name[:1].lower()}{name[1:]}"
+        other = f"{pronoun} of {other}"
     against = f"{size_text(of_b)} against {size_text(of_a)}{_ranks(peak)}"
-    if abs(by) <= _ALIKE * max(of_a, of_b):
-        sentence = f"{name} peaks about as high as {other} ({against})"
+    peaks = "peak" if key == "tensors" else "peaks"
+    if peak.is_alike(_SHARES[key]):
+        sentence = f"{name} {peaks} about as high as {other} ({against})"
     else:
         way = "lower" if by < 0 else "higher"
         sentence = (
-            f"{name} peaks {size_text(abs(by))} {way} than {other} ({against})"
+            f"{name} {peaks} {size_text(abs(by))} {way} than {other} ({against})"
             f"{_mostly(by, tables)}"
         )
     return f"{sentence}{_pace(known_figures.get('step_time'))}."
+
+
+def _leading_peak(
+    figures: Mapping[Key, Pair], tables: Sequence[Difference]
+) -> tuple[_PeakKey, Pair | None]:
+    """The device's; without one the tensors', unless resident memory alone differs."""
+    device = figures.get("peak_allocated")
+    if device is not None:
+        return "peak_allocated", device
+    tensors, rss = _tensors(tables), figures.get("rss_peak")
+    if tensors is None:
+        return "rss_peak", rss
+    only_rss = rss is not None and tensors.is_alike(_ALIKE)
+    if only_rss and rss is not None and not rss.is_alike(_RSS_ALIKE):
+        return "rss_peak", rss
+    return "tensors", tensors
+
+
+def _tensors(tables: Sequence[Difference]) -> Pair | None:
+    """All tensors at the peak of the tracked step, where both sides tracked one."""
+    for table in tables:
+        if table.by == "category" and not np.isnan(table.held).any():
+            a, b = table.held.sum(axis=0).tolist()
+            return Pair(Number(a, None), Number(b, None))
+    return None
 
 
 def _names(a: Side, b: Side) -> tuple[str, str]:
@@ -129,9 +176,16 @@ def _mostly(by: float, tables: Sequence[Difference]) -> str:
     category = largest_by.get("category", _UNKNOWN)
     if category == _UNKNOWN or category not in NOUNS:
         return ""
+    by_category = next(table for table in tables if table.by == "category")
+    of_a, of_b = by_category.held[by_category.labels.index(category)].tolist()
     category_text = f": mostly {NOUNS[category]}"
     is_named = module not in {"", OUTSIDE, OUTSIDE_FORWARD}
-    return f"{category_text} of {module}" if is_named else category_text
+    if is_named:
+        category_text += f" of {module}"
+    way = "less" if by < 0 else "more"
+    percent = 100 * (of_b / of_a - 1) if of_a else _MANY
+    share = f", {abs(percent):.0f} %" if abs(percent) < _MANY else ""
+    return f"{category_text} ({size_text(abs(of_b - of_a))} {way}{share})"
 
 
 def moments_sentence(a: float, b: float, tables: Sequence[Difference]) -> str:
@@ -162,7 +216,7 @@ def _pace(time: Pair | None) -> str:
         return ""
     of_a, of_b = time.known
     by = of_b / of_a - 1
-    if abs(by) < _SLOWER:
+    if time.is_alike(_SLOWER):
         return ""
     took = f"{duration_text(of_b)} against {duration_text(of_a)}"
     if 1 + by >= _MANY / 100:

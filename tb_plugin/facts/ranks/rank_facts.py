@@ -98,6 +98,8 @@ class Reading(NamedTuple):
     step: int | None
     """None: an error's, of a step that is not known."""
     width: int
+    spread: float = 0.0
+    """Median difference between neighbouring rows: noise, as growth hardly moves it."""
 
 
 @dataclass(slots=True)
@@ -213,6 +215,11 @@ class FactsReader:
             return self.of_file(file)
         return None if stamped is None else stamped[1]
 
+    def is_current(self, file: RankFile) -> bool:
+        """Whether the facts of a file were made of all that it has now."""
+        stamped = self._known.get(file)
+        return stamped is not None and stamped[0] == _stamp(file)
+
     def _columns(self, file: RankFile) -> dict[str, _Column]:
         """The wanted columns the file has, in as few reads as there are blocks."""
         groups: dict[tuple[str, bool], list[str]] = {}
@@ -277,7 +284,10 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
             present = values[~np.isnan(values)]
             if len(present):
                 facts.readings[name] = Reading(
-                    median(present), int(column.last[-1]), column.width
+                    median(present),
+                    int(column.last[-1]),
+                    column.width,
+                    _spread(present),
                 )
     main = columns.get(ALLOCATED) or columns.get(RSS)
     if main is not None:
@@ -345,7 +355,16 @@ def _much(column: _Column, share: float) -> float:
 
 def _peak(column: _Column) -> Reading:
     row = _argmax(column.values)
-    return Reading(float(column.values[row]), int(column.first[row]), column.width)
+    return Reading(
+        float(column.values[row]),
+        int(column.first[row]),
+        column.width,
+        _spread(column.values[~np.isnan(column.values)]),
+    )
+
+
+def _spread(present: Floats) -> float:
+    return float(median(np.abs(np.diff(present)))) if len(present) > 1 else 0.0
 
 
 def _argmax(values: Floats) -> int:

@@ -46,11 +46,14 @@ class RankNumbers:
         """By its number, and by rank."""
         self._attempts = run.attempts
         self._unread: set[int] = set()
+        self._outdated: set[int] = set()
         reader.make_missing(run.files.values(), budget)
         for attempt in run.attempts:
             of_attempt = self._by_attempt[attempt.index] = {}
             for rank, file in attempt.files.items():
                 facts = reader.within(file, budget)
+                if not reader.is_current(file):
+                    self._outdated.add(rank)
                 if facts is None:
                     self._unread.add(rank)
                 else:
@@ -69,6 +72,10 @@ class RankNumbers:
         """Ranks of which files are still being read: what is said of all may change."""
         return sum(rank in self._unread for rank in ranks)
 
+    def are_current(self, ranks: Sequence[int]) -> bool:
+        """Whether the numbers are of all that the ranks have written so far."""
+        return self._outdated.isdisjoint(ranks)
+
     def last_of(self, ranks: Sequence[int]) -> dict[int, FileFacts]:
         """Facts of the last attempt of each rank that has any."""
         return {
@@ -84,6 +91,12 @@ class RankNumbers:
     def highest(self, ranks: Sequence[int], column: str) -> PerRank:
         """The highest reading of each rank."""
         return self._worst(ranks, lambda facts: facts.readings.get(column))
+
+    def spread(self, rank: int, column: str) -> float:
+        """Noise of a column from step to step, see `Reading.spread`."""
+        readings = (facts.readings.get(column) for facts in self.of_rank(rank))
+        spreads = (reading.spread for reading in readings if reading is not None)
+        return max(spreads, default=0.0)
 
     def non_torch(self, ranks: Sequence[int]) -> PerRank:
         """Most that was used on each rank's device beside torch."""

@@ -59,7 +59,8 @@ def standing_of(
     allowed = budget if is_small else Budget(-1.0)
     numbers = RankNumbers(reader, run, allowed)
     ranks = run.ranks
-    is_known = bool(run.files) and not (numbers.num_unread(ranks) or run.unfinished)
+    # Numbers of an earlier look are not cached as those of the run's version now.
+    is_known = bool(run.files) and numbers.are_current(ranks) and not run.unfinished
     ooms = numbers.total(ranks, OOMS)
     status: RunStatus | None = None
     finding = ""

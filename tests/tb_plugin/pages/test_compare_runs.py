@@ -9,7 +9,7 @@ from memboard.collector.format.columns import Column
 from tests.builders import GIB, RunBuilder
 from tests.tb_plugin.analysis.module_logs import LogBuilder
 from tests.tb_plugin.client import Page
-from tests.tb_plugin.pages.module_runs import record
+from tests.tb_plugin.pages.module_runs import META, record
 
 SAMPLES = Column(name="samples", unit="count", group="progress", kind="counter")
 STEPS = np.arange(60)
@@ -186,7 +186,7 @@ def test_tracked_steps_say_which_category_and_modules(tmp_path):
     assert found["tables_of"] == "step 2, rank 0"
     assert found["sentence"] == (
         "This run peaks 500 B lower than exp-1 (10.2 KiB against 10.6 KiB):"
-        " mostly activations of Net.layers.*."
+        " mostly activations of Net.layers.* (1.46 KiB less, 56 %)."
     )
 
 
@@ -211,3 +211,72 @@ def test_a_thousand_ranks_are_compared(tmp_path):
     found, figures = compared(page)
     assert figures["Peak"]["note"] == "· rank 999"
     assert found["a"]["num_ranks"] == 1000
+
+
+MIB = 1 << 20
+
+
+def trained(folder, *, device, activations=60, optimizer=30, seconds=0.5, seed=0):
+    """A run whose noise is its seed's, with one tracked step; sizes in MiB."""
+    noise = np.random.default_rng(seed)
+    log = LogBuilder()
+    root = log.module("Net")
+    log.at(root, "before_pre_forward")
+    log.alloc(activations * MIB, "activation", log.module("Net.layer", root))
+    log.tick()
+    log.at(root, "after_post_forward")
+    log.alloc(optimizer * MIB, "optimizer", -1)
+    log.tick()
+    rank = RunBuilder(folder).rank(0, world_size=1)
+    # A process starts a little larger or smaller each time, whatever it trains.
+    rss = (480 + 4 * noise.random() + noise.random(len(STEPS))) * MIB
+    columns = {
+        "step_time_seconds": seconds * (1 + 0.06 * noise.standard_normal(len(STEPS))),
+        "rss_bytes": np.floor(rss),
+    }
+    if device:
+        peak = (activations + optimizer + noise.random(len(STEPS))) * MIB
+        columns["allocated_peak_bytes"] = np.floor(peak)
+    rank.steps(STEPS, **columns)
+    rank.capture(
+        tables=log.tables(),
+        meta=META,
+        step=5,
+        iteration=5,
+        time_ns=1_780_000_100_000_000_000,
+    )
+    rank.close()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("device", [False, True])
+def test_noise_is_no_difference(tmp_path, device, seed):
+    for number in (1, 2):
+        trained(tmp_path / f"exp-{number}", device=device, seed=10 * seed + number)
+    sentence = compared(Page(tmp_path))[0]["sentence"]
+    assert "about as high as" in sentence
+    assert not any(word in sentence for word in ("mostly", "a step takes", "resident"))
+
+
+@pytest.mark.parametrize("device", [False, True])
+@pytest.mark.parametrize(
+    ("changed", "noun"),
+    [({"activations": 29}, "activations"), ({"optimizer": 10}, "optimizer states")],
+)
+def test_the_memory_that_was_changed_leads_and_what_it_costs(
+    tmp_path, device, changed, noun
+):
+    trained(tmp_path / "exp-1", device=device, seed=1)
+    trained(tmp_path / "exp-2", device=device, seed=2, seconds=0.66, **changed)
+    sentence = compared(Page(tmp_path))[0]["sentence"]
+    subject = "This run peaks " if device else "Tensors of this run peak "
+    assert sentence.startswith(subject)
+    less = {
+        "activations": "31.0 MiB less, 52 %",
+        "optimizer states": "20.0 MiB less, 67 %",
+    }
+    assert " lower than " in sentence
+    assert f"mostly {noun}" in sentence
+    assert less[noun] in sentence
+    assert "% longer" in sentence
+    assert "resident" not in sentence

@@ -122,6 +122,31 @@ def test_a_peak_stays_while_what_was_written_since_is_read(tmp_path, monkeypatch
     assert answered(peak, lambda size: size != 10) == 12
 
 
+def test_a_peak_of_an_earlier_look_is_not_taken_for_that_of_a_later_one(
+    tmp_path, monkeypatch
+):
+    rank = RunBuilder(tmp_path / "run").rank(0, world_size=1)
+    rank.steps(STEPS, allocated_peak_bytes=np.full(len(STEPS), 10 * GIB))
+    page = Page(tmp_path)
+
+    def peak() -> float | None:
+        (one,) = page.get("/runs")["standings"]
+        return one["peak_bytes"] and one["peak_bytes"] / GIB
+
+    answered(peak, lambda size: size == 10)
+    monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", -1.0)
+    more = STEPS + len(STEPS)
+    rank.steps(more, allocated_peak_bytes=np.full(len(more), 12 * GIB))
+    age(tmp_path)
+    answered(
+        lambda: page.get("/runs")["runs"][0]["last_step"],
+        lambda step: step == more[-1],
+    )
+    assert peak() == 10
+    monkeypatch.undo()
+    assert answered(peak, lambda size: size != 10) == 12
+
+
 def test_a_run_with_a_damaged_file_is_not_fine(tmp_path):
     page = recorded(tmp_path)
     (first, *_) = sorted(tmp_path.rglob("*.events"))
