@@ -1,6 +1,6 @@
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import type { Command } from "../../base/commands";
 import { openPlace } from "../../widgets/finding/place";
 import type { Shell } from "../shell/shell";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { ApiError } from "../../api/client";
-import { DROP_HEADER, sendDrop } from "../../api/sending";
+import { DROP_HEADER, sendDrop } from "../../api/live/sending";
 import { envelope } from "../../api/test_bodies";
 import type { DropResponse } from "../../api/types.gen";
 import { type DropProgress, sendAll, type DroppedItem } from "./queue";

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DropResponse, RunSummary } from "../../api/types.gen";
-import { sendDrop } from "../../api/sending";
+import { sendDrop } from "../../api/live/sending";
 import { counted } from "../../base/bytes";
 import { listen } from "../../base/browser";
 import { sendAll, type DropFault, type DroppedItem, type DropProgress } from "./queue";

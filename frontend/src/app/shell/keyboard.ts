@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { pagePulse } from "../../api/watch";
+import { pagePulse } from "../../api/live/watch";
 import { listen } from "../../base/browser";
 import { keyName, useCommands, type Command, type Commands } from "../../base/commands";
 import { isTyping, type HostPage } from "../host_page";

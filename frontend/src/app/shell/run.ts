@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client } from "../../api/client";
 import type { EmptyTab, RunsResponse, RunSummary } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import type { Place } from "../location";
 
 const RUNS_POLL_MS = 1_000;

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RankHistoriesResponse } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { Blaming } from "../../widgets/finding/finding";
 import { orderRanks } from "../../widgets/rank_bars/bars";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
 import { SAME_RUN } from "../memory/history/moment";

@@ -4,7 +4,7 @@ import type {
   CompareRunsResponse,
   RunSummary,
 } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { Blaming } from "../../widgets/finding/finding";
 import { IconButton } from "../../widgets/icon/icon";
 import { Nothing, Skeleton, Waiting } from "../../widgets/state/state";

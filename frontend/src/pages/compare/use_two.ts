@@ -7,7 +7,7 @@ import type {
   HistoriesResponse,
   RunSummary,
 } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { chosenDevice, chosenHistory, useHistory } from "../memory/history/use_history";
 import type { ViewProps } from "../shared/view_props";
 import { historyOfA, isSameRank, momentOfA, type RankOfRun } from "./defaults";

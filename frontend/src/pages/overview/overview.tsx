@@ -6,8 +6,8 @@ import type {
   Prediction,
   ProfileResponse,
 } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
-import type { Live } from "../../api/watch";
+import { useLive } from "../../api/live/use_live";
+import type { Live } from "../../api/live/watch";
 import { counted, formatByteRange, type ByteUnit } from "../../base/bytes";
 import type { Table } from "../../model/table";
 import { originOf } from "../../model/words/origin";

@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 import { worthSaying } from "../../api/client";
 import type { ProfileResponse } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
-import type { Live } from "../../api/watch";
+import { useLive } from "../../api/live/use_live";
+import type { Live } from "../../api/live/watch";
 import { counted } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import type { XRange } from "../../widgets/plot/range";

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { FilePeak } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { counted, formatBytes } from "../../base/bytes";
 import { categoryColour, groupNamed } from "../../model/category";
 import { openPlace } from "../../widgets/finding/place";

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { HeatmapResponse, SeriesInfo } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { formatRankSet } from "../../model/words/rank_set";
 import { cellValue } from "../../render/palette";
 import { Heatmap, type HeatmapProps } from "../../widgets/heatmap/heatmap";

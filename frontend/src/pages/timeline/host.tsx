@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { HostResponse, HostTrack, XKind } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { counted } from "../../base/bytes";
 import { X_AXES } from "../../model/lines/axis";
 import type { Table } from "../../model/table";

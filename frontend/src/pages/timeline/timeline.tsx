@@ -5,7 +5,7 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../api/types.gen";
-import { useLive } from "../../api/use_live";
+import { useLive } from "../../api/live/use_live";
 import { formatInteger } from "../../base/bytes";
 import { formatQuantity } from "../../model/words/quantity";
 import type { XRange } from "../../widgets/plot/range";

@@ -1,4 +1,7 @@
-/** A click pins a block and a moment; Shift and drag choose a range. */
+/**
+ * A click pins a block and a moment; Shift and drag choose a range. `widgets/stack` draws a few
+ * series as polygons; here are millions of blocks, of which a raster of their lives is sent.
+ */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";

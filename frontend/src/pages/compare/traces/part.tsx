@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { ProfileResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
-import type { Live } from "../../../api/watch";
+import { useLive } from "../../../api/live/use_live";
+import type { Live } from "../../../api/live/watch";
 import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";

@@ -1,5 +1,5 @@
 import type { ProfileResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { AnswerTable } from "../../shared/table/answer_table";

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../../api/client";
 import type { HistoryDevice } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { useCommands } from "../../../base/commands";
 import { originOf } from "../../../model/words/origin";
 import { BlockAxis } from "../../../widgets/block_stack/axis";

@@ -4,7 +4,7 @@ import type {
   ModuleValues,
   StatOfCalls,
 } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { formatInteger } from "../../../base/bytes";
 import { categoryColour } from "../../../model/category";
 import {

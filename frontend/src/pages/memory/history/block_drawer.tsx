@@ -5,7 +5,7 @@ import type {
   AllocationMoment,
   HistoryDevice,
 } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import {
   counted,
   formatBytes,

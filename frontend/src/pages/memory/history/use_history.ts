@@ -8,8 +8,8 @@ import type {
   HistoryFacts,
   HistoryResponse,
 } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
-import type { Live } from "../../../api/watch";
+import { useLive } from "../../../api/live/use_live";
+import type { Live } from "../../../api/live/watch";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
 import { NO_LINES } from "../../../widgets/block_stack/paint/colours";

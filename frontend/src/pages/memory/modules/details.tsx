@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { ModuleResponse, ModulesResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { counted, formatInteger } from "../../../base/bytes";
 import { formatExact, formatQuantity } from "../../../model/words/quantity";
 import { Waiting } from "../../../widgets/state/state";

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { worthSaying } from "../../../api/client";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { originOf } from "../../../model/words/origin";
 import { WindowStack } from "../../../widgets/stack/window_stack";
 import type { Boundary } from "../../../widgets/stack/spans";

@@ -7,7 +7,7 @@ import type {
   HistoryFacts,
   TableRows,
 } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import {
   counted,
   formatBytes,

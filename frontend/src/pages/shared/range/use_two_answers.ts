@@ -6,7 +6,7 @@
 import { useRef } from "preact/hooks";
 import type { ApiError, Client, Query, Route } from "../../../api/client";
 import type { Responses } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import type { XRange } from "../../../widgets/plot/range";
 import { askedRange, rangeQuery } from "./params";
 import type { RangeState } from "./use_range";

@@ -1,6 +1,6 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { SeriesInfo, TimelineResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { LineChart, type LineChartProps } from "../../../widgets/line_chart/line_chart";
 import { fitY } from "../../../widgets/line_chart/frame";
 import { paintLines } from "../../../widgets/line_chart/paint";

@@ -1,5 +1,5 @@
 import type { TableRows } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { formatSeconds } from "../../../base/durations";
 import { Findings } from "../../../widgets/finding/finding";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { ProfileChoice, RunSummary } from "../../../api/types.gen";
-import type { Live } from "../../../api/watch";
+import type { Live } from "../../../api/live/watch";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";

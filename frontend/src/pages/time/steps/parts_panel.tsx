@@ -4,7 +4,7 @@
  */
 
 import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { formatSeconds } from "../../../base/durations";
 import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";

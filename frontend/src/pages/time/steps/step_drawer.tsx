@@ -4,7 +4,7 @@
  */
 
 import type { StepResponse } from "../../../api/types.gen";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { counted, formatInteger } from "../../../base/bytes";
 import { formatInstant, formatSeconds } from "../../../base/durations";
 import { Waiting } from "../../../widgets/state/state";

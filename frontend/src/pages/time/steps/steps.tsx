@@ -1,5 +1,5 @@
 import { useMemo, useRef } from "preact/hooks";
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { commandsOf, useCommands } from "../../../base/commands";
 import { Findings } from "../../../widgets/finding/finding";
 import { useWidth } from "../../../widgets/plot/canvas";

@@ -3,12 +3,12 @@ import type { TraceResponse } from "../../../api/types.gen";
 import { counted } from "../../../base/bytes";
 import { Waiting } from "../../../widgets/state/state";
 import type { ViewProps } from "../../shared/view_props";
-import { Details } from "./details";
-import { Head, Sources, Tools, tracesOf } from "./head";
+import { Details } from "./panels/details";
+import { Head, Sources, Tools, tracesOf } from "./panels/head";
 import { RULER_PX } from "./paint/lines";
 import { Plot } from "./plot/plot";
 import { useTimeline } from "./state/timeline";
-import { Families, MapStrip } from "./strip";
+import { Families, MapStrip } from "./panels/strip";
 
 const LEAST_PX = 300;
 

@@ -17,14 +17,14 @@ import {
   type Look,
   type World,
 } from "./tiles/loader";
-import { overviewOf } from "./strip";
+import { overviewOf } from "./panels/strip";
 import { fitting } from "./paint/canvas";
 import { absolute, times, toggled } from "./state/params";
 import { perfettoFile, perfettoAt } from "./perfetto";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
 import { TraceTile } from "./tiles/tile";
 import { firstWindow } from "./state/timeline";
-import { hitWords } from "./head";
+import { hitWords } from "./panels/head";
 import { formatNs, formatTick } from "./text";
 
 const NONE = "";

@@ -1,10 +1,10 @@
-import { useLive } from "../../../api/use_live";
+import { useLive } from "../../../api/live/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
-import { Head, Tabs, tracesOf } from "./head";
+import { Head, Tabs, tracesOf } from "./panels/head";
 import { ASKED } from "./state/params";
-import { Summary } from "./summary";
+import { Summary } from "./panels/summary";
 import { TimelinePart } from "./timeline";
 import "../../../widgets/plot/plot.css";
 import "../time.css";

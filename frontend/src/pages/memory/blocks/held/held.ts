@@ -7,7 +7,7 @@ import { computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
 import type { AllocationLiveResponse } from "../../../../api/types.gen";
-import { useLive } from "../../../../api/use_live";
+import { useLive } from "../../../../api/live/use_live";
 import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
 import type { CallStacks } from "../../../../model/stacks/call_stacks";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo, useState, useEffect } from "preact/hooks";
 import type { ModuleTimesResponse, TableColumn } from "../../../../api/types.gen";
-import { useLive } from "../../../../api/use_live";
+import { useLive } from "../../../../api/live/use_live";
 import { counted, formatInteger } from "../../../../base/bytes";
 import { nestedFlame } from "../../../../model/stacks/flame_tree";
 import { Tree } from "../../../../model/tree";

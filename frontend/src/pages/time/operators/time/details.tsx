@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { OperatorResponse, OperatorsResponse } from "../../../../api/types.gen";
-import { useLive } from "../../../../api/use_live";
+import { useLive } from "../../../../api/live/use_live";
 import { Waiting } from "../../../../widgets/state/state";
 import { TextButton } from "../../../shared/controls/choices";
 import { Drawer } from "../../../shared/panels/drawer";

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { TraceResponse } from "../../../../api/types.gen";
-import { useLive } from "../../../../api/use_live";
+import { useLive } from "../../../../api/live/use_live";
 import type { ViewProps } from "../../../shared/view_props";
 import type { XRange } from "../../../../widgets/plot/range";
 import { layoutOf, pinnedTracks, tracksNamed, tracksQuery } from "../plot/layout";

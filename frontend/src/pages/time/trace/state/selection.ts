@@ -8,7 +8,7 @@ import type {
   TraceSearchResponse,
   TraceSliceResponse,
 } from "../../../../api/types.gen";
-import { useLive } from "../../../../api/use_live";
+import { useLive } from "../../../../api/live/use_live";
 import type { ViewProps } from "../../../shared/view_props";
 import { sourceOf } from "../plot/layout";
 import { absolute, since, type SliceRef, type TraceState } from "./params";

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Client, Query, Route } from "./client";
+import type { Client, Query, Route } from "../client";
 import { type Live, NOTHING_YET, pagePulse, Watch } from "./watch";
-import type { Responses } from "./types.gen";
+import type { Responses } from "../types.gen";
 
 /** Answers about what is still being opened or read are requested again this soon. */
 const READING_POLL_MS = 700;

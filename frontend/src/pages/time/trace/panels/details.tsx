@@ -1,17 +1,17 @@
-import type { TracePartner, TraceSliceResponse } from "../../../api/types.gen";
-import { formatInteger, formatShare } from "../../../base/bytes";
-import { formatInstant } from "../../../base/durations";
-import type { XRange } from "../../../widgets/plot/range";
-import { Failure } from "../../../widgets/state/state";
-import { TextButton } from "../../shared/controls/choices";
-import { Facts, type FactRows } from "../../../widgets/facts/facts";
-import { Drawer } from "../../shared/panels/drawer";
-import { AnswerTable } from "../../shared/table/answer_table";
-import { traceColour } from "./paint/lines";
-import { around } from "./plot/layout";
-import { since } from "./state/params";
-import type { Timeline } from "./state/timeline";
-import { familyWords, formatNs, formatNsExact } from "./text";
+import type { TracePartner, TraceSliceResponse } from "../../../../api/types.gen";
+import { formatInteger, formatShare } from "../../../../base/bytes";
+import { formatInstant } from "../../../../base/durations";
+import type { XRange } from "../../../../widgets/plot/range";
+import { Failure } from "../../../../widgets/state/state";
+import { TextButton } from "../../../shared/controls/choices";
+import { Facts, type FactRows } from "../../../../widgets/facts/facts";
+import { Drawer } from "../../../shared/panels/drawer";
+import { AnswerTable } from "../../../shared/table/answer_table";
+import { traceColour } from "../paint/lines";
+import { around } from "../plot/layout";
+import { since } from "../state/params";
+import type { Timeline } from "../state/timeline";
+import { familyWords, formatNs, formatNsExact } from "../text";
 
 interface DetailsProps {
   readonly trace: Timeline;

@@ -1,18 +1,18 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import type { TraceResponse, TraceSource } from "../../../api/types.gen";
-import { formatBytes, formatInteger } from "../../../base/bytes";
-import { commandsOf, useCommands } from "../../../base/commands";
-import { Icon, IconButton } from "../../../widgets/icon/icon";
-import { Menu } from "../../../widgets/menu/menu";
-import { ZoomButtons } from "../../../widgets/plot/chart_frame";
-import { ProblemList } from "../../../widgets/problem_list/problem_list";
-import { Choice, Switch } from "../../shared/controls/choices";
-import type { ViewProps } from "../../shared/view_props";
-import { fileUrl, mergedUrl, openPerfetto } from "./perfetto";
-import { ASKED } from "./state/params";
-import { type Timeline } from "./state/timeline";
-import { hitOf, hitsOf } from "./state/selection";
+import type { TraceResponse, TraceSource } from "../../../../api/types.gen";
+import { formatBytes, formatInteger } from "../../../../base/bytes";
+import { commandsOf, useCommands } from "../../../../base/commands";
+import { Icon, IconButton } from "../../../../widgets/icon/icon";
+import { Menu } from "../../../../widgets/menu/menu";
+import { ZoomButtons } from "../../../../widgets/plot/chart_frame";
+import { ProblemList } from "../../../../widgets/problem_list/problem_list";
+import { Choice, Switch } from "../../../shared/controls/choices";
+import type { ViewProps } from "../../../shared/view_props";
+import { fileUrl, mergedUrl, openPerfetto } from "../perfetto";
+import { ASKED } from "../state/params";
+import { type Timeline } from "../state/timeline";
+import { hitOf, hitsOf } from "../state/selection";
 
 export function Head(props: {
   readonly answer: TraceResponse;

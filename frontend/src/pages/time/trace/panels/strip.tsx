@@ -1,15 +1,15 @@
 import { useMemo } from "preact/hooks";
-import type { TraceFamily } from "../../../api/types.gen";
-import { tokens, type Theme } from "../../../base/tokens";
-import { Minimap, MINIMAP_PX } from "../../../widgets/minimap/minimap";
-import { Legend } from "../../../widgets/plot/legend";
-import type { XRange } from "../../../widgets/plot/range";
-import { partColour } from "../../../render/palette";
-import { NAMES_PX } from "./plot/plot";
-import { since } from "./state/params";
-import type { Timeline } from "./state/timeline";
-import type { TraceTile } from "./tiles/tile";
-import { familyWords, formatNs } from "./text";
+import type { TraceFamily } from "../../../../api/types.gen";
+import { tokens, type Theme } from "../../../../base/tokens";
+import { Minimap, MINIMAP_PX } from "../../../../widgets/minimap/minimap";
+import { Legend } from "../../../../widgets/plot/legend";
+import type { XRange } from "../../../../widgets/plot/range";
+import { partColour } from "../../../../render/palette";
+import { NAMES_PX } from "../plot/plot";
+import { since } from "../state/params";
+import type { Timeline } from "../state/timeline";
+import type { TraceTile } from "../tiles/tile";
+import { familyWords, formatNs } from "../text";
 
 export function MapStrip(props: { readonly trace: Timeline; readonly label: string }) {
   const { trace, label } = props;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ApiError, Client, type Query } from "./client";
-import { runsBody } from "./test_bodies";
+import { ApiError, Client, type Query } from "../client";
+import { runsBody } from "../test_bodies";
 import { Watch, type Live } from "./watch";
-import type { RunsResponse } from "./types.gen";
+import type { RunsResponse } from "../types.gen";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,8 +1,8 @@
 /** The only request that changes anything; no other page may set its header. */
 
-import { ApiError, refusalOf } from "./api_error";
-import { decode } from "./decode";
-import type { DropResponse } from "./types.gen";
+import { ApiError, refusalOf } from "../api_error";
+import { decode } from "../decode";
+import type { DropResponse } from "../types.gen";
 
 export const DROP_HEADER = "X-MemBoard-Drop";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TraceReport } from "../../../api/types.gen";
+import type { TraceReport } from "../../../../api/types.gen";
 import { chosenReport } from "./summary";
 
 function report(more: Partial<TraceReport> = {}): TraceReport {

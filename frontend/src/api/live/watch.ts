@@ -4,7 +4,7 @@
  * something; any other is aborted.
  */
 
-import { listen } from "../base/browser";
+import { listen } from "../../base/browser";
 import {
   ApiError,
   isAbort,
@@ -12,8 +12,8 @@ import {
   type Client,
   type Query,
   type Route,
-} from "./client";
-import type { Responses } from "./types.gen";
+} from "../client";
+import type { Responses } from "../types.gen";
 
 /** Hidden iframes of TensorBoard run without height; `document.hidden` stays false. */
 export interface Pulse {
