@@ -37,6 +37,7 @@ from memboard.tb_plugin.analysis.findings.steps import (
     waiting_for_data,
 )
 from memboard.tb_plugin.analysis.findings.stragglers import straggling, waited_for
+from memboard.tb_plugin.analysis.findings.trace.devices import idle
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.oom.case import (
     Case,
@@ -312,7 +313,9 @@ def of_trace(num: int) -> Iterator[Finding]:
         backend = "gloo" if one is made[1] else ""
         trace = one.build(facts=TraceFacts(devices=(H100,) * num, backend=backend))
         memory = memory_events([(1, 5, 0, 0, -1, 10, 0), (2, 5, 0, 1, 0, 990, 0)])
-        yield from trace_findings(TraceProfile(replace(trace, memory=memory)))
+        profile = TraceProfile(replace(trace, memory=memory))
+        yield from trace_findings(profile)
+        yield from idle(profile)  # left out where waiting for the host says it all
     busy = traced(1, takes=1_800_000)
     trace = busy.build(facts=TraceFacts(devices=(H100,)))
     work = trace.device_work
