@@ -129,6 +129,11 @@ def range_text(low: float, high: float) -> str:
     return bytes_text(low) if low == high else f"{bytes_text(low)} - {bytes_text(high)}"
 
 
+def capitalized(text: str) -> str:
+    """A sentence's beginning; what follows, names among it, stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def printable(text: str, replacement: str = "?") -> str:
     """Text from files without control characters: nothing in it steers a terminal."""
     return "".join(c if c.isprintable() else replacement for c in text)

@@ -48,6 +48,14 @@ def median(values: Sequence[float] | Ints) -> float:
     return (float(ordered[middle - 1]) + float(ordered[middle])) / 2
 
 
+def robust_deviation(values: Floats, middle: float) -> float:
+    """Standard deviation of a normal distribution, by the median distance from its middle.
+
+    1.4826 times the median absolute deviation: a few far values do not change it.
+    """
+    return 1.4826 * median(np.abs(values - middle))
+
+
 class Table:
     """A table of columns; what is no array belongs to all rows."""
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.errors import CorruptError
+from memboard.collector.format.sizes import capitalized
 from memboard.tb_plugin.analysis.snapshots.snapshot import SnapshotError
 from memboard.tb_plugin.analysis.snapshots.tables import snapshot_of
 from memboard.tb_plugin.api.base import Problem
@@ -124,7 +125,7 @@ class Histories(Jobs[FoundHistory, OpenHistory]):
         try:
             snapshot = snapshot_of(tables)
         except SnapshotError as error:
-            sentence = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            sentence = f"{capitalized(str(error))}."
             remedy = "Take the snapshot again: no allocator can have written this."
             raise RefusedError(sentence, 0, "", remedy) from error
         made = partial(OpenHistory, snapshot, key=history.key, capacity=capacity)

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from memboard.collector.format.errors import CorruptError, FormatError
+from memboard.collector.format.sizes import capitalized
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.errors import NotReadyError, RequestError
@@ -388,5 +389,4 @@ def failed_problem(
 
 
 def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalized(str(error))}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from memboard.collector.format.sizes import counted
+from memboard.collector.format.sizes import capitalized, counted
 from memboard.tb_plugin.analysis.spans.events import events_of
 from memboard.tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
 from memboard.tb_plugin.analysis.time.intervals import union
@@ -165,7 +165,7 @@ def problems_of_trace(trace: Trace, path_text: str, rank: int | None) -> list[Pr
         Problem(
             severity="warning",
             path=path_text,
-            what=f"{problem.what[:1].upper()}{problem.what[1:].rstrip('.')}"
+            what=capitalized(problem.what).rstrip(".")
             + (f" ({problem.count:,})." if problem.count > 1 else "."),
             where=problem.where,
             salvaged=""

@@ -110,7 +110,9 @@ def test_an_overview_cut_short_is_completed_by_the_next_polls(
     monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", -1.0)
     page = Page(tmp_path)
     run_id = page.run_id("exp")
-    monkeypatch.setattr("memboard.tb_plugin.pages.run_views.Budget", lambda _: Steps(2))
+    monkeypatch.setattr(
+        "memboard.tb_plugin.server.views.run.Budget", lambda _: Steps(2)
+    )
     counted, tags = [], set()
     for _ in range(6):
         response = page.raw("/overview", run=run_id)

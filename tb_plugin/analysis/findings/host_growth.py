@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.sizes import agreeing, counted
+from memboard.collector.format.sizes import agreeing, capitalized, counted
 from memboard.tb_plugin.analysis.findings.growth import GROWTH_RULE, SOON
 from memboard.tb_plugin.analysis.findings.text import num_bytes, of_rank, size_text
 from memboard.tb_plugin.analysis.series.growth import RankGrowth
@@ -125,7 +125,7 @@ def _forecast(first: GrowingProcess, room: HostRoom) -> str:
             f" {size_text(room.bytes_per_step)} per step:"
             f" {'at this pace' if room.left > 0 else 'by now'}"
         )
-        who = who[0].upper() + who[1:]
+        who = capitalized(who)
     if room.left <= 0:
         return f" {who} {room.text}."
     return f" {who} {room.text} will be used up {at_step}, {after}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.arrays import median, robust_deviation
 from memboard.tb_plugin.analysis.findings.text import (
     PART_TEXT,
     count,
@@ -257,7 +258,7 @@ def growing(step: Ints, times: StepTimes) -> Finding | None:
     groups = [np.median(part) for part in np.array_split(y, min(GROUPS, len(y)))]
     middles = [np.median(part) for part in np.array_split(x, len(groups))]
     rest = np.array(groups) - per_step * np.array(middles)
-    noise = 1.4826 * float(np.median(np.abs(rest - np.median(rest))))
+    noise = robust_deviation(rest, median(rest))
     # The standard error of a straight line's rise over evenly spaced points.
     if total < _SURE * noise * np.sqrt(12 / len(groups)):
         return None

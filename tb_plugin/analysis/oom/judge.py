@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memboard.collector.format.sizes import counted
+from memboard.collector.format.sizes import capitalized, counted
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.analysis.oom.case import NAMES
 from memboard.tb_plugin.analysis.oom.evidence import evidence_of
@@ -107,7 +107,7 @@ def oom_finding(
     judged = verdict(case)
     leads = judged.leads
     asked = _asked_text(case)
-    why = leads.why if asked else leads.why[0].upper() + leads.why[1:]
+    why = leads.why if asked else capitalized(leads.why)
     asides = [suspect.aside for suspect in judged.beside if suspect.aside]
     sentence = " ".join([asked + why, *asides])
     return Finding(

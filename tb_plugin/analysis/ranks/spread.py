@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.arrays import median, robust_deviation
 from memboard.tb_plugin.api.timeline import RankBand
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def outliers(peaks: Floats) -> tuple[int, ...]:
     if len(present) < _MIN_RANKS:
         return ()
     middle = median(present)
-    deviation = 1.4826 * median(np.abs(present - middle))
+    deviation = robust_deviation(present, middle)
     limit = middle + max(DEVIATIONS * deviation, FLOOR * abs(middle))
     # Nothing recorded is not above anything.
     above = np.flatnonzero(np.nan_to_num(peaks, nan=-np.inf) > limit)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.arrays import median, robust_deviation
 from memboard.tb_plugin.analysis.series.step_parts import (
     OTHER,
     middle_values,
@@ -180,7 +180,7 @@ def _limit(excess: Floats, usual: float) -> float:
     if not len(present) or not usual > 0:
         return np.inf
     middle = float(np.sort(present)[(len(present) - 1) // 2])
-    deviation = 1.4826 * median(np.abs(present - middle))
+    deviation = robust_deviation(present, middle)
     if len(present) < 4:
         deviation = 0.0  # among so few, one that differs is half of the spread
     return max(FLOOR * usual, middle + DEVIATIONS * deviation)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.arrays import NOTHING, median
+from memboard.tb_plugin.analysis.arrays import NOTHING, median, robust_deviation
 from memboard.tb_plugin.analysis.ranks.stragglers import DEVIATIONS, FLOOR
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
 
-_ROBUST: Final = 1.4826
-"""Standard deviations of a normal distribution in a median absolute deviation."""
 _STEP_DEVIATIONS: Final = 3.0
 """Of the median over the steps."""
 _MIN_STEPS: Final = 3
@@ -77,8 +75,10 @@ def waiting_costs(steps: RankSteps, together: ComparedRanks) -> list[WaitingCost
     cell = row * shape[1] + sample
     leads = np.bincount(cell, lead, shape[0] * shape[1]).reshape(shape) * num_per_step
     cost: Floats = np.median(leads, axis=1)
-    spread = np.median(np.abs(leads - cost[:, None]), axis=1)
-    chance = _STEP_DEVIATIONS * _ROBUST * spread / np.sqrt(shape[1])
+    spread = [
+        robust_deviation(own, usual) for own, usual in zip(leads, cost, strict=True)
+    ]
+    chance = _STEP_DEVIATIONS * np.array(spread) / np.sqrt(shape[1])
     step_ns = median(steps.duration_ns)
     limit = np.maximum(chance, _limits(cost, step_ns))
     parts = _part_excesses(steps)
@@ -145,8 +145,8 @@ def _limits(cost: Floats, step_ns: float) -> Floats:
     for index in np.flatnonzero(cost >= floor).tolist():
         others = np.delete(cost, index)
         middle = median(others)
-        deviation = _ROBUST * median(np.abs(others - middle))
-        limits[index] = max(floor, middle + DEVIATIONS * deviation)
+        limit = middle + DEVIATIONS * robust_deviation(others, middle)
+        limits[index] = max(floor, limit)
     return limits
 
 

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import Final
 
+from memboard.collector.format.sizes import capitalized
+
 _UNIT: Final = re.compile(
     r"_(bytes_per_second|per_second|bytes|seconds|pct|celsius|watts)\Z"
 )
@@ -34,7 +36,7 @@ def column_label(column: str) -> str:
         return _SPECIAL[column]
     parts = _UNIT.sub("", column.removeprefix("num_")).split("_")
     label = " ".join(_ACRONYMS.get(word, word) for word in parts if word)
-    return label[:1].upper() + label[1:]
+    return capitalized(label)
 
 
 _HOOKS: Final = {

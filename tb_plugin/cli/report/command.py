@@ -20,7 +20,7 @@ from msgspec import Struct, to_builtins
 
 from memboard.collector.cli.failure import Failure
 from memboard.collector.cli.terminal import say, width_of
-from memboard.collector.format.sizes import printable
+from memboard.collector.format.sizes import capitalized, printable
 from memboard.tb_plugin import plugin_version
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cli.afterwards.dumps import finish_all
@@ -177,7 +177,7 @@ def _problem_of(failure: Failure) -> Problem:
     return Problem(
         severity="error",
         path=failure.where,
-        what=f"{failure.what[:1].upper()}{failure.what[1:]}.",
+        what=f"{capitalized(failure.what)}.",
         remedy=failure.remedy,
     )
 

@@ -13,8 +13,7 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.comparison.difference import Difference
 from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
 from memboard.tb_plugin.facts.modules.columns import group_of, own_bytes
-from memboard.tb_plugin.facts.ranks.error_states import ALLOCATED, RESERVED, RSS
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, RESERVED, RSS, STEP_TIME
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.ranks.rank_strip import standing_of, strip_of
 from memboard.tb_plugin.facts.series.selection import (

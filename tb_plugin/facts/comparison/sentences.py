@@ -123,8 +123,7 @@ def _leading_peak(
     tensors, rss = _tensors(tables), figures.get("rss_peak")
     if tensors is None:
         return "rss_peak", rss
-    only_rss = rss is not None and tensors.is_alike(_ALIKE)
-    if only_rss and rss is not None and not rss.is_alike(_RSS_ALIKE):
+    if rss is not None and tensors.is_alike(_ALIKE) and not rss.is_alike(_RSS_ALIKE):
         return "rss_peak", rss
     return "tensors", tensors
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from memboard.collector.format.sizes import agreeing, counted, time_text
 from memboard.tb_plugin.analysis.findings.text import share_text, size_text
 from memboard.tb_plugin.api.findings import Advice, Evidence, Finding, Place
-from memboard.tb_plugin.facts.ranks.error_states import RSS
-from memboard.tb_plugin.facts.ranks.rank_facts import LIMIT_USED
+from memboard.tb_plugin.facts.ranks.columns import LIMIT_USED, RSS
 from memboard.tb_plugin.index.notes import text_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from memboard.tb_plugin.analysis.oom.judge import ended_finding, held_by, oom_fi
 from memboard.tb_plugin.analysis.oom.suspects.capacity import held_text
 from memboard.tb_plugin.api.findings import Finding, MemoryState, PeerState, Place
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.ranks.error_states import ALLOCATED, RESERVED
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -10,9 +10,8 @@ from memboard.tb_plugin.analysis.findings.growth import growing_memory
 from memboard.tb_plugin.analysis.findings.host_growth import growing_processes
 from memboard.tb_plugin.analysis.findings.ranks import Peaks, peak_findings
 from memboard.tb_plugin.facts.findings.missing import silent_ranks
-from memboard.tb_plugin.facts.ranks.error_states import RSS
+from memboard.tb_plugin.facts.ranks.columns import RSS, WORKERS
 from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
-from memboard.tb_plugin.facts.ranks.rank_facts import WORKERS
 from memboard.tb_plugin.facts.ranks.rank_strip import standing_of, strip_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.facts.steps.collections import DEVICE_MEMORY, memory_in_cycles

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.memory import NOUNS
-from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.collector.format.sizes import agreeing, capitalized, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
 from memboard.tb_plugin.api.memory.modules import ModuleCaveat, ModuleLead, ModuleMoment
 from memboard.tb_plugin.formats.recording.series import TRAIN_PHASE
@@ -143,7 +143,7 @@ def lead_of(
         return ModuleLead(before, None, "", against)
     split, rest = whole.split, whole.unattributed
     noun = _noun(whole.category)
-    before = f"{noun[0].upper()}{noun[1:]} "
+    before = f"{capitalized(noun)} "
     before += "of " if whole.module else "outside all modules"
     after = (
         f" are {size_text(whole.num_bytes)} of the {size_text(split.total_bytes)}"
@@ -232,4 +232,4 @@ def _sentence(text: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}"
+    return f"{capitalized(text)}{'' if text[-1] in '.!?' else '.'}"

@@ -20,16 +20,14 @@ from memboard.tb_plugin.facts.overview.headline_words import (
     HeadlineKey,
 )
 from memboard.tb_plugin.facts.overview.sparklines import Sparklines
-from memboard.tb_plugin.facts.ranks.error_states import (
+from memboard.tb_plugin.facts.ranks.columns import (
     ALLOCATED,
-    DEVICE_USED,
-    RESERVED,
-    RSS,
-)
-from memboard.tb_plugin.facts.ranks.rank_facts import (
     CPU,
+    DEVICE_USED,
     LIMIT_USED,
     MEMORY_USED,
+    RESERVED,
+    RSS,
     STEP_TIME,
     WORKERS,
 )

@@ -14,13 +14,13 @@ import numpy as np
 from memboard.tb_plugin.analysis.series.buckets import during, pooled, windows
 from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.analysis.series.rows import Rows
-from memboard.tb_plugin.facts.ranks.error_states import (
+from memboard.tb_plugin.facts.ranks.columns import (
     ALLOCATED,
     DEVICE_USED,
     RESERVED,
+    RESERVED_NOW,
     RSS,
 )
-from memboard.tb_plugin.facts.ranks.rank_facts import RESERVED_NOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.oom import KIND
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, DEVICE_USED, RESERVED, RSS
 from memboard.tb_plugin.formats.recording.captures.reading import captures_of
 from memboard.tb_plugin.index.notes import events_of
 
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
-ALLOCATED: Final = "allocated_peak_bytes"
-RESERVED: Final = "reserved_peak_bytes"
-DEVICE_USED: Final = "device_used_bytes"
-RSS: Final = "rss_bytes"
 
 MAX_REPORTS: Final = 60
 """Of one file: the last ones."""

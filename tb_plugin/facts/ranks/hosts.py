@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from memboard.tb_plugin.analysis.findings.host_growth import GrowingProcess, HostRoom
-from memboard.tb_plugin.facts.ranks.rank_facts import AVAILABLE, LIMIT_USED
+from memboard.tb_plugin.facts.ranks.columns import AVAILABLE, LIMIT_USED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

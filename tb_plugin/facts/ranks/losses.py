@@ -10,7 +10,7 @@ from memboard.collector.format.columns import STEP_TABLE
 from memboard.collector.format.records import OVER_BUDGET, StepCounts
 from memboard.tb_plugin.analysis.ranks.lost_rows import lost_rows
 from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures.meta import Meta
 from memboard.tb_plugin.formats.recording.captures.reading import (
     CaptureMetas,

@@ -23,13 +23,23 @@ from memboard.tb_plugin.analysis.series.growth import (
     trend,
 )
 from memboard.tb_plugin.analysis.series.rows import NO_STEP
-from memboard.tb_plugin.facts.ranks.error_states import (
+from memboard.tb_plugin.facts.ranks.columns import (
     ALLOCATED,
+    ALLOCATED_NOW,
+    CPU,
     DEVICE_USED,
+    FULL_COLLECTIONS,
+    LATEST,
+    NUM_WORKERS,
+    PEAKS,
+    PINNED,
     RESERVED,
+    RESERVED_NOW,
     RSS,
-    error_states,
+    STEP_TIME,
+    WORKERS,
 )
+from memboard.tb_plugin.facts.ranks.error_states import error_states
 from memboard.tb_plugin.formats.recording.series import SeriesKey, main_phase, stamp_of
 
 if TYPE_CHECKING:
@@ -47,33 +57,7 @@ if TYPE_CHECKING:
 
 Aggregate: TypeAlias = Literal["max", "mean"]
 
-ALLOCATED_NOW: Final = "allocated_bytes"
-RESERVED_NOW: Final = "reserved_bytes"
-STEP_TIME: Final = "step_time_seconds"
-CPU: Final = "cpu_total_pct"
-WORKERS: Final = "workers_rss_bytes"
-MEMORY_USED: Final = "memory_used_bytes"
-LIMIT_USED: Final = "memory_limit_used_bytes"
-AVAILABLE: Final = "memory_available_bytes"
-NUM_WORKERS: Final = "num_workers"
-PINNED: Final = "pinned_reserved_bytes"
-FULL_COLLECTIONS: Final = "gc_full_collections"
-RETRIES: Final = "num_alloc_retries"
-OOMS: Final = "num_ooms"
 
-PEAKS: Final = (
-    ALLOCATED,
-    RESERVED,
-    DEVICE_USED,
-    RSS,
-    WORKERS,
-    MEMORY_USED,
-    LIMIT_USED,
-    RETRIES,
-    OOMS,
-)
-LATEST: Final = (*PEAKS, AVAILABLE)
-"""Columns of which the last rows count."""
 MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
 """Columns summed up by their median behind that share of their rows."""
 

@@ -14,8 +14,7 @@ from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.overview import RankStrip
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.ranks.error_states import ALLOCATED, RSS
-from memboard.tb_plugin.facts.ranks.rank_facts import OOMS, RETRIES
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, OOMS, RETRIES, RSS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

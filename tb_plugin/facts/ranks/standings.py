@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from memboard.tb_plugin.api.base import RunStanding
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.ranks.error_states import RSS
+from memboard.tb_plugin.facts.ranks.columns import OOMS, RSS
 from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
-from memboard.tb_plugin.facts.ranks.rank_facts import OOMS
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.ranks.rank_strip import peak_column, strip_of
 from memboard.tb_plugin.index.store import SMALL_RUN_FILES

@@ -12,8 +12,7 @@ from memboard.tb_plugin.analysis.findings.cycles import (
     Collections,
     sawtooth,
 )
-from memboard.tb_plugin.facts.ranks.error_states import RSS
-from memboard.tb_plugin.facts.ranks.rank_facts import ALLOCATED_NOW, FULL_COLLECTIONS
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED_NOW, FULL_COLLECTIONS, RSS
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from memboard.tb_plugin.analysis.series.step_parts import (
     other_part,
     relative_pct,
 )
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.series.matrix import (
     StepMatrix,
     matrix,

@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.series.profiler_steps import (
     trace_steps,
 )
 from memboard.tb_plugin.api.time.steps import ProfilerStep
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,
     read_capture,

@@ -21,7 +21,7 @@ from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.time.steps import StepFlops, StepRate
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,

@@ -18,8 +18,7 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 )
 from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.time.steps import AbsentPart, StepPart
-from memboard.tb_plugin.facts.ranks.error_states import ALLOCATED, RSS
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, RSS, STEP_TIME
 from memboard.tb_plugin.facts.steps.collections import collected_steps
 from memboard.tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 

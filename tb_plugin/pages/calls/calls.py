@@ -44,7 +44,7 @@ from memboard.tb_plugin.formats.recording.functions import (
     bit_of,
 )
 from memboard.tb_plugin.index.catalogue import said_instead
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.api.time.steps import StragglersResponse

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.format.sizes import agreeing, counted, part_of
+from memboard.collector.format.sizes import agreeing, capitalized, counted, part_of
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.compare import RankHistoriesResponse, RankHistory
@@ -222,9 +222,7 @@ def _sentence(
     if failed:
         whose = agreeing(len(failed), f"rank {failed[0]}", counted(len(failed), "rank"))
         sentence += f"; {whose} ran out of memory"
-    return (
-        f"So far: {sentence}" if still_reading else sentence[:1].upper() + sentence[1:]
-    )
+    return f"So far: {sentence}" if still_reading else capitalized(sentence)
 
 
 def _mostly(ranks: Sequence[RankHistory], top: int, by: float, lines: LineBytes) -> str:

@@ -31,7 +31,7 @@ from memboard.tb_plugin.api.memory.segments import SegmentTimelineResponse, Size
 from memboard.tb_plugin.contract.parameters import Number, Pixels, Whole
 from memboard.tb_plugin.facts.histories.description import marks_of_window
 from memboard.tb_plugin.facts.histories.opening import DeviceQuery
-from memboard.tb_plugin.pages.history_views import of_device
+from memboard.tb_plugin.server.views.history import of_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

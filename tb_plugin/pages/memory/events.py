@@ -25,8 +25,8 @@ from memboard.tb_plugin.facts.histories.opening import (
     HistoryQuery,
     MomentQuery,
 )
-from memboard.tb_plugin.pages.history_views import of_history
 from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
+from memboard.tb_plugin.server.views.history import of_history
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints

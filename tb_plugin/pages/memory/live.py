@@ -30,8 +30,8 @@ from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import HistoryQuery, MomentQuery
-from memboard.tb_plugin.pages.history_views import of_device, of_history
 from memboard.tb_plugin.pages.memory.blocks import WindowQuery, columns_of, group_fields
+from memboard.tb_plugin.server.views.history import of_device, of_history
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.live import RangeStacks

@@ -35,7 +35,6 @@ from memboard.tb_plugin.api.memory.segments import (
 from memboard.tb_plugin.api.memory.segments import SegmentRows as ApiSegmentRows
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
 from memboard.tb_plugin.facts.histories.opening import MomentQuery
-from memboard.tb_plugin.pages.history_views import of_device
 from memboard.tb_plugin.pages.memory.blocks import allocation_groups, is_large
 from memboard.tb_plugin.pages.memory.segment_tables import (
     arena_table,
@@ -43,6 +42,7 @@ from memboard.tb_plugin.pages.memory.segment_tables import (
     pinner_table,
 )
 from memboard.tb_plugin.pages.memory.unusable_memory import request_at, why_of
+from memboard.tb_plugin.server.views.history import of_device
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.allocator.moment.pins import Pins

@@ -23,7 +23,7 @@ from memboard.tb_plugin.facts.modules.choice import (
 )
 from memboard.tb_plugin.facts.modules.one_module import OneModule, moment_table, row_of
 from memboard.tb_plugin.formats.recording.captures.modules import KIND
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.facts.modules.choice import Choice

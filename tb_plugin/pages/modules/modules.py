@@ -40,7 +40,7 @@ from memboard.tb_plugin.facts.modules.sentences import (
     moments_of,
 )
 from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

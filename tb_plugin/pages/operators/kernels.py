@@ -9,7 +9,7 @@ from memboard.tb_plugin.api.time.kernels import KernelsResponse
 from memboard.tb_plugin.contract.table import titled
 from memboard.tb_plugin.facts.traces.profiled import TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import KernelsBy, kernel_rows
-from memboard.tb_plugin.pages.trace_views import of_profile
+from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile

@@ -35,7 +35,7 @@ from memboard.tb_plugin.pages.operators.allocations import (
     allocation_table,
     peak_of,
 )
-from memboard.tb_plugin.pages.trace_views import of_profile
+from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints

@@ -37,7 +37,7 @@ from memboard.tb_plugin.facts.traces.time_tables import (
     module_rows,
     operator_rows,
 )
-from memboard.tb_plugin.pages.trace_views import of_profile
+from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from memboard.tb_plugin.facts.overview.run_overview import overview_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.view import setup_of
 from memboard.tb_plugin.formats.recording.captures.reading import TRACE, captures_of
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem

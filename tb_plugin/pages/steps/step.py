@@ -18,7 +18,7 @@ from memboard.tb_plugin.api.timeline import SeriesInfo
 from memboard.tb_plugin.contract.errors import BadRequestError, NotFoundError
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.facts.ranks.rank_facts import STEP_TIME
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.series.marks import marks_of
 from memboard.tb_plugin.facts.series.matrix import cells_response
 from memboard.tb_plugin.facts.series.selection import (
@@ -29,7 +29,7 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.one_step import relative_step_cells, step_on_ranks
 from memboard.tb_plugin.facts.steps.step_tables import memory_series
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

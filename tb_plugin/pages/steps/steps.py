@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memboard.collector.format.sizes import capitalized
 from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.time.steps import StepsOf, StepsResponse
 from memboard.tb_plugin.facts.series.marks import marks_of
@@ -16,8 +17,8 @@ from memboard.tb_plugin.facts.steps.step_tables import (
     memory_series,
     parts_of,
 )
-from memboard.tb_plugin.pages.run_views import of_run
 from memboard.tb_plugin.pages.steps.rate_words import worded
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +100,5 @@ def _grain(
     reasons = {(part.reason, part.remedy) for part in absent}
     why = "The end of the page lists how to record each of them"
     if len(reasons) == 1:
-        why = ". ".join(
-            f"{text[:1].upper()}{text[1:]}" for text in reasons.pop() if text
-        )
+        why = ". ".join(capitalized(text) for text in reasons.pop() if text)
     return f"{sentence}. The parts of steps were not recorded. {why}."

@@ -21,7 +21,7 @@ from memboard.tb_plugin.facts.series.selection import (
     errors_within,
     x_axis,
 )
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader

@@ -21,7 +21,7 @@ from memboard.tb_plugin.facts.series.selection import (
     x_axis,
 )
 from memboard.tb_plugin.formats.recording.series import SeriesKey
-from memboard.tb_plugin.pages.run_views import of_run
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

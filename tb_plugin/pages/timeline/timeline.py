@@ -23,8 +23,8 @@ from memboard.tb_plugin.facts.series.selection import (
     visible_range,
     x_axis,
 )
-from memboard.tb_plugin.pages.run_views import of_run
 from memboard.tb_plugin.rank_set import RankSet
+from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

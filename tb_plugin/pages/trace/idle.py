@@ -12,7 +12,7 @@ from memboard.tb_plugin.analysis.trace.idle import idle_times
 from memboard.tb_plugin.api.time.trace import TraceIdleResponse
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery
-from memboard.tb_plugin.pages.trace_views import of_profile
+from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from memboard.tb_plugin.api.time.trace import TracePathResponse
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery
-from memboard.tb_plugin.pages.trace_views import of_profile
+from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,8 +30,8 @@ from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.table import Column, cut, table_of, titled
 from memboard.tb_plugin.facts.traces.axis import TracksQuery, chosen_tracks, window_of
 from memboard.tb_plugin.facts.traces.run_traces import RowQuery
-from memboard.tb_plugin.pages.trace_views import places_of, row_of
 from memboard.tb_plugin.server.routes import RouteRequest, route
+from memboard.tb_plugin.server.views.trace import places_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

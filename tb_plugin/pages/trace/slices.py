@@ -30,8 +30,8 @@ from memboard.tb_plugin.facts.traces.axis import (
     window_of,
 )
 from memboard.tb_plugin.facts.traces.timeline.counters import RankCounters, trace_lines
-from memboard.tb_plugin.pages.trace_views import places_of
 from memboard.tb_plugin.server.routes import RouteRequest, route
+from memboard.tb_plugin.server.views.trace import places_of
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.timeline.drawn import SourcePieces

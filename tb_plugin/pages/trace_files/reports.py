@@ -9,7 +9,7 @@ from msgspec import Meta
 from memboard.collector.format.capture import TRACE_ENDED
 from memboard.collector.format.errors import FormatError
 from memboard.collector.format.memory import FOLDS_INTO
-from memboard.collector.format.sizes import agreeing
+from memboard.collector.format.sizes import agreeing, capitalized
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
 from memboard.tb_plugin.api.base import f64
@@ -265,11 +265,7 @@ def _missing(report: FoundReport, absent: tuple[SourceStatus, ...]) -> str:
         if status.source == _TIMELINE and status.reason:
             # Of several ranks one speaks there; the trace's own words stand above.
             has_own = "memory timeline" in report.meta.text("problem")
-            why = (
-                ""
-                if has_own
-                else f" {status.reason[:1].upper()}{status.reason[1:].rstrip('.')}."
-            )
+            why = "" if has_own else f" {capitalized(status.reason).rstrip('.')}."
             return f"It was not recorded.{why} {status.remedy}".rstrip()
     return (
         f"It was not recorded: {_TIMELINE} was off, or torch could not work it out; the"

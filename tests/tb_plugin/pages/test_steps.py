@@ -225,7 +225,7 @@ def summed(found) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("route", "seconds", "counts", "short", "whole"),
     [
-        ("/stragglers", "pages.run_views.REQUEST_SECONDS",
+        ("/stragglers", "server.views.run.REQUEST_SECONDS",
          lambda found: (found["num_ranks"], found["num_left_out"]), (0, 6), (6, 0)),
         ("/steps", "facts.steps.rates._SUM_SECONDS", summed, (0, 0), (6, 0)),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.format.sizes import counted
+from memboard.collector.format.sizes import capitalized, counted
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.texts import texts_in
 
@@ -170,7 +170,7 @@ def launches(profile: TraceProfile) -> Iterator[str]:
     new = [way for way, is_new in ways if is_new]
     if new:
         text = " or ".join(filter(None, (", ".join(new[:-1]), new[-1])))
-        yield f"{text[0].upper()}{text[1:]}."
+        yield f"{capitalized(text)}."
 
 
 _FOUND_APART: Final = {

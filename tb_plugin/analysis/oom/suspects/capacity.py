@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.sizes import agreeing
+from memboard.collector.format.sizes import agreeing, capitalized
 from memboard.tb_plugin.analysis.findings.conditions import advice_if, advice_of
 from memboard.tb_plugin.analysis.findings.text import lines_text, share_text, size_text
 from memboard.tb_plugin.analysis.oom.case import Suspect
@@ -304,7 +304,7 @@ def held_text(case: Case) -> str:
     if not who:
         return ""
     lines = lines_text([holder.label for holder in _named(case.holders)])
-    return f"{who[0].upper()}{who[1:]}: {lines}."
+    return f"{capitalized(who)}: {lines}."
 
 
 def _named(holders: Sequence[Holder]) -> list[Holder]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from memboard.collector.format.errors import FormatError
+from memboard.collector.format.sizes import capitalized
 from memboard.tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
 from memboard.tb_plugin.formats.recording.captures.meta import Meta
 from memboard.tb_plugin.formats.recording.captures.reading import (
@@ -209,7 +210,7 @@ def _recorded(file: RankFile, entry: CaptureEntry) -> RankModules:
         if isinstance(error, LogError):
             reason = f"{named(entry)} cannot be shown: {reason}"
         raise ModulesError(
-            f"{reason[:1].upper()}{reason[1:]}.",
+            f"{capitalized(reason)}.",
             f"byte {entry.offset} of the file",
             "The disk was full or the process died while it was written. All other"
             " windows are shown.",

@@ -1,0 +1,37 @@
+"""Recorded columns that numbers of a rank are made of, by what they hold."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ALLOCATED: Final = "allocated_peak_bytes"
+RESERVED: Final = "reserved_peak_bytes"
+ALLOCATED_NOW: Final = "allocated_bytes"
+RESERVED_NOW: Final = "reserved_bytes"
+DEVICE_USED: Final = "device_used_bytes"
+RSS: Final = "rss_bytes"
+STEP_TIME: Final = "step_time_seconds"
+CPU: Final = "cpu_total_pct"
+WORKERS: Final = "workers_rss_bytes"
+MEMORY_USED: Final = "memory_used_bytes"
+LIMIT_USED: Final = "memory_limit_used_bytes"
+AVAILABLE: Final = "memory_available_bytes"
+NUM_WORKERS: Final = "num_workers"
+PINNED: Final = "pinned_reserved_bytes"
+FULL_COLLECTIONS: Final = "gc_full_collections"
+RETRIES: Final = "num_alloc_retries"
+OOMS: Final = "num_ooms"
+
+PEAKS: Final = (
+    ALLOCATED,
+    RESERVED,
+    DEVICE_USED,
+    RSS,
+    WORKERS,
+    MEMORY_USED,
+    LIMIT_USED,
+    RETRIES,
+    OOMS,
+)
+LATEST: Final = (*PEAKS, AVAILABLE)
+"""Columns of which the last rows count."""

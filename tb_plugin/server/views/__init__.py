@@ -1,0 +1,1 @@
+"""Kinds of routes: of a recorded run, of an open history, of open traces."""
