@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
+    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.captures.trace_reports import TraceReports
@@ -61,6 +62,8 @@ class RunReaders:
         self.losses: Final[LossReader] = LossReader(store.series, self.facts)
         self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
         """Of runs of which all is known, with the version it was known of."""
+        self.stragglers: Final[dict[str, tuple[object, RunStraggler | None]]] = {}
+        """Of runs whose steps were all looked at, with the version they had then."""
         self._lazy: Final = LazyCache()
         self._summaries: WeakKeyDictionary[Run, tuple[tuple[int, int], RunSummary]] = (
             WeakKeyDictionary()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.collector.format.sizes import agreeing, the_other
+from memboard.collector.format.sizes import agreeing, capitalized, the_other
 from memboard.tb_plugin.analysis.findings.text import (
     PART_TEXT,
     duration_text,
@@ -145,7 +145,7 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
         key="late_rank",
         severity="warning",
         title="Straggler",
-        sentence=f"{_capital(the_other(others, 'rank'))}"
+        sentence=f"{capitalized(the_other(others, 'rank'))}"
         f" {agreeing(others, 'waits', 'wait')} for rank {worst.rank}:"
         f" {duration_text(seconds_waited)} per step ({share_text(worst.share)}),"
         f" {most_text}.{where}{also_text}",
@@ -178,14 +178,10 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
             ),
         ),
         advice=(Advice(advice, 100 * worst.share, "percent", ("waiting",)),),
-        place=of_rank("steps", worst.rank),
+        place=of_rank("trace", worst.rank),
         rule="others wait in collectives beyond its own waiting: 5 % of the step's time,"
         " 5 robust deviations of the ranks, and 3 of its steps",
     )
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.tb_plugin.analysis.findings.stragglers import waited_for
-from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
-from memboard.tb_plugin.analysis.ranks.waiting import waiting_costs
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
@@ -18,8 +14,6 @@ from memboard.tb_plugin.storage import is_remote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.analysis.arrays import Ints
-    from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.facts.readers import RunReaders
@@ -30,66 +24,62 @@ _SECONDS: Final = 0.3
 """Of one answer for reading the ranks' steps; the next one goes on from there."""
 
 
-def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
-    """The profiled steps of these ranks, one rank after the other."""
-    num_steps = [len(rank.step) for rank in ranks]
+class RunStraggler(NamedTuple):
+    """The rank that the others of a run wait for, whatever page names it."""
 
-    def joined(name: str) -> Ints:
-        return np.concatenate(
-            [*(getattr(rank, name) for rank in ranks), np.empty(0, np.int64)]
-        )
+    finding: Finding | None
+    is_final: bool = True
+    """Whether it stays so: all that decides it was read."""
+    is_judged: bool = False
+    """Whether the ranks of the cycle were compared: else none of them is cleared."""
 
-    return RankSteps(
-        ranks=np.array([rank.rank for rank in ranks], np.int64),
-        row=np.repeat(np.arange(len(ranks)), num_steps),
-        step=joined("step"),
-        start_ns=joined("start_ns"),
-        duration_ns=joined("duration_ns"),
-        computation_ns=joined("computation_ns"),
-        communication_ns=joined("communication_ns"),
-        overlap_ns=joined("overlap_ns"),
-        loading_ns=joined("loading_ns"),
-    )
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Another one where what is said of it changes."""
+        sentence = None if self.finding is None else self.finding.sentence
+        return sentence, self.is_judged
 
 
 def straggler_of(
-    readers: RunReaders,
-    summary: RunSummary,
-    shown: Sequence[RankSummary],
-    together: ComparedRanks | None = None,
-) -> tuple[Finding | None, bool]:
-    """The rank that the others of a run wait for; whether that will stay so.
-
-    There is one, whatever page names it: of all recorded steps where they tell one, else
-    of the collectives in a cycle's traces.
+    readers: RunReaders, summary: RunSummary, shown: Sequence[RankSummary]
+) -> RunStraggler:
+    """Of all recorded steps where they tell one, else of a cycle's collectives.
 
     Args:
         readers: of the plugin.
         summary: of the run.
-        shown: ranks of one profiling cycle.
-        together: their collectives; None: compared here.
+        shown: ranks of one profiling cycle, one summary a rank.
     """
     if summary.virtual_gpu:
-        return None, True  # its times are not real
+        return RunStraggler(None)  # its times are not real
+    of_steps = _of_recorded_steps(readers, summary)
+    if of_steps is not None:
+        return of_steps
+    costs = readers.rank_summaries.waiting_costs(shown) if len(shown) > 1 else ()
+    return RunStraggler(waited_for(costs), is_judged=bool(costs))
+
+
+def _of_recorded_steps(readers: RunReaders, summary: RunSummary) -> RunStraggler | None:
+    """None: steps blame nobody. They are looked at once for each version of the run."""
     with readers.reading(summary.id) as (run, _):
-        if len(run.ranks) > 1 and run.made_of == "recording":
-            budget = Budget(_SECONDS)
-            view = View(
-                readers.store.series, run, summary, RanksQuery(run=summary.id), budget
-            )
-            steps = stragglers_of(view)
-            if steps.num_left_out and budget.exhausted:
-                return None, False
-            for finding in steps.findings:
-                if finding.key == "straggler":
-                    return finding, True
-                if finding.key == "overloaded":
-                    return None, True  # each waits for a core, none for a rank
-    if len(shown) < 2:
-        return None, True
-    if together is None:
-        together = readers.rank_summaries.compared(shown)
-    return waited_for(waiting_costs(steps_of(shown), together)), True
+        if len(run.ranks) < 2 or run.made_of != "recording":
+            return None
+        version, judged = readers.stragglers.get(run.found.id, (None, None))
+        if version == run.version:
+            return judged
+        budget = Budget(_SECONDS)
+        query = RanksQuery(run=summary.id)
+        steps = stragglers_of(View(readers.store.series, run, summary, query, budget))
+        if steps.num_left_out and budget.exhausted:
+            return RunStraggler(None, is_final=False)
+        by_key = {finding.key: finding for finding in steps.findings}
+        judged = None
+        if "straggler" in by_key:
+            judged = RunStraggler(by_key["straggler"], is_judged=True)
+        elif "overloaded" in by_key:
+            judged = RunStraggler(None)  # each waits for a core, none for a rank
+        readers.stragglers[run.found.id] = run.version, judged
+        return judged
 
 
 MAX_BESIDE: Final = 64 << 20

@@ -6,8 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
+
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
+from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
+from memboard.tb_plugin.analysis.ranks.waiting import waiting_costs
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.cache import Cache, held_bytes
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.ranks.collectives import RankCollectives
+    from memboard.tb_plugin.analysis.ranks.waiting import WaitingCost
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import Problem
     from memboard.tb_plugin.jobs.trace_sources import (
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
 
+_COST_BYTES: Final = 512
+"""Of one rank's cost, with its texts."""
 _GLANCE_SECONDS: Final = 0.05
 _IN_FLIGHT: Final = 8
 """Traces that are asked for at once, so that none is let go before it was looked at."""
@@ -117,6 +124,15 @@ class RankSummaries:
             self._compared.put(key, comparison, held_bytes(comparison))
         return comparison
 
+    def waiting_costs(self, summaries: Sequence[RankSummary]) -> Sequence[WaitingCost]:
+        """What each of these ranks, one summary a rank, costs the others."""
+        key = ("waiting", *summaries)
+        costs: Sequence[WaitingCost] | None = self._compared.get(key)
+        if costs is None:
+            costs = waiting_costs(steps_of(summaries), self.compared(summaries))
+            self._compared.put(key, costs, len(costs) * _COST_BYTES)
+        return costs
+
     def _known(self, run_id: str, trace: FoundSource) -> RankSummary | None:
         summary: RankSummary | None = self._summaries.get(
             (run_id, trace.id, *trace.key)
@@ -136,6 +152,28 @@ class RankSummaries:
         key = (run_id, trace.id, *trace.key)
         self._summaries.put(key, summary, held_bytes(summary))
         return summary
+
+
+def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
+    """The profiled steps of these ranks, one rank after the other."""
+    num_steps = [len(rank.step) for rank in ranks]
+
+    def joined(name: str) -> Ints:
+        return np.concatenate(
+            [*(getattr(rank, name) for rank in ranks), np.empty(0, np.int64)]
+        )
+
+    return RankSteps(
+        ranks=np.array([rank.rank for rank in ranks], np.int64),
+        row=np.repeat(np.arange(len(ranks)), num_steps),
+        step=joined("step"),
+        start_ns=joined("start_ns"),
+        duration_ns=joined("duration_ns"),
+        computation_ns=joined("computation_ns"),
+        communication_ns=joined("communication_ns"),
+        overlap_ns=joined("overlap_ns"),
+        loading_ns=joined("loading_ns"),
+    )
 
 
 def world_size_of(summaries: Iterable[RankSummary]) -> int:

@@ -10,13 +10,15 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
     collective_times,
     mean_times,
 )
-from memboard.tb_plugin.analysis.ranks.waiting import waiting_costs
 from memboard.tb_plugin.api.base import Problem, i32_clipped
 from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.facts.traces.cycle_ranks import steps_of, straggler_of
+from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
-from memboard.tb_plugin.formats.recording.rank_summaries import world_size_of
+from memboard.tb_plugin.formats.recording.rank_summaries import (
+    steps_of,
+    world_size_of,
+)
 from memboard.tb_plugin.pages.distributed.tables import (
     collectives_table,
     groups_table,
@@ -122,8 +124,10 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
 def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
-    together = asked.state.rank_summaries.compared(cycle.summaries)
     query, shown = asked.query, cycle.ranks
+    straggler = straggler_of(asked.state, run, shown)
+    asked.decided_by(*cycle.stamp, *straggler.stamp)
+    together = asked.state.rank_summaries.compared(shown)
     of_ranks = cycle.steps
     steps = of_ranks.numbers
     step = query.step if query.step in steps else None
@@ -132,14 +136,14 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     table = ranks_table(ranks, mean_times(of_ranks, step), transfer, spent)
     is_read = together.rows and not cycle.num_opening
     missing = missing_text(shown) if is_read else ""
-    late, _ = straggler_of(asked.state, run, shown, together)
-    asked.decided_by(*cycle.stamp, None if late is None else late.sentence)
+    late = straggler.finding
     sentences = [step_text(table)]
     if late is not None:
         sentences.insert(0, f"Rank {late.rank} is the straggler.")
-    elif waiting_costs(of_ranks, together):
+    elif straggler.is_judged:
         sentences.insert(0, "No rank stands out.")
-    elif not missing:  # else the summary says it
+    elif not (missing or asked.state.rank_summaries.waiting_costs(shown)):
+        # Where collectives are missing the summary says it.
         is_alone = world_size_of(shown) == 1
         sentences.append("One rank alone waits for no other." if is_alone else _UNKNOWN)
     return DistributedResponse(

@@ -64,10 +64,9 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         rank = trace.opening.found.rank
         with state.reading(query.run) as (run, _):
             num_workers = None if rank is None else loader_workers(run, rank)
-    late, _ = straggler_of(state, trace.run, beside)
-    asked.decided_by(
-        *trace.stamp, len(beside), num_workers, None if late is None else late.sentence
-    )
+    straggler = straggler_of(state, trace.run, beside)
+    late = straggler.finding
+    asked.decided_by(*trace.stamp, len(beside), num_workers, *straggler.stamp)
     profile, choice = trace.profile, trace.choice(query)
     if profile is None:
         return ProfileResponse(run=trace.run, choice=choice)

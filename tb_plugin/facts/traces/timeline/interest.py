@@ -31,9 +31,9 @@ def of_interest(
         ooms = run.notes.events("oom")
     traces = profiler_traces(listed.sources)
     beside = compared_with(readers, run_id, traces, traces[-1]) if traces else []
-    straggler, is_known = straggler_of(readers, listed.summary, beside)
-    late = () if straggler is None or straggler.rank is None else (straggler.rank,)
-    interests = [Interest(rank, "the straggler") for rank in late]
+    straggler = straggler_of(readers, listed.summary, beside)
+    late = None if straggler.finding is None else straggler.finding.rank
+    interests = [] if late is None else [Interest(late, "the straggler")]
     interests += [Interest(rank, "which is pinned") for rank in pinned]
     # Of each rank the last time.
     ends = {oom.rank: oom.step for oom in ooms}
@@ -42,4 +42,4 @@ def of_interest(
     ]
     return list({interest.rank: interest for interest in reversed(interests)}.values())[
         ::-1
-    ], is_known
+    ], straggler.is_final
