@@ -6,6 +6,7 @@ import { counted } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
 import { partColour } from "../../../render/palette";
 import { inkOn } from "../../../widgets/block_stack/paint/colours";
+import { columnOf } from "../../shared/table/columns";
 import { shortNames } from "../../shared/table/kernel_name";
 
 /** Narrower rows, as a share of all, are the rest. */
@@ -23,7 +24,7 @@ interface LargestPart {
 
 /** Empty where nothing took any time. */
 export function largestParts(table: TableRows, theme: Theme): readonly LargestPart[] {
-  const column = table.columns.find(({ key }) => key === table.usual);
+  const column = columnOf(table, table.usual);
   const texts = table.columns.find(({ unit }) => unit === "name")?.texts ?? [];
   const sum = column?.sum ?? 0;
   if (column === undefined || !(sum > 0)) return [];

@@ -19,6 +19,7 @@ import {
 } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import { AnswerTable } from "../../shared/table/answer_table";
+import { columnOf } from "../../shared/table/columns";
 import { shortNames } from "../../shared/table/kernel_name";
 import { LargestBar } from "./largest_bar";
 import { TraceFrame } from "./trace_choice";
@@ -60,9 +61,9 @@ export function useProfiledRows<R extends "operators" | "kernels" | "operator_me
 }
 
 /** The row with most time, sent or not; "" where nothing took any. */
-export function mostWords({ columns, usual }: TableRows): string {
-  const column = columns.find(({ key }) => key === usual);
-  const names = columns.find(({ unit }) => unit === "name")?.texts ?? [];
+export function mostWords(table: TableRows): string {
+  const column = columnOf(table, table.usual);
+  const names = table.columns.find(({ unit }) => unit === "name")?.texts ?? [];
   if (column === undefined || !((column.sum ?? 0) > 0)) return "";
   const { numbers, sum, shareOf } = column;
   const value = numbers.reduce((most, number) => (number > most ? number : most), 0);
