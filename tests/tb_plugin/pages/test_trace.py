@@ -263,7 +263,9 @@ def test_what_means_nothing_is_refused_by_its_name(page, route, query, status):
 def test_odd_windows_are_answered(page, query):
     opened(page)
     for tracks in ("spans-0:0,1", "counters-0:0", ""):
-        page.of_run("/trace_slices", "exp", tracks=tracks, **query)
+        answer = page.of_run("/trace_slices", "exp", tracks=tracks, **query)
+        assert answer["unit_ns"] >= 1
+        assert len(answer["start"]) == len(answer["duration"])
 
 
 def test_a_bad_trace_is_named_and_the_others_are_shown(page):
