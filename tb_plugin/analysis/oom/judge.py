@@ -179,7 +179,9 @@ def _asked_text(case: Case) -> str:
     if unused is None:
         return f"A{failed} failed: "
     if not facts.has_room:
-        return f"A{failed} failed with {size_text(unused)} free on the device: "
+        looks_alike = size_text(asked) == size_text(unused) and asked > unused
+        less = f", {size_text(asked - unused)} too little" if looks_alike else ""
+        return f"A{failed} failed with {size_text(unused)} free on the device{less}: "
     if facts.limit_bytes is None or not facts.is_limited:
         return f"A{failed} failed though the device had {size_text(unused)} free: "
     return (

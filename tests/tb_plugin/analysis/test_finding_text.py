@@ -22,6 +22,7 @@ from memboard.tb_plugin.analysis.oom.judge import oom_finding
 from tests.simulate import OOM_CAUSES
 
 GIB = 1 << 30
+MIB = 1 << 20
 
 
 def test_simulated_causes_are_known_ones():
@@ -102,6 +103,11 @@ def test_each_sentence_says_what_was_asked_and_what_was_free():
         "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: the"
         " device was full, if this was all of its memory; 37.0 GiB was live, 94.9 % of the"
         " 39.0 GiB that torch had or could get (a guess: a card of 40 GB)."
+    )
+    close = OomFacts(requested_bytes=GIB, device_free_bytes=GIB - 3 * MIB, **held)
+    assert oom_finding("oom", Case(facts=close)).sentence.startswith(
+        "An allocation of 1.00 GiB failed with 1.00 GiB free on the device, 3.00 MiB too"
+        " little: the device was full"
     )
     pieces = OomFacts(requested_bytes=2 * GIB, free=FreeBlocks(5 * GIB, GIB, 412))
     assert oom_finding("oom", Case(facts=pieces)).sentence == (
