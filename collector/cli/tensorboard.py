@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import webbrowser
 from collections import deque
 from contextlib import contextmanager
@@ -39,7 +38,9 @@ class Server:
         self.url = ""
         self._process = process
         self._lines: deque[str] = deque(maxlen=20)
-        self._known = threading.Event()
+        self._has_url = threading.Event()
+        """Set as well when it ends without one."""
+        self._ended = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -49,7 +50,7 @@ class Server:
         Raises:
             Failure: TensorBoard ended, or said nothing for a minute.
         """
-        self._known.wait(START_SECONDS)
+        self._has_url.wait(START_SECONDS)
         if self.url:
             return
         output = "\n".join(self._lines) or "(no output)"
@@ -62,12 +63,13 @@ class Server:
         """
         try:
             print(message, flush=True)
-            # A signal just before one long wait would be handled after it.
-            while (code := self._process.poll()) is None:
-                time.sleep(_WAKE_SECONDS)
+            # A signal just before one long wait would be handled after it. The process
+            # is not polled: interrupted in there, Popen keeps a lock that `stop` takes.
+            while not self._ended.wait(_WAKE_SECONDS):
+                pass
         except KeyboardInterrupt:
             return
-        if code:
+        if code := self._process.wait():
             raise Failure(f"TensorBoard ended with exit code {code}")
 
     def stop(self) -> None:
@@ -89,8 +91,9 @@ class Server:
                 match = _URL.search(line)
                 if match and not self.url:
                     self.url = match[1]
-                    self._known.set()
-        self._known.set()
+                    self._has_url.set()
+        self._has_url.set()
+        self._ended.set()
 
 
 def check_viewer() -> None:

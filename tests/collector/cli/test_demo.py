@@ -29,7 +29,15 @@ from tests.recordings import read_run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEMO = (sys.executable, "-u", "-m", "memboard.tb_plugin.cli", "demo")
+DEMO = (
+    sys.executable,
+    "-u",
+    "-X",
+    "faulthandler",
+    "-m",
+    "memboard.tb_plugin.cli",
+    "demo",
+)
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
@@ -67,6 +75,16 @@ def running_demo(*arguments: str, start: Sequence[str | Path] = DEMO):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def exit_code(process: subprocess.Popen[str]) -> int:
+    """Of a demo that ends; one that does not says where it hangs."""
+    try:
+        return process.wait(120)
+    except subprocess.TimeoutExpired:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        process.send_signal(signal.SIGABRT)
+        raise AssertionError(process.stdout.read() + status) from None
 
 
 def read_until(process: subprocess.Popen[str], pattern: str) -> str:
@@ -155,7 +173,7 @@ def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(
         assert processes_naming(out)
         process.send_signal(signal.SIGINT)
         said = process.stdout.read()
-        assert process.wait(120) == 130
+        assert exit_code(process) == 130
     assert "interrupted" in said
     assert "Traceback" not in said
     wait_until_gone(out)
@@ -317,7 +335,7 @@ def test_tensorboard_serves_the_run_and_ends_with_the_demo(tmp_path):
         ) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(120) == 0
+        assert exit_code(process) == 0
         assert "Traceback" not in process.stdout.read()
     wait_until_gone(out)
 
@@ -328,7 +346,7 @@ def test_being_terminated_stops_tensorboard_too(tmp_path):
         read_until(process, "^Serving")
         assert processes_naming(out)
         process.terminate()
-        process.wait(120)
+        exit_code(process)
     wait_until_gone(out)
 
 
