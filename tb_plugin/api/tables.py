@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -92,3 +92,6 @@ class TableRows(Struct, frozen=True, kw_only=True):
     """The column that sorts at first: the largest first, with a minus the smallest."""
     colours: tuple[str, ...] = ()
     """By row, for bars: as `TableColumn.bar`."""
+
+
+NO_ROWS: Final = TableRows(columns=(), num_rows=0, num_all=0, usual="")

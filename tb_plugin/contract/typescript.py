@@ -22,12 +22,15 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from msgspec import Struct
 
+from memboard.collector.format.memory import LABELS
 from memboard.tb_plugin import api
 from memboard.tb_plugin.api.base import API_VERSION, Columns
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend/src/api/types.gen.ts"
 
 _BANNER = "// Generated from tb_plugin/api by `npm run gen`. Do not edit."
+_LABELS_HEAD = """/** Of categories of memory, by their fine names. */
+export const CATEGORY_LABELS: Readonly<Record<string, string>> ="""
 _PRIMITIVES = {
     str: "string",
     int: "number",
@@ -121,6 +124,7 @@ def types_file() -> str:
     parts = [
         _BANNER,
         f"export const API_VERSION = {API_VERSION};",
+        f"{_LABELS_HEAD} {json.dumps(LABELS)};",
         *(f"export type {n} = {type_of(a, {})};" for a, n in aliases.items()),
         *(interface(struct, aliases) for struct in structs.values()),
         "/** What each data route answers. */",

@@ -2,6 +2,9 @@
 
 export const API_VERSION = 2;
 
+/** Of categories of memory, by their fine names. */
+export const CATEGORY_LABELS: Readonly<Record<string, string>> = {"param": "Params", "sharded_param": "Sharded params", "unsharded_param": "Unsharded params", "buffer": "Buffers", "grad": "Grads", "sharded_grad": "Sharded grads", "unsharded_grad": "Unsharded grads", "optimizer": "Optimizer", "activation": "Activations", "input": "Inputs", "activation_grad": "Activation grads", "comm": "Comm", "all_gather": "All-gather", "reduce_scatter": "Reduce-scatter", "bucket": "DDP buckets", "temp": "Temp", "other": "Other", "unknown": "Unknown"};
+
 export type XKind = "step" | "relative" | "wall";
 
 export type Unit = "bytes" | "bytes_per_step" | "bytes_per_second" | "count" | "per_second" | "percent" | "seconds" | "celsius" | "watts";
@@ -870,23 +873,24 @@ export interface ModuleLead {
   readonly rest: string;
 }
 
-/** One category's column over the modules. */
+/** A category of memory, for its colour. */
 export interface ModuleCategory {
   readonly name: string;
   readonly group: CategoryGroup;
-  readonly bytes: Float64Array;
-  readonly baselineBytes: Float64Array | null;
 }
 
-/** The modules, parents before children; all columns have one value per module. */
+/** Bytes of one category over time. */
+export interface CategorySeries {
+  readonly name: string;
+  readonly group: CategoryGroup;
+  readonly bytes: Float64Array;
+}
+
+/** Where each row of the table stands, parents before children. */
 export interface ModuleTree {
   readonly fqn: readonly string[];
   readonly label: readonly string[];
-  readonly type: readonly string[];
   readonly parent: Int32Array;
-  readonly isFsdp: Uint8Array;
-  readonly paramBytes: Float64Array;
-  readonly bufferBytes: Float64Array;
   readonly numEqual: Int32Array;
   readonly fold: Int32Array;
 }
@@ -919,16 +923,8 @@ export interface ModulesResponse {
   readonly lead: ModuleLead | null;
   readonly baseline: ModuleBaseline | null;
   readonly tree: ModuleTree;
-  readonly numCalls: Int32Array;
-  readonly callShown: Int32Array;
-  readonly timeUs: Float64Array;
-  readonly totalBytes: Float64Array;
-  readonly heldBytes: Float64Array;
-  readonly ownBytes: Float64Array;
+  readonly table: TableRows;
   readonly split: ModuleSplit | null;
-  readonly baselineTotalBytes: Float64Array | null;
-  readonly baselineHeldBytes: Float64Array | null;
-  readonly baselineOwnBytes: Float64Array | null;
   readonly categories: readonly ModuleCategory[];
   readonly absent: readonly SourceStatus[];
   readonly problems: readonly Problem[];
@@ -1004,7 +1000,7 @@ export interface ModuleTimelineResponse {
   readonly xPerColumn: number;
   readonly totalBytes: Float64Array;
   readonly peakX: Float64Array;
-  readonly categories: readonly ModuleCategory[];
+  readonly categories: readonly CategorySeries[];
   readonly spans: ModuleSpans;
   readonly marks: readonly ModuleMark[];
 }
@@ -1913,7 +1909,7 @@ export interface TraceReportMemory {
   readonly xPerColumn: number;
   readonly totalBytes: Float64Array;
   readonly peakX: Float64Array;
-  readonly categories: readonly ModuleCategory[];
+  readonly categories: readonly CategorySeries[];
 }
 
 /** Route `/trace_report` (run, report, device, x0, x1, px): one report in full. */

@@ -4,7 +4,7 @@
  * of one group share its hue and differ in lightness.
  */
 
-import type { CategoryGroup } from "../api/types.gen";
+import { CATEGORY_LABELS, type CategoryGroup } from "../api/types.gen";
 import { tokens, type Theme } from "../base/tokens";
 import { sentenceCase } from "./words/sentence_case";
 
@@ -84,25 +84,9 @@ export function categoryColours(
   });
 }
 
-const LABELS: ReadonlyMap<string, string> = new Map([
-  ["param", "Params"],
-  ["sharded_param", "Sharded params"],
-  ["unsharded_param", "Unsharded params"],
-  ["buffer", "Buffers"],
-  ["grad", "Grads"],
-  ["sharded_grad", "Sharded grads"],
-  ["unsharded_grad", "Unsharded grads"],
-  ["activation", "Activations"],
-  ["activation_grad", "Activation grads"],
-  ["input", "Inputs"],
-  ["all_gather", "All-gather"],
-  ["reduce_scatter", "Reduce-scatter"],
-  ["bucket", "DDP buckets"],
-]);
-
 /** Falls back to the name, for categories added later. */
 export function categoryLabel(name: string): string {
-  return LABELS.get(name) ?? sentenceCase(name);
+  return CATEGORY_LABELS[name] ?? sentenceCase(name);
 }
 
 const DIVERGING: Readonly<Record<Theme, readonly [string, string]>> = {

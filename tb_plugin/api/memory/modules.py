@@ -18,7 +18,7 @@ from memboard.tb_plugin.api.base import (
     U8Column,
 )
 from memboard.tb_plugin.api.overview import SourceStatus
-from memboard.tb_plugin.api.tables import TableRows
+from memboard.tb_plugin.api.tables import NO_ROWS, TableRows
 
 ModuleState: TypeAlias = Literal[
     "before_pre_forward",
@@ -140,30 +140,29 @@ class ModuleLead(Struct, frozen=True):
     """What belongs to no module, and what is compared with."""
 
 
-class ModuleCategory(Columns, frozen=True):
-    """One category's column over the modules."""
+class ModuleCategory(Struct, frozen=True):
+    """A category of memory, for its colour."""
+
+    name: str  # Fine name, e.g. `unsharded_param`
+    group: CategoryGroup
+
+
+class CategorySeries(Columns, frozen=True):
+    """Bytes of one category over time."""
 
     name: str  # Fine name, e.g. `unsharded_param`
     group: CategoryGroup
     bytes: F64Column
-    """Of the chosen measure; NaN where the module has no such state."""
-    baseline_bytes: F64Column | None
-    """The same of what is compared with; NaN where that has no such module or state."""
 
 
 class ModuleTree(Columns, frozen=True, kw_only=True):
-    """The modules, parents before children; all columns have one value per module."""
+    """Where each row of the table stands, parents before children."""
 
     fqn: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
     """Its name in its parent; of equal layers `40 x layers.*`, `16 x layers.{0,2,…}`."""
-    type: tuple[str, ...] = ()  # Empty where unknown
     parent: I32Column = NO_I32
     """Row of the parent; -1 for a root."""
-    is_fsdp: U8Column = NO_U8
-    param_bytes: F64Column = NO_F64
-    """This rank's part of the module's own parameters, not its children's; NaN: unknown."""
-    buffer_bytes: F64Column = NO_F64
     num_equal: I32Column = NO_I32
     """Its children, where they are numbered and all of one type: layers that one row can
     stand for. Else 0."""
@@ -221,27 +220,21 @@ class ModulesResponse(Columns, frozen=True, kw_only=True):
     lead: ModuleLead | None = None
     baseline: ModuleBaseline | None = None
     tree: ModuleTree = ModuleTree()  # it is frozen
-    num_calls: I32Column = NO_I32
-    """Calls of each module at this state; 0: it has no such state."""
-    call_shown: I32Column = NO_I32
-    """Which of them is shown; -1 for none."""
-    time_us: F64Column = NO_F64
-    """When, since the window began; NaN where unknown."""
-    total_bytes: F64Column = NO_F64
-    """All that the call tracked then; see `ModuleMeasure`."""
-    held_bytes: F64Column = NO_F64
-    """What the module and those below it held of it; NaN where unknown."""
-    own_bytes: F64Column = NO_F64
-    """What the module held by itself: its parameters, gradients, optimizer states and
-    what its calls allocated. At one moment for all modules `held_bytes` is this and the
-    sum over the module's children."""
+    table: TableRows = NO_ROWS
+    """What each module, or what stands for several, holds.
+
+    `rank_total_bytes`, `held_bytes` and `own_bytes`, and `NAME_bytes` of each category,
+    whose sum is the measure's; where there is a baseline, too, `baseline_NAME_bytes` and
+    the difference. At one moment for all modules `held_bytes` is the sum of
+    `own_bytes` and of the module's children. `num_calls` counts the module's calls at
+    this state (0: it has no such state), `call` says which is shown, `time_us` when it
+    was, since the window began. `own_param_bytes` is this rank's part of the module's own
+    parameters, not its children's.
+    """
     split: ModuleSplit | None = None
     """None where each module has a moment of its own."""
-    baseline_total_bytes: F64Column | None = None
-    baseline_held_bytes: F64Column | None = None
-    baseline_own_bytes: F64Column | None = None
     categories: tuple[ModuleCategory, ...] = ()
-    """Those that occur, in their fixed order; their sum is the measure's."""
+    """Those of the table, in their fixed order."""
     absent: tuple[SourceStatus, ...]
     problems: tuple[Problem, ...]
 
@@ -348,6 +341,6 @@ class ModuleTimelineResponse(Columns, frozen=True):
     total_bytes: F64Column
     peak_x: F64Column
     """Where inside the column its highest total stands."""
-    categories: tuple[ModuleCategory, ...]
+    categories: tuple[CategorySeries, ...]
     spans: ModuleSpans
     marks: tuple[ModuleMark, ...]

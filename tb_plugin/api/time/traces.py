@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from memboard.tb_plugin.api.base import Columns, F64Column, Problem, RunSummary
-from memboard.tb_plugin.api.memory.modules import ModuleCategory
+from memboard.tb_plugin.api.memory.modules import CategorySeries
 from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.tables import TableRows
 
@@ -89,7 +89,7 @@ class TraceReportMemory(Columns, frozen=True):
     x_per_column: float
     total_bytes: F64Column
     peak_x: F64Column
-    categories: tuple[ModuleCategory, ...]
+    categories: tuple[CategorySeries, ...]
     """Each category's column over time."""
 
 

@@ -127,18 +127,16 @@ def _folded(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
     """Modules with values, by their full names."""
-    held_bytes, own = values_of(answer.held_bytes), values_of(answer.own_bytes)
-    categories = [
-        (category.name, values_of(category.bytes)) for category in answer.categories
-    ]
-    for row, total in enumerate(values_of(answer.total_bytes)):
+    values = {column.key: values_of(column.numbers) for column in answer.table.columns}
+    names = [category.name for category in answer.categories]
+    for row, total in enumerate(values.get("rank_total_bytes", ())):
         if total is not None:
             yield {
                 "module": answer.tree.fqn[row],
-                "held": held_bytes[row],
-                "own": own[row],
+                "held": values["held_bytes"][row],
+                "own": values["own_bytes"][row],
                 "total": total,
-                "categories": {name: sizes[row] for name, sizes in categories},
+                "categories": {name: values[f"{name}_bytes"][row] for name in names},
             }
 
 

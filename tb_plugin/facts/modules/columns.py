@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.tb_plugin.analysis.modules.states import ALL_STATES, WINDOW_STATES
 from memboard.tb_plugin.analysis.modules.tree import folds_of, num_equal
-from memboard.tb_plugin.api.base import f64, i32, u8
+from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.memory.modules import ModuleBaseline
 from memboard.tb_plugin.api.memory.modules import ModuleTree as ApiModuleTree
 from memboard.tb_plugin.contract.parameters import Text
@@ -60,6 +60,8 @@ class ShownRows:
     folds: Sequence[tuple[int, Ints]]
     """Row here, and the rows of the tree that it stands for."""
     tree: ApiModuleTree
+    types: tuple[str, ...]
+    """Of modules, or of those that a row stands for; empty where unknown."""
 
     @classmethod
     def of(cls, tree: ModuleTree) -> ShownRows:
@@ -73,7 +75,12 @@ class ShownRows:
                 source.append(-1)
             source.append(row)
         rows = np.array(source, np.int64)
-        return cls(rows, folds, _tree_columns(tree, equal, rows, folds))
+        first_members = {row: int(members[0]) for row, members in folds}
+        types = tuple(
+            tree.type[first_members.get(row, module)]
+            for row, module in enumerate(source)
+        )
+        return cls(rows, folds, _tree_columns(tree, equal, rows, folds), types)
 
     @property
     def parent(self) -> Ints:
@@ -105,7 +112,7 @@ def _tree_columns(
     names: list[str] = []
     fqns: list[str] = []
     labels: list[str] = []
-    types, parents, numbers = [], [], []
+    parents, numbers = [], []
     for row, of in enumerate(source.tolist()):
         first = int(members[row][0]) if of < 0 else of
         above = int(tree.parent[first])
@@ -131,17 +138,12 @@ def _tree_columns(
         labels.append(
             f"{number:,} \N{MULTIPLICATION SIGN} {layers}" if number else text
         )
-        types.append(tree.type[first])
         parents.append(parent)
         numbers.append(number)
     return ApiModuleTree(
         fqn=tuple(fqns),
         label=tuple(labels),
-        type=tuple(types),
         parent=i32(parents),
-        is_fsdp=u8(np.append(tree.is_fsdp, 0)[source]),
-        param_bytes=f64(np.append(tree.param_bytes, np.nan)[source]),
-        buffer_bytes=f64(np.append(tree.buffer_bytes, np.nan)[source]),
         num_equal=i32(numbers),
         fold=i32(fold),
     )

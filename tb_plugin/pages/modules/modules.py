@@ -10,6 +10,7 @@ from memboard.tb_plugin.analysis.modules import timeline as analysis
 from memboard.tb_plugin.analysis.modules.log import ModuleLog
 from memboard.tb_plugin.api.base import f64, i32
 from memboard.tb_plugin.api.memory.modules import (
+    CategorySeries,
     ModuleCategory,
     ModuleMark,
     ModuleSpans,
@@ -27,11 +28,7 @@ from memboard.tb_plugin.facts.modules.choice import (
     window_list,
     window_of,
 )
-from memboard.tb_plugin.facts.modules.columns import (
-    column_of,
-    group_of,
-    in_order,
-)
+from memboard.tb_plugin.facts.modules.columns import group_of
 from memboard.tb_plugin.facts.modules.sentences import (
     baseline_words,
     caveats_of,
@@ -39,6 +36,7 @@ from memboard.tb_plugin.facts.modules.sentences import (
     lead_of,
     moments_of,
 )
+from memboard.tb_plugin.facts.modules.tree_table import categories_of, module_table
 from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
 from memboard.tb_plugin.server.views.run import of_run
 
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.memory.modules import ModuleBaseline
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.modules.columns import Baseline
-    from memboard.tb_plugin.facts.modules.values import ModuleValues
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.captures.modules import (
         ModulesReader,
@@ -72,7 +69,7 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         return _nothing(reader, view, choice)
     facts, memory = choice.opened.facts, choice.opened.memory
     shown = module_values(reader, view, choice, choice.opened)
-    baseline, table, columns, rows = shown.baseline, shown.table, shown.held, shown.rows
+    baseline = shown.baseline
     window = window_of(choice.key, choice.ranks, attempts=False)
     compared = None if baseline is None else _described(baseline, choice)
     return ModulesResponse(
@@ -106,18 +103,12 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
             against="" if compared is None else compared.words,
         ),
         baseline=compared,
-        tree=rows.tree,
-        num_calls=i32(rows.at(table.num_calls, 0)),
-        call_shown=i32(rows.at(table.call, -1)),
-        time_us=f64(rows.at(table.time_us)),
-        total_bytes=f64(columns.total),
-        held_bytes=f64(columns.held),
-        own_bytes=f64(columns.own),
+        tree=shown.rows.tree,
+        table=module_table(shown, memory.tree),
         split=None if shown.whole is None else shown.whole.split,
-        baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
-        baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
-        baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
-        categories=_categories(shown),
+        categories=tuple(
+            ModuleCategory(name, group_of(name)) for name in categories_of(shown)
+        ),
         absent=absent_of(reader, run, choice),
         problems=problems_of(run, choice),
     )
@@ -145,23 +136,6 @@ def _described(baseline: Baseline, choice: Choice) -> ModuleBaseline:
     key = chosen_window(choice.windows, described.window) or choice.key
     window = window_of(key, choice.windows[key], attempts=False)
     return replace(described, words=baseline_words(described, window))
-
-
-def _categories(shown: ModuleValues) -> tuple[ModuleCategory, ...]:
-    columns = shown.held
-    beside = None if shown.baseline is None else shown.baseline.held
-    names = in_order([*columns.columns, *(() if beside is None else beside.columns)])
-    return tuple(
-        ModuleCategory(
-            name=name,
-            group=group_of(name),
-            bytes=f64(column_of(columns.columns, name, columns.total)),
-            baseline_bytes=None
-            if beside is None
-            else f64(column_of(beside.columns, name, beside.total)),
-        )
-        for name in names
-    )
 
 
 class ModuleTimelineQuery(WindowQuery, frozen=True):
@@ -219,14 +193,9 @@ def module_timeline(
     )
 
 
-def _over_time(log: ModuleLog, totals: Floats) -> tuple[ModuleCategory, ...]:
+def _over_time(log: ModuleLog, totals: Floats) -> tuple[CategorySeries, ...]:
     return tuple(
-        ModuleCategory(
-            name=name,
-            group=group_of(name),
-            bytes=f64(totals[index]),
-            baseline_bytes=None,
-        )
+        CategorySeries(name=name, group=group_of(name), bytes=f64(totals[index]))
         for index, name in enumerate(log.categories)
     )
 

@@ -13,7 +13,7 @@ from memboard.collector.format.sizes import agreeing, capitalized
 from memboard.tb_plugin.analysis.findings.text import duration_text, size_text
 from memboard.tb_plugin.analysis.trace_memory.pictures import memory_columns
 from memboard.tb_plugin.api.base import f64
-from memboard.tb_plugin.api.memory.modules import ModuleCategory
+from memboard.tb_plugin.api.memory.modules import CategorySeries
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.api.time.traces import (
     TraceReport,
@@ -303,11 +303,10 @@ def _memory(
         total_bytes=f64(columns.total_bytes),
         peak_x=f64(columns.peak_x),
         categories=tuple(
-            ModuleCategory(
+            CategorySeries(
                 name=tables.categories[category],
                 group=FOLDS_INTO.get(tables.categories[category], "unknown"),  # type: ignore[arg-type]
                 bytes=f64(columns.held[place]),
-                baseline_bytes=None,
             )
             for place, category in enumerate(shown)
         ),

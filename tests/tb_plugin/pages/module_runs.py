@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.tb_plugin.analysis.module_logs import LogBuilder
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +87,19 @@ def fqns(tree: dict) -> list[str]:
     return list(tree["fqn"])
 
 
-def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:
-    return {c["name"]: c[which].tolist() for c in answer["categories"]}
+def columns(answer: dict, side: str = "") -> dict[str, list[float]]:
+    """Bytes of categories by row; `side`: "baseline_"."""
+    return {
+        category["name"]: numbers_of(
+            answer["table"], f"{side}{category['name']}_bytes"
+        ).tolist()
+        for category in answer["categories"]
+    }
+
+
+def headings(answer: dict) -> list[str]:
+    """Titles of the columns that are shown."""
+    return [column["title"] for column in answer["table"]["columns"] if column["title"]]
 
 
 def modules(logdir, **query) -> dict:
@@ -102,11 +113,11 @@ AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
 def assert_adds_up(got: dict) -> None:
     """Top-level rows and the rest are the moment's total; parents are sums."""
     split, parent = got["split"], got["tree"]["parent"]
-    held, own = got["held_bytes"], got["own_bytes"]
+    held, own = (numbers_of(got["table"], f"{of}_bytes") for of in ("held", "own"))
     assert not np.isnan(held).any()
     assert held[parent < 0].sum() == split["held_bytes"]
     assert split["held_bytes"] + split["unattributed_bytes"] == split["total_bytes"]
     for row in range(len(parent)):
         assert held[row] == own[row] + held[parent == row].sum()
-    of_categories = np.sum([c["bytes"] for c in got["categories"]], axis=0)
+    of_categories = np.sum(list(columns(got).values()), axis=0)
     assert of_categories.tolist() == held.tolist()

@@ -12,9 +12,17 @@ from memboard.tb_plugin.facts.modules.sentences import (
     moments_of,
 )
 from memboard.tb_plugin.formats.recording.captures.modules import CaptureFacts
-from tests.tb_plugin.analysis.module_logs import LogBuilder
-from tests.tb_plugin.client import Page
-from tests.tb_plugin.pages.module_runs import fqns, modules, net, record
+from tests.tb_plugin.analysis.module_logs import LogBuilder, random_log
+from tests.tb_plugin.client import Page, numbers_of, texts_of
+from tests.tb_plugin.pages.module_runs import (
+    AFTER_FORWARD,
+    columns,
+    fqns,
+    headings,
+    modules,
+    net,
+    record,
+)
 
 
 def hybrid(scale: int = 1, *, num: int = 6) -> LogBuilder:
@@ -45,7 +53,7 @@ def test_layers_of_several_types_are_one_row_for_each(run, tmp_path):
     assert names[mamba] == "Net.layers.{0,1,…}"
     assert names[attention] == "Net.layers.{2,5}"
     assert tree["num_equal"].tolist()[mamba] == 4
-    kind = tree["type"]
+    kind = texts_of(got["table"], "type")
     assert tree["label"][mamba] == "4 \u00d7 layers.{0,1,…}"
     assert tree["label"][names.index("Net.layers.0")] == "0"
     assert (kind[mamba], kind[attention]) == ("Mamba", "Attention")
@@ -56,15 +64,19 @@ def test_layers_of_several_types_are_one_row_for_each(run, tmp_path):
     assert real[:3] == ["Net", "Net.layers", "Net.layers.0"]
     assert len(real) == 14
 
-    held = dict(zip(names, got["held_bytes"].tolist(), strict=True))
+    held = dict(
+        zip(names, numbers_of(got["table"], "held_bytes").tolist(), strict=True)
+    )
     assert held["Net.layers.{0,1,…}"] == 100 * (1 + 2 + 4 + 5) + 4 * 10
     assert held["Net.layers.{2,5}"] == 100 * (3 + 6) + 2 * 10
     assert held["Net.layers"] == sum(held[names[row]] for row in (mamba, attention))
-    own = dict(zip(names, got["own_bytes"].tolist(), strict=True))
+    own = dict(zip(names, numbers_of(got["table"], "own_bytes").tolist(), strict=True))
     assert own["Net.layers.{2,5}"] == 2 * 10
     # The rank's total at some moment is nobody's sum.
-    assert np.isnan(got["total_bytes"][[mamba, attention]]).all()
-    assert got["num_calls"][mamba] == 0
+    assert np.isnan(
+        numbers_of(got["table"], "rank_total_bytes")[[mamba, attention]]
+    ).all()
+    assert numbers_of(got["table"], "num_calls")[mamba] == 0
 
 
 def test_the_first_sentence_names_layers_of_one_type(run, tmp_path):
@@ -81,7 +93,7 @@ def test_rows_for_layers_have_no_sum_where_each_has_a_moment_of_its_own(run, tmp
     record(run, logs=(hybrid(),))
     got = modules(tmp_path, state="after_post_forward")
     folds = [row for row, at in enumerate(got["tree"]["fold"]) if at == row]
-    assert np.isnan(got["held_bytes"][folds]).all()
+    assert np.isnan(numbers_of(got["table"], "held_bytes")[folds]).all()
 
 
 def test_the_median_is_of_the_sums_of_layers(run, tmp_path):
@@ -89,7 +101,7 @@ def test_the_median_is_of_the_sums_of_layers(run, tmp_path):
         record(run, rank, (hybrid(scale),))
     got = modules(tmp_path, rank=0, against="median")
     at = fqns(got["tree"]).index("Net.layers.{2,5}")
-    assert got["baseline_held_bytes"][at] == 3 * 920
+    assert numbers_of(got["table"], "baseline_held_bytes")[at] == 3 * 920
     assert got["baseline"]["words"] == "the median of all 3 ranks"
 
 
@@ -133,6 +145,53 @@ def test_the_window_of_a_step_is_shown_or_the_nearest(run, tmp_path):
     assert page.of_run("/modules", "exp", step=4, window="step/train/2")["window"] == (
         "step/train/2"
     )
+
+
+def test_columns_are_the_measure_s_and_the_largest_categories_first(run, tmp_path):
+    record(run)
+    held = ["Memory", "Own", "Sharded params", "Temp", "Activations"]
+    assert headings(modules(tmp_path)) == held
+    total = modules(tmp_path, **AFTER_FORWARD)
+    assert headings(total) == ["Rank total", "Sharded params", "Activations"]
+    # Those that are zero everywhere, and the other measure's, are in files alone.
+    assert columns(total)["optimizer"] == [0, 0, 0]
+    assert numbers_of(total["table"], "held_bytes").tolist() == [4200, 1100, 3100]
+    drawn = [column for column in total["table"]["columns"] if column["title"]]
+    assert {column["longest"] for column in drawn} == {4200}
+    assert total["table"]["usual"] == "rank_total_bytes"
+
+
+def test_differences_are_columns_and_both_sides_are_in_files(run, tmp_path):
+    record(run)
+    got = modules(tmp_path, against="state:after_optimizer")
+    # The scratch is gone then, and the optimizer has states: less, and more.
+    assert headings(got)[:3] == ["Δ\u00a0Memory", "Δ\u00a0Own", "Δ\u00a0Sharded params"]
+    assert numbers_of(got["table"], "temp_change_bytes").tolist() == [700, 700, 0]
+    assert got["table"]["usual"] == "held_change_bytes"
+    for name in ("temp", "held", "rank_total"):
+        ours = numbers_of(got["table"], f"{name}_bytes")
+        theirs = numbers_of(got["table"], f"baseline_{name}_bytes")
+        if name != "rank_total":
+            change = numbers_of(got["table"], f"{name}_change_bytes")
+            assert change.tolist() == (ours - theirs).tolist()
+
+
+def test_a_plain_model_s_parameters_are_a_category_and_a_figure(run, tmp_path):
+    log = net()
+    log.alloc(64, "param", 1)
+    record(run, logs=(log,))
+    table = modules(tmp_path, state="window_end")["table"]
+    keys = [column["key"] for column in table["columns"]]
+    assert len(set(keys)) == len(keys)
+    assert numbers_of(table, "param_bytes").tolist() == [64, 64, 0]
+    assert numbers_of(table, "own_param_bytes").tolist() == [0, 512, 1024]
+
+
+def test_which_call_is_a_column_where_modules_are_called_again(run, tmp_path):
+    record(run, logs=(random_log(3, 5, 3),))
+    assert "Call" in headings(modules(tmp_path, **AFTER_FORWARD, call=1))
+    table = modules(tmp_path, **AFTER_FORWARD, call=1)["table"]
+    assert texts_of(table, "which_call")[0] == "2 of 3"
 
 
 def test_every_state_has_words():

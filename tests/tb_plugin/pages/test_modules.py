@@ -33,8 +33,8 @@ def test_after_forward_each_row_has_a_moment_of_its_own(run, tmp_path):
     assert got["state"] == "after_post_forward"
     assert (got["device"], got["devices"]) == ("cuda:0", ["cuda:0", "cpu"])
     assert fqns(got["tree"]) == ["Net", "Net.a", "Net.b"]
-    assert got["total_bytes"].tolist() == [4400, 4200, 4400]
-    assert got["held_bytes"].tolist() == [4400, 1200, 3200]
+    assert numbers_of(got["table"], "rank_total_bytes").tolist() == [4400, 4200, 4400]
+    assert numbers_of(got["table"], "held_bytes").tolist() == [4400, 1200, 3200]
     assert got["split"] is None
     assert columns(got) == {
         "sharded_param": [4000, 4000, 4000],
@@ -48,8 +48,8 @@ def test_after_forward_each_row_has_a_moment_of_its_own(run, tmp_path):
         "activation": "activation",
         "temp": "temp",
     }
-    assert got["num_calls"].tolist() == [1, 1, 1]
-    assert got["time_us"].tolist() == [11, 8, 11]
+    assert numbers_of(got["table"], "num_calls").tolist() == [1, 1, 1]
+    assert numbers_of(got["table"], "time_us").tolist() == [11, 8, 11]
     assert (got["call"], got["max_calls"]) == (None, 1)
     assert got["baseline"] is None
     assert got["problems"] == []
@@ -71,9 +71,9 @@ def test_rows_hold_what_was_planted(run, tmp_path, state, total, held, own, temp
     record(run)
     got = modules(tmp_path, **({} if state is None else {"state": state}))
     assert (got["state"], got["measure"]) == (state or "window_peak", "held")
-    assert got["total_bytes"].tolist() == total
-    assert got["held_bytes"].tolist() == held
-    assert own is None or got["own_bytes"].tolist() == own
+    assert numbers_of(got["table"], "rank_total_bytes").tolist() == total
+    assert numbers_of(got["table"], "held_bytes").tolist() == held
+    assert own is None or numbers_of(got["table"], "own_bytes").tolist() == own
     assert columns(got)["temp"] == temp
     split = got["split"]
     if rest is None:  # each row has a moment of its own
@@ -107,8 +107,12 @@ def test_delta_against_another_state(run, tmp_path):
     got = modules(tmp_path, **AFTER_FORWARD, against="state:before_pre_forward")
     assert got["baseline"]["kind"] == "state"
     assert got["baseline"]["state"] == "before_pre_forward"
-    assert got["baseline_total_bytes"].tolist() == [4000, 4000, 4100]
-    assert columns(got, "baseline_bytes")["activation"] == [0, 0, 100]
+    assert numbers_of(got["table"], "baseline_rank_total_bytes").tolist() == [
+        4000,
+        4000,
+        4100,
+    ]
+    assert columns(got, "baseline_")["activation"] == [0, 0, 100]
 
 
 def test_delta_against_another_window_matches_modules_by_name(run, tmp_path):
@@ -118,10 +122,10 @@ def test_delta_against_another_window_matches_modules_by_name(run, tmp_path):
     got = modules(tmp_path, **AFTER_FORWARD, against="window:step/train/2")
     assert got["window"] == "step/train/3"
     assert got["baseline"]["window"] == "step/train/2"
-    total = got["baseline_total_bytes"].tolist()
+    total = numbers_of(got["table"], "baseline_rank_total_bytes").tolist()
     assert total[:2] == [4600, 4300]
     assert np.isnan(total[2])
-    assert np.isnan(columns(got, "baseline_bytes")["activation"][2])
+    assert np.isnan(columns(got, "baseline_")["activation"][2])
 
 
 def test_delta_against_a_rank_and_the_median(run, tmp_path):
@@ -132,17 +136,29 @@ def test_delta_against_a_rank_and_the_median(run, tmp_path):
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp", **AFTER_FORWARD, rank=1, against="rank:3")
     assert got["device"] == "cuda:1"
-    assert got["total_bytes"].tolist() == [8400, 8200, 8400]
-    assert got["baseline_total_bytes"].tolist() == [42_000, 41_000, 42_000]
+    assert numbers_of(got["table"], "rank_total_bytes").tolist() == [8400, 8200, 8400]
+    assert numbers_of(got["table"], "baseline_rank_total_bytes").tolist() == [
+        42_000,
+        41_000,
+        42_000,
+    ]
     assert got["baseline"]["rank"] == 3
     got = page.of_run(
         "/modules", "exp", rank=0, against="median", state="after_post_forward"
     )
     assert got["baseline"]["num_ranks"] == got["baseline"]["of_ranks"] == 4
     assert got["baseline"]["rank"] is None
-    assert got["baseline_total_bytes"].tolist() == [10_500, 10_250, 10_500]
-    assert got["baseline_held_bytes"].tolist() == [10_500, 2750, 7750]
-    assert columns(got, "baseline_bytes")["activation"] == [500, 250, 250]
+    assert numbers_of(got["table"], "baseline_rank_total_bytes").tolist() == [
+        10_500,
+        10_250,
+        10_500,
+    ]
+    assert numbers_of(got["table"], "baseline_held_bytes").tolist() == [
+        10_500,
+        2750,
+        7750,
+    ]
+    assert columns(got, "baseline_")["activation"] == [500, 250, 250]
 
 
 def test_the_tracked_step_with_the_highest_recorded_peak_is_shown_first(run, tmp_path):
@@ -199,7 +215,8 @@ def test_calls_of_a_module(run, tmp_path):
         got = page.of_run("/modules", "exp", **AFTER_FORWARD, call=call)
         assert (got["call"], got["max_calls"]) == (call, 3)
         moment = replay.moments(0, "after_post_forward")[call]
-        assert got["total_bytes"][0] == sum(replay.held(moment).values())
+        total = numbers_of(got["table"], "rank_total_bytes")
+        assert total[0] == sum(replay.held(moment).values())
 
 
 def test_a_restarted_job_keeps_its_first_attempt_s_windows(run, tmp_path):
@@ -239,7 +256,7 @@ def test_a_damaged_capture_is_named_and_another_rank_is_shown(run, tmp_path):
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp")
     assert got["rank"] == 0
-    assert got["held_bytes"].tolist() == [4800, 1800, 3000]
+    assert numbers_of(got["table"], "held_bytes").tolist() == [4800, 1800, 3000]
     named = 'capture "modules" of step, call 2 cannot be read'
     for _ in range(2):  # found while answering; then a known problem of the run
         told = [p for p in got["problems"] if named in p["what"]]
@@ -248,7 +265,7 @@ def test_a_damaged_capture_is_named_and_another_rank_is_shown(run, tmp_path):
         got = page.of_run("/modules", "exp")
     asked = page.of_run("/modules", "exp", rank=1)
     assert (asked["rank"], asked["window"]) == (1, "step/train/2")
-    assert len(asked["total_bytes"]) == 0
+    assert asked["table"]["num_rows"] == 0
 
 
 def test_a_log_without_its_columns_is_named(run, tmp_path):
@@ -343,7 +360,7 @@ def test_the_median_says_of_how_many_ranks_it_is(run, tmp_path, monkeypatch):
     got = modules(tmp_path, against="median")
     assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
     # Ranks 0, 4 and 2: spread over all rather than the first ones.
-    assert got["baseline_total_bytes"][0] == 3 * 4800
+    assert numbers_of(got["table"], "baseline_rank_total_bytes")[0] == 3 * 4800
 
 
 def test_an_unknown_module_is_not_found(run, tmp_path):

@@ -21,7 +21,6 @@ const ANSWER = {
       name: "param",
       group: "param",
       bytes: Float64Array.of(20, 20, 20, 0),
-      baselineBytes: null,
     },
   ],
 } as unknown as WindowAnswer;

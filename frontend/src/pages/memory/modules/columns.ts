@@ -1,20 +1,10 @@
-import type {
-  ModulesResponse,
-  ModuleTree,
-  TableColumn,
-  TableRows,
-} from "../../../api/types.gen";
-import { formatInteger } from "../../../base/bytes";
+import type { ModulesResponse } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
-import {
-  categoryColour,
-  categoryColours,
-  categoryLabel,
-} from "../../../model/category";
+import { categoryColour, categoryColours } from "../../../model/category";
 import { Tree } from "../../../model/tree";
 import { formatExact, formatSignedExact } from "../../../model/words/quantity";
-import { longestOf, type RowColumn } from "../../../widgets/row_table/columns";
-import { declared, declaredTable } from "../../shared/table/columns";
+import type { RowColumn } from "../../../widgets/row_table/columns";
+import { columnOf, numbersOf, type Colours } from "../../shared/table/columns";
 import { FIRST_DEPTH, stateWords } from "./params";
 
 export class Modules {
@@ -22,14 +12,20 @@ export class Modules {
   readonly fqns: readonly string[];
   /** Searched text, by row. */
   readonly texts: readonly string[];
+  private readonly data: ModulesResponse["tree"];
+  private readonly types: readonly string[];
+  private readonly isFsdp: Float64Array;
 
-  constructor(private readonly data: ModuleTree) {
-    const { parent, fold, fqn, type } = data;
+  constructor({ tree, table }: Pick<ModulesResponse, "tree" | "table">) {
+    const { parent, fold, fqn } = tree;
+    this.data = tree;
+    this.types = columnOf(table, "type")?.texts ?? [];
+    this.isFsdp = numbersOf(table, "fsdp");
     this.tree = new Tree(
       parent.map((up, id) => (this.isFold(id) ? up : Math.max(up, fold[id] ?? -1))),
     );
     this.fqns = fqn;
-    this.texts = fqn.map((name, id) => `${name} ${type[id] ?? ""}`);
+    this.texts = fqn.map((name, id) => `${name} ${this.types[id] ?? ""}`);
   }
 
   /** A row of equal siblings, not a module. */
@@ -49,7 +45,7 @@ export class Modules {
   note(id: number, flat: boolean): string {
     const isOne = flat || this.data.numEqual[id] === 0;
     const [layer = id] = isOne ? [] : this.tree.children(id);
-    return `${this.data.isFsdp[id] === 1 ? "FSDP · " : ""}${this.data.type[layer] ?? ""}`;
+    return `${this.isFsdp[id] === 1 ? "FSDP · " : ""}${this.types[layer] ?? ""}`;
   }
 
   /** Initially open: the way to a module, and rows of layers near the root. */
@@ -66,202 +62,42 @@ export class Modules {
   }
 }
 
-interface Bytes {
-  readonly key: string;
-  readonly title: string;
-  readonly hint: string;
-  readonly bytes: Float64Array;
-  readonly baseline: Float64Array | null;
-}
+const CHANGE = /_change_bytes$/;
 
-const SUMS = {
-  total_bytes: [
-    "Rank total",
-    "All that the rank held at the module’s moment, whoever holds it: what torch’s trackers print",
-    "totalBytes",
-    "baselineTotalBytes",
-  ],
-  held_bytes: [
-    "Memory",
-    "What the module holds, with all modules below it",
-    "heldBytes",
-    "baselineHeldBytes",
-  ],
-  own_bytes: [
-    "Own",
-    "Own bytes, without those of its children: its parameters, gradients and optimizer states, and what its code allocated",
-    "ownBytes",
-    "baselineOwnBytes",
-  ],
-} as const;
-
-/**
- * Bytes of modules, or of the rank when each ran; never both, as a rank's total in a
- * module's row reads as the module's.
- */
-function sumsOf(data: ModulesResponse): readonly Bytes[] {
-  const keys =
-    data.measure === "total"
-      ? (["total_bytes"] as const)
-      : (["held_bytes", "own_bytes"] as const);
-  return keys.map((key) => {
-    const [title, hint, bytes, baseline] = SUMS[key];
-    return { key, title, hint, bytes: data[bytes], baseline: data[baseline] };
-  });
-}
-
-/** Non-zero ones, largest first. */
-function categoriesOf(data: ModulesResponse): readonly Bytes[] {
-  const hint =
-    data.measure === "held"
-      ? "Of this category, with all modules below"
-      : "The rank’s total of this category at the module’s moment";
-  return data.categories
-    .map(({ name, bytes, baselineBytes }) => ({
-      key: `${name}_bytes`,
-      title: categoryLabel(name),
-      hint,
-      bytes,
-      baseline: baselineBytes,
-    }))
-    .filter(({ bytes, baseline }) => longestOf(bytes) + longestOf(baseline ?? []) > 0)
-    .sort((a, b) => longestOf(b.bytes) - longestOf(a.bytes));
-}
-
-/** The value or its difference; NaN: unknown. */
-function shownValues({ bytes, baseline }: Bytes): Float64Array {
-  if (baseline === null) return bytes;
-  return bytes.map((value, id) => value - (baseline[id] ?? NaN));
-}
-
-/** All bars are of one scale. In files are what the page compares, and more of modules. */
-export function moduleTable({ data, find }: ModuleTableInput): TableRows {
-  const all = allBytes(data);
-  const signed = data.baseline !== null;
-  const shown = all.map((of) => shownValues(of));
-  const longest = Math.max(0, ...shown.map((values) => longestOf(values)));
-  const measure = data.measure === "total" ? "total_bytes" : "held_bytes";
-  return declaredTable({
-    title: "Modules",
-    empty: find === "" ? "This step has no modules." : "No module matches.",
-    usual: signed ? changeKey(measure) : measure,
-    numRows: data.tree.fqn.length,
-    columns: [
-      ...all.map(({ key, title, hint }, i) =>
-        declared({
-          key: signed ? changeKey(key) : key,
-          title: signed ? `Δ\u00a0${title}` : title,
-          help: hint,
-          unit: signed ? "change_bytes" : "bytes",
-          numbers: shown[i] ?? new Float64Array(),
-          bar: signed ? "change" : key,
-          longest,
-        }),
-      ),
-      ...callColumns(data),
-      ...fileColumns(data, all, signed),
-    ],
-  });
-}
-
-interface ModuleTableInput {
-  readonly data: ModulesResponse;
-  readonly find: string;
-}
-
-/** Of the column that is less what it is compared with. */
-function changeKey(key: string): string {
-  return key.replace(/_bytes$/, "_change_bytes");
-}
-
-function allBytes(data: ModulesResponse): readonly Bytes[] {
-  return [...sumsOf(data), ...categoriesOf(data)];
-}
-
-/** Of bars, by column: of a category its own, of other bytes that of what is unknown. */
+/** Of bars: of a category its own, of other bytes that of what is unknown. */
 export function moduleColours(
-  data: Pick<ModulesResponse, "categories">,
+  { categories }: Pick<ModulesResponse, "categories">,
   theme: Theme,
-): Readonly<Record<string, string>> {
-  const unknown = categoryColour(theme, "unknown");
-  const sums = Object.keys(SUMS).map((key) => [key, unknown] as const);
-  return { ...Object.fromEntries(sums), ...categorySwatches(data, theme) };
+): Colours {
+  return {
+    unknown: categoryColour(theme, "unknown"),
+    ...coloursByName(categories, theme),
+  };
 }
 
 /** Of headings, by column. */
 export function categorySwatches(
   { categories }: Pick<ModulesResponse, "categories">,
   theme: Theme,
-): Readonly<Record<string, string>> {
-  // Of all categories in fixed order, as in the timeline below.
-  const colours = categoryColours(theme, categories);
-  const own = categories.map(
-    ({ name }, i) => [`${name}_bytes`, colours[i] ?? "transparent"] as const,
+): Colours {
+  const colours = Object.entries(coloursByName(categories, theme));
+  return Object.fromEntries(
+    colours.flatMap(([name, colour]) => [
+      [`${name}_bytes`, colour],
+      [`${name}_change_bytes`, colour],
+    ]),
   );
-  const changes = own.map(([key, colour]) => [changeKey(key), colour] as const);
-  return Object.fromEntries([...own, ...changes]);
 }
 
-/** Only where a module was called more than once. */
-function callColumns(data: ModulesResponse): readonly TableColumn[] {
-  const { maxCalls, numCalls, callShown } = data;
-  if (maxCalls <= 1) return [];
-  const texts = Array.from(numCalls, (num, id) => {
-    const call = callShown[id] ?? -1;
-    if (call < 0 || num === 0) return "";
-    return `${formatInteger(call + 1)} of ${formatInteger(num)}`;
-  });
-  return [
-    declared({
-      key: "which_call",
-      title: "Call",
-      help: "Which call of the module is shown, and how many there were",
-      unit: "text",
-      texts,
-      absent: "The module was not called",
-      sorts: false,
-    }),
-  ];
-}
-
-function fileColumns(
-  data: ModulesResponse,
-  all: readonly Bytes[],
-  signed: boolean,
-): readonly TableColumn[] {
-  const numbers: Readonly<Record<string, ArrayLike<number> | null>> = {
-    fsdp: data.tree.isFsdp,
-    param_bytes: data.tree.paramBytes,
-    buffer_bytes: data.tree.bufferBytes,
-    num_calls: data.numCalls,
-    call: data.callShown,
-    time_us: data.timeUs,
-    rank_total_bytes: data.measure === "total" ? null : data.totalBytes,
-    ...(signed && Object.fromEntries(all.map(({ key, bytes }) => [key, bytes]))),
-    baseline_rank_total_bytes: data.baselineTotalBytes,
-    baseline_held_bytes: data.baselineHeldBytes,
-    baseline_own_bytes: data.baselineOwnBytes,
-    ...Object.fromEntries(
-      data.categories.map((category) => [
-        `baseline_${category.name}_bytes`,
-        category.baselineBytes,
-      ]),
-    ),
-  };
-  const inFiles = { title: "", help: "" };
-  return [
-    declared({ ...inFiles, key: "type", unit: "text", texts: data.tree.type }),
-    ...Object.entries(numbers).flatMap(([key, values]) =>
-      values === null
-        ? []
-        : declared({
-            ...inFiles,
-            key,
-            unit: "count",
-            numbers: Float64Array.from(values),
-          }),
-    ),
-  ];
+/** Of all categories in fixed order, as in the timeline below. */
+function coloursByName(
+  categories: ModulesResponse["categories"],
+  theme: Theme,
+): Colours {
+  const colours = categoryColours(theme, categories);
+  return Object.fromEntries(
+    categories.map(({ name }, i) => [name, colours[i] ?? "transparent"]),
+  );
 }
 
 /** Why a number of a module is what it is, or is not there; "": of other columns. */
@@ -269,32 +105,26 @@ export function moduleTitles(
   data: ModulesResponse,
   modules: Modules,
 ): (key: string, id: number) => string {
-  const signed = data.baseline !== null;
-  const byKey = new Map(
-    allBytes(data).map((of) => [signed ? changeKey(of.key) : of.key, of]),
-  );
+  const { table, baseline, state } = data;
+  const numbers = new Map(table.columns.map((column) => [column.key, column.numbers]));
   return (key, id) => {
-    const of = byKey.get(key);
-    return of === undefined ? "" : whyOf(data, modules, of, id);
+    if (!key.endsWith("_bytes")) return "";
+    const own = key.replace(CHANGE, "_bytes");
+    const value = numbers.get(own)?.[id] ?? NaN;
+    if (Number.isNaN(value) && modules.isFold(id)) {
+      return "Each of these layers has a moment of its own: their bytes have no sum.";
+    }
+    if (numbers.get("num_calls")?.[id] === 0 && !modules.isFold(id)) {
+      return `This module was never at “${stateWords(data, state)}” in this step: a list of modules never runs. At the peak every module has a number.`;
+    }
+    if (baseline === null) return formatExact(value, "bytes");
+    const other = numbers.get(`baseline_${own}`)?.[id] ?? NaN;
+    if (!Number.isFinite(other)) {
+      return `${formatExact(value, "bytes")}; ${baseline.words} has no such module or state`;
+    }
+    const difference = formatSignedExact(value - other, "bytes");
+    return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${baseline.words})`;
   };
-}
-
-function whyOf(data: ModulesResponse, modules: Modules, of: Bytes, id: number): string {
-  const value = of.bytes[id] ?? NaN;
-  if (Number.isNaN(value) && modules.isFold(id)) {
-    return "Each of these layers has a moment of its own: their bytes have no sum.";
-  }
-  if (data.numCalls[id] === 0 && !modules.isFold(id)) {
-    return `This module was never at “${stateWords(data, data.state)}” in this step: a list of modules never runs. At the peak every module has a number.`;
-  }
-  if (of.baseline === null) return formatExact(value, "bytes");
-  const other = of.baseline[id] ?? NaN;
-  const baselineName = data.baseline?.words ?? "";
-  if (!Number.isFinite(other)) {
-    return `${formatExact(value, "bytes")}; ${baselineName} has no such module or state`;
-  }
-  const difference = formatSignedExact(value - other, "bytes");
-  return `${difference}: ${formatExact(value, "bytes")}, against ${formatExact(other, "bytes")} (${baselineName})`;
 }
 
 /** Sorted by it, modules are in the model's order. */

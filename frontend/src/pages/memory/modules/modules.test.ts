@@ -1,13 +1,19 @@
 import { describe, expect, it } from "vitest";
-import type { ModulesResponse, RunSummary } from "../../../api/types.gen";
+import type {
+  ModulesResponse,
+  RunSummary,
+  TableColumn,
+  TableRows,
+} from "../../../api/types.gen";
+import { categoryColours } from "../../../model/category";
 import { readState, writeState } from "../../shared/page_state";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf } from "../../shared/table/columns";
+import { columnsOf, declared, declaredTable } from "../../shared/table/columns";
 import {
+  categorySwatches,
   moduleColours,
   moduleColumn,
   Modules,
-  moduleTable,
   moduleTitles,
 } from "./columns";
 import { measureState, MODULES, stateWords } from "./params";
@@ -43,6 +49,40 @@ const WINDOW = {
   timeMs: 1000,
   numRanks: 2,
 };
+
+const TREE: ModulesResponse["tree"] = {
+  fqn: ["Net", "Net.layers", "Net.layers.0", "Net.layers.1", "Net.head"],
+  label: ["Net", "2 × layers.*", "0", "1", "head"],
+  parent: Int32Array.of(-1, 0, 1, 1, 0),
+  numEqual: Int32Array.of(0, 2, 0, 0, 0),
+  fold: Int32Array.of(-1, -1, -1, -1, -1),
+};
+const TYPES = ["Net", "ModuleList", "Block", "Block", "Linear"];
+
+function numbers(key: string, values: readonly number[]): TableColumn {
+  const unit = key.endsWith("_change_bytes") ? "change_bytes" : "bytes";
+  const help = "";
+  return declared({ key, title: key, help, unit, numbers: Float64Array.from(values) });
+}
+
+function tableWith(
+  types: readonly string[],
+  columns: readonly TableColumn[] = [],
+): TableRows {
+  return declaredTable({
+    title: "Modules",
+    empty: "",
+    usual: "",
+    numRows: types.length,
+    columns: [
+      ...columns,
+      declared({ key: "type", title: "", help: "", unit: "text", texts: types }),
+    ],
+  });
+}
+
+const HELD = numbers("held_bytes", [100, NaN, 60, 90, 95]);
+const CALLS = numbers("num_calls", [1, 0, 1, 1, 1]);
 
 function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesResponse {
   return {
@@ -80,31 +120,12 @@ function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesResponse {
     caveats: [],
     lead: null,
     baseline: null,
-    tree: {
-      fqn: ["Net", "Net.layers", "Net.layers.0", "Net.layers.1", "Net.head"],
-      label: ["Net", "2 × layers.*", "0", "1", "head"],
-      type: ["Net", "ModuleList", "Block", "Block", "Linear"],
-      parent: Int32Array.of(-1, 0, 1, 1, 0),
-      isFsdp: Uint8Array.of(1, 0, 1, 1, 0),
-      paramBytes: Float64Array.of(0, 0, 10, 10, 4),
-      bufferBytes: Float64Array.of(0, 0, 0, 0, 0),
-      numEqual: Int32Array.of(0, 2, 0, 0, 0),
-      fold: Int32Array.of(-1, -1, -1, -1, -1),
-    },
-    numCalls: Int32Array.of(1, 0, 1, 1, 1),
-    callShown: Int32Array.of(0, -1, 0, 0, 0),
-    timeUs: Float64Array.of(50, NaN, 20, 30, 40),
-    totalBytes: Float64Array.of(100, NaN, 60, 90, 95),
-    heldBytes: Float64Array.of(80, NaN, 20, 40, 10),
-    ownBytes: Float64Array.of(10, NaN, 20, 40, 10),
+    tree: TREE,
+    table: tableWith(TYPES, [HELD, CALLS]),
     split: null,
-    baselineTotalBytes: null,
-    baselineHeldBytes: null,
-    baselineOwnBytes: null,
     categories: [
-      category("sharded_param", "param", [40, NaN, 40, 40, 40]),
-      category("activation", "activation", [60, NaN, 20, 50, 55]),
-      category("temp", "temp", [0, NaN, 0, 0, 0]),
+      { name: "sharded_param", group: "param" },
+      { name: "param", group: "param" },
     ],
     absent: [],
     problems: [],
@@ -112,33 +133,13 @@ function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesResponse {
   };
 }
 
-function category(
-  name: string,
-  group: "param" | "activation" | "temp",
-  bytes: readonly number[],
-): ModulesResponse["categories"][number] {
-  return { name, group, bytes: Float64Array.from(bytes), baselineBytes: null };
-}
-
-function drawn(changes: Partial<ModulesResponse> = {}) {
-  const data = modulesOf(changes);
-  const modules = new Modules(data.tree);
-  const table = moduleTable({ data, find: "" });
+function cellOf(data: ModulesResponse, key: string, row: number) {
   const columns = columnsOf(
-    table,
+    data.table,
     { theme: "light", byteUnit: "B" },
-    { titles: moduleTitles(data, modules), colours: moduleColours(data, "light") },
+    { titles: moduleTitles(data, new Modules(data)) },
   );
-  return { modules, columns };
-}
-
-function visible(changes: Partial<ModulesResponse> = {}) {
-  const { columns } = drawn(changes);
-  return columns.filter(({ title }) => title !== "").map(({ key }) => key);
-}
-
-function cellsOf(changes: Partial<ModulesResponse> = {}) {
-  return new Map(drawn(changes).columns.map((column) => [column.key, column]));
+  return columns.find((column) => column.key === key)?.cell(row);
 }
 
 /** Net.layers holds Mamba, Mamba, Attention, Attention: two rows stand for two each. */
@@ -148,34 +149,32 @@ const LAYERS = ["{0,1}", "0", "1", "{2,3}", "2", "3"].map(
 const HYBRID: ModulesResponse["tree"] = {
   fqn: ["Net", "Net.layers", ...LAYERS],
   label: LAYERS,
-  type: [
-    "Net",
-    "ModuleList",
-    "Mamba",
-    "Mamba",
-    "Mamba",
-    "Attention",
-    "Attention",
-    "Attention",
-  ],
   parent: Int32Array.of(-1, 0, 1, 1, 1, 1, 1, 1),
-  isFsdp: new Uint8Array(8),
-  paramBytes: new Float64Array(8),
-  bufferBytes: new Float64Array(8),
   numEqual: Int32Array.of(0, 0, 2, 0, 0, 2, 0, 0),
   fold: Int32Array.of(-1, -1, 2, 2, 2, 5, 5, 5),
 };
 
+const HYBRID_TYPES = [
+  "Net",
+  "ModuleList",
+  "Mamba",
+  "Mamba",
+  "Mamba",
+  "Attention",
+  "Attention",
+  "Attention",
+];
+
 describe("the modules", () => {
   it("are found by name, and equal layers have the type of one", () => {
-    const { modules } = drawn();
+    const modules = new Modules(modulesOf());
     expect(modules.note(1, false)).toBe("Block");
     expect(modules.idOf("Net.head")).toBe(4);
     expect(modules.idOf("Net.{")).toBeNull();
   });
 
   it("stand below the row for layers of their type, where there are several types", () => {
-    const modules = new Modules(HYBRID);
+    const modules = new Modules({ tree: HYBRID, table: tableWith(HYBRID_TYPES) });
     expect([...modules.tree.children(1)]).toEqual([2, 5]);
     expect([...modules.tree.children(5)]).toEqual([6, 7]);
     expect(modules.note(5, false)).toBe("Attention");
@@ -185,42 +184,27 @@ describe("the modules", () => {
   });
 });
 
-describe("the columns", () => {
-  it("leave out categories that are zero everywhere, not those that differ", () => {
-    expect(visible()).toEqual([
-      "held_bytes",
-      "own_bytes",
-      "activation_bytes",
-      "sharded_param_bytes",
-    ]);
-    const [, , temp] = modulesOf().categories;
-    if (temp === undefined) throw new Error("three categories");
-    const baselineBytes = Float64Array.of(0, 0, 8, 0, 0);
-    const column = cellsOf({ categories: [{ ...temp, baselineBytes }] }).get(
-      "temp_bytes",
+describe("the numbers of modules", () => {
+  it("say why they are not there", () => {
+    const data = modulesOf();
+    expect(cellOf(data, "held_bytes", 0)).toMatchObject({
+      text: "100 B",
+      title: "100 bytes",
+    });
+    expect(cellOf(data, "held_bytes", 1)?.text).toBe("–");
+    expect(cellOf(data, "held_bytes", 1)?.title).toContain(
+      "never at “after post-forward”",
     );
-    expect(column?.values?.[2]).toBe(-8);
   });
 
-  it("never stand a rank's total beside what modules hold", () =>
-    expect(visible({ measure: "total" })).toEqual([
-      "total_bytes",
-      "activation_bytes",
-      "sharded_param_bytes",
-    ]));
-
-  it("show bars as shares of the largest number, and why a number is not there", () => {
-    const total = cellsOf({ measure: "total" }).get("total_bytes");
-    expect(total?.cell(0)).toMatchObject({ text: "100 B", bar: { share: 1 } });
-    expect(total?.cell(1).text).toBe("–");
-    expect(total?.cell(1).title).toContain("never at “after post-forward”");
-    expect(total?.cell(1).bar).toBeUndefined();
-  });
-
-  it("show differences with their sign, around the middle", () => {
-    const total = cellsOf({
-      measure: "total",
-      baselineTotalBytes: Float64Array.of(50, NaN, 110, 90, NaN),
+  it("say both sides of a difference", () => {
+    const data = modulesOf({
+      table: tableWith(TYPES, [
+        numbers("held_change_bytes", [50, NaN, -50, 0, NaN]),
+        CALLS,
+        HELD,
+        numbers("baseline_held_bytes", [50, NaN, 110, 90, NaN]),
+      ]),
       baseline: {
         kind: "rank",
         state: "after_post_forward",
@@ -230,40 +214,31 @@ describe("the columns", () => {
         ofRanks: 1,
         words: "rank 0",
       },
-    }).get("total_change_bytes");
-    expect(total?.title).toBe("Δ\u00a0Rank total");
-    expect(total?.cell(0)).toMatchObject({ text: "+50 B", bar: { from: 0.5 } });
-    const { text, bar } = total?.cell(2) ?? {};
-    expect(text).toBe("−50 B");
-    expect((bar?.from ?? 0) + (bar?.share ?? 0)).toBe(0.5);
-    expect(total?.cell(0).title).toBe(
-      "+50 bytes: 100 bytes, against 50 bytes (rank 0)",
-    );
-    expect(total?.cell(4).title).toContain("has no such module");
+    });
+    expect(cellOf(data, "held_change_bytes", 0)).toMatchObject({
+      text: "+50 B",
+      title: "+50 bytes: 100 bytes, against 50 bytes (rank 0)",
+    });
+    expect(cellOf(data, "held_change_bytes", 2)?.text).toBe("−50 B");
+    expect(cellOf(data, "held_change_bytes", 4)?.title).toContain("has no such module");
   });
 
-  it("say which call is shown only where modules are called again", () => {
-    expect(cellsOf().has("which_call")).toBe(false);
-    const again = cellsOf({
-      maxCalls: 3,
-      numCalls: Int32Array.of(3, 0, 1, 1, 1),
-      callShown: Int32Array.of(2, -1, 0, 0, 0),
+  it("have the colours of the timeline, in headings of differences too", () => {
+    const data = modulesOf();
+    const colours = categoryColours("light", data.categories);
+    expect(moduleColours(data, "light")).toMatchObject({ param: colours[1] });
+    expect(categorySwatches(data, "light")).toMatchObject({
+      param_bytes: colours[1],
+      param_change_bytes: colours[1],
     });
-    expect(again.get("which_call")?.cell(0).text).toBe("3 of 3");
-    expect(again.get("which_call")?.cell(1).text).toBe("–");
   });
 });
 
 describe("the exported table", () =>
-  it("has what the page compares, more of modules, and every digit", () => {
-    const { modules, columns } = drawn();
-    const table = tableOf([moduleColumn(modules, false), ...columns], [1, 4]);
+  it("has the modules' whole names", () => {
+    const column = moduleColumn(new Modules(modulesOf()), false);
+    const table = tableOf([column], [1, 4]);
     expect(table.columns[0]?.values).toEqual(["Net.layers", "Net.head"]);
-    for (const column of table.columns) expect(column.values).toHaveLength(2);
-    const names = table.columns.map(({ name }) => name);
-    expect(names).toContain("rank_total_bytes");
-    expect(names).toContain("activation_bytes");
-    expect(names).not.toContain("baseline_own_bytes");
   }));
 
 describe("words", () => {

@@ -15,6 +15,7 @@ import { AbsentList } from "../../shared/panels/absent_list";
 import { Segmented, TextButton } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { TreeTable } from "../../shared/table/answer_table";
+import { numbersOf } from "../../shared/table/columns";
 import { usePageState } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
 import "../../shared/panels/inspector.css";
@@ -24,7 +25,6 @@ import {
   moduleColours,
   moduleColumn,
   Modules,
-  moduleTable,
   moduleTitles,
 } from "./columns";
 import { Controls } from "./controls";
@@ -137,10 +137,14 @@ function Body(
   const { view, state, setState, data } = page;
   const { theme } = view;
   const { flat, find } = state;
-  // Stable while polls return the same tree.
-  const modules = useMemo(() => new Modules(data.tree), [data.tree]);
+  const modules = useMemo(() => new Modules(data), [data]);
   const selected = modules.idOf(state.module);
-  const table = useMemo(() => moduleTable({ data, find }), [data, find]);
+  const table = useMemo(
+    () => (find === "" ? data.table : { ...data.table, empty: "No module matches." }),
+    [data, find],
+  );
+  const callShown = numbersOf(data.table, "call");
+  const timeUs = numbersOf(data.table, "time_us");
   const colours = useMemo(() => moduleColours(data, theme), [data, theme]);
   const swatches = useMemo(() => categorySwatches(data, theme), [data, theme]);
   const before = useMemo(() => [moduleColumn(modules, flat)], [modules, flat]);
@@ -211,7 +215,7 @@ function Body(
           {hasTimeline && (
             <WindowTimeline
               {...page}
-              momentUs={data.timeUs[shown ?? (data.split === null ? -1 : 0)] ?? NaN}
+              momentUs={timeUs[shown ?? (data.split === null ? -1 : 0)] ?? NaN}
             />
           )}
           <p class="row small quiet">
@@ -225,7 +229,7 @@ function Body(
           <Details
             {...page}
             fqn={modules.fqns[shown] ?? ""}
-            callShown={data.callShown[shown] ?? -1}
+            callShown={callShown[shown] ?? -1}
           />
         )}
       </div>
