@@ -39,7 +39,8 @@ from memboard.collector.steps import loader
 from memboard.collector.steps.progress import PhaseBlock
 from memboard.collector.steps.spans import calls
 from memboard.collector.steps.spans.calls import known_options, make_span
-from memboard.collector.steps.spans.span import USER, NoSpan, Span
+from memboard.collector.steps.spans.log import USER
+from memboard.collector.steps.spans.span import NoSpan, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from memboard.collector.config import RecordConfig
     from memboard.collector.engine import Engine
     from memboard.collector.functions.windows import Windows
-    from memboard.collector.history.kind import OnDemand
+    from memboard.collector.history.on_demand import OnDemand
     from memboard.collector.oom.handler import OomHandler
     from memboard.collector.recorder import Recorder
     from memboard.collector.steps.attached import AttachedObjects
     from memboard.collector.steps.cycles import Cycles
     from memboard.collector.steps.progress import Progress
-    from memboard.collector.steps.spans.log import SpanLog
-    from memboard.collector.steps.spans.span import SpanOptions
+    from memboard.collector.steps.spans.log import SpanLog, SpanOptions
     from memboard.collector.steps.timing import Timing
     from memboard.collector.torch_profiler import Tracing
 
@@ -95,12 +94,14 @@ class Session:
             undo.pop_all()
         self.is_live, self.span_log = True, engine.timing.log
         fork.watch(self)
-        self.tracing = open_torch_profiler(self)
+        self.tracing = open_torch_profiler(
+            config, engine, progress, warn_once, run_dir=run_dir
+        )
         with self.guard("functions"):
             tell_missing(config.functions, warn_once)
         with self.guard("oom"):
             if config.oom.enabled:
-                handler = OomHandler(self)
+                handler = OomHandler(config, engine, progress, self.windows, warn_once)
                 handler.start()
                 self.oom = handler
 
@@ -275,10 +276,12 @@ class Session:
     def take_snapshot(self, label: str) -> bool:
         """Capture the allocator now; whether there was anything to capture."""
         if self._on_demand is None:
-            from memboard.collector.history.kind import OnDemand
+            from memboard.collector.history.on_demand import OnDemand
 
-            self._on_demand = OnDemand(self)
-        return self._on_demand.take(label)
+            self._on_demand = OnDemand(
+                self.config, self.engine, self.windows, self.warn_once
+            )
+        return self._on_demand.take(label, self.attached, self.progress)
 
     # The end.
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.config.sections import FunctionsConfig
     from memboard.collector.core.warn_once import WarnOnce
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
 
     Note = Callable[[SourceInfo, str, str, str], None]
     """Says that something is recorded, or why it is not."""
@@ -107,7 +107,7 @@ class ProfiledCall:
 
     __slots__ = ("_call", "_name", "_sink")
 
-    def __init__(self, sink: Session, name: str) -> None:
+    def __init__(self, sink: Recording, name: str) -> None:
         self._sink = sink
         self._name = name
         self._call: Any = None

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.core.source import SourceInfo, Unavailable
+from memboard.collector.core.source import SourceInfo
 from memboard.collector.format.snapshots.tags import is_tag, tag_text
 from memboard.collector.history.allocator import find_allocator
 from memboard.collector.history.annotations import TensorAnnotations
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from memboard.collector.core.calls import Call, Sink
     from memboard.collector.history.recording import Recording
     from memboard.collector.history.tensor_walk import Known
-    from memboard.collector.session import Session
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"
@@ -187,40 +186,3 @@ class History:
         tag, before = self._tags.pop(call, ("", ""))
         if tag and self._allocator.tag() == tag:
             self._allocator.set_tag(before)
-
-
-class OnDemand:
-    """Takes snapshots by hand for one recorder: `rec.snapshot("name")`.
-
-    It works whether or not `history` is on: without, there are segments and blocks and the
-    events of whatever recording the program itself has on. Nothing is turned on for it.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._history: History | None = None
-
-    def take(self, label: str) -> bool:
-        """Take one; whether it was queued. Raises what torch raises."""
-        history = self._open()
-        if history is None:
-            return False
-        attached, progress = self._session.attached, self._session.progress
-        history.attach(attached.model, attached.optimizers)
-        return history.take(label, step=progress.train_step, phase=progress.phase.name)
-
-    def _open(self) -> History | None:
-        session = self._session
-        history = session.windows.kind("history")
-        if isinstance(history, History):
-            return history
-        if self._history is None:
-            try:
-                self._history = open_kind(session.config, session.engine)
-                self._history.know_storages(session.windows.named_storages)
-            except Unavailable as missing:
-                reason, remedy = missing.reason, missing.remedy
-                session.engine.note_kind(INFO, "absent", reason, remedy)
-                text = "no snapshot was taken: %s. %s"
-                session.warn_once("snapshot", text, reason, remedy)
-        return self._history

@@ -2,8 +2,7 @@
 
 torch cannot be made to forget an observer, so there is one per process and device type. It
 holds no recorder: it asks, each time, which one lives; the newest that reports such errors
-is told. All of torch's functions for it are private; what a release lacks is done without
-and said.
+is told.
 
 Neither observer nor history is begun before the device is in use: to ask for either would
 make a context on it, and take memory from a program that wants none.
@@ -12,8 +11,7 @@ make a context on it, and take memory from a program that wants none.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.core.guard import guarded
 from memboard.collector.core.source import SourceInfo, Unavailable
@@ -22,76 +20,18 @@ from memboard.collector.history.allocator import find_allocator
 from memboard.collector.history.recording import shared
 from memboard.collector.oom import facts
 from memboard.collector.oom.history import OomHistory
+from memboard.collector.oom.torch_side import find_torch_side
 from memboard.collector.process import lifecycle
 from memboard.collector.process.fork import ProcessLock
-from memboard.collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from memboard.collector.config import RecordConfig
     from memboard.collector.core.guard import Guard
     from memboard.collector.engine import Engine
-
-    Observer: TypeAlias = Callable[[int, int, int, int], None]
-    """Given the device, the bytes asked of it, what torch may use of it, what is free."""
+    from memboard.collector.oom.torch_side import TorchSide
 
 _OBSERVER: Final = SourceInfo(name="oom.observer", cost="")
 _HISTORY: Final = SourceInfo(name="oom.history", cost="2 us per allocation")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TorchSide:
-    """What torch offers for one type of device; tests replace it."""
-
-    device_type: str
-    attach: Callable[[Observer], Any]
-    """Has the observer called at each out-of-memory error, before the exception is raised
-    and without any lock of the allocator; for as long as the process lives. Starts the
-    device."""
-    in_use: Callable[[], bool]
-    """Whether the process uses the device already."""
-    when_in_use: Callable[[Callable[[], None]], Any] | None = None
-    """Calls back once the device is there, before anything is allocated on it."""
-    backend: Callable[[], str] | None = None
-    """Which allocator is in use."""
-    settings: Callable[[], str] | None = None
-    """The allocator's settings as set last, from the environment or by the program."""
-
-
-def find_torch_side(choice: str | int) -> TorchSide:
-    """That of the device which the setting `device` names.
-
-    Raises:
-        Unavailable: there is no such device, or torch takes no observers for it.
-    """
-    device = find_device(choice, local_rank=0)
-    if device.absent is not None:
-        raise device.absent
-    import torch
-
-    names = (
-        f"_{device.type}_attach_out_of_memory_observer",
-        f"_{device.type}_attachOutOfMemoryObserver",
-    )
-    c = torch._C  # noqa: SLF001
-    attach = next((getattr(c, name) for name in names if hasattr(c, name)), None)
-    if attach is None:
-        raise Unavailable(
-            f"torch {torch.__version__} does not report out-of-memory errors on"
-            f" {device.type}",
-            "It does on CUDA and ROCm; elsewhere the exception itself is read.",
-        )
-    module = getattr(torch, device.type, None)
-    memory = getattr(module, "memory", None)
-    return TorchSide(
-        device_type=device.type,
-        attach=attach,
-        in_use=device.in_use,
-        when_in_use=getattr(module, "_lazy_call", None),
-        backend=getattr(memory, "get_allocator_backend", None),
-        settings=getattr(c, "_accelerator_getAllocatorSettings", None),
-    )
 
 
 def _unreported(_where: str, error: BaseException, *_: Any) -> None:
@@ -107,9 +47,9 @@ class _Observer:
     @guarded(_unreported)
     def __call__(self, device: int, requested: int, limit: int, free: int) -> None:
         """On the thread that allocates. An exception here would hide the user's."""
-        handler = lifecycle.newest_oom_handler()
-        if handler is not None:
-            handler.observed(device, requested, limit, free, self._device_type)
+        reporter = lifecycle.newest_reporter()
+        if reporter is not None:
+            reporter.observed(device, requested, limit, free, self._device_type)
 
 
 _attached: Final[set[str]] = set()

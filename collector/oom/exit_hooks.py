@@ -113,9 +113,9 @@ def _unreported(where: str, error: BaseException, *_: Any) -> None:
 @guarded(_unreported)
 def _uncaught(error: Any, thread: str) -> None:
     if isinstance(error, BaseException) and not isinstance(error, PROGRAM_ENDS):
-        handler = lifecycle.newest_oom_handler()
-        if handler is not None:
-            handler.uncaught(error, thread)
+        reporter = lifecycle.newest_reporter()
+        if reporter is not None:
+            reporter.uncaught(error, thread)
 
 
 @guarded(_unreported)
@@ -124,9 +124,9 @@ def _signalled(before: Any) -> None:
     ending = tuple(reversed(lifecycle.all_live())) if ends else ()
     for session in ending:
         session.signalled("SIGTERM")
-    handler = lifecycle.newest_oom_handler()
-    if handler is not None:
-        handler.signalled("SIGTERM", 0.0 if ends else SIGNAL_SECONDS)
+    reporter = lifecycle.newest_reporter()
+    if reporter is not None:
+        reporter.signalled("SIGTERM", 0.0 if ends else SIGNAL_SECONDS)
     deadline = time.monotonic() + SIGNAL_SECONDS
     for session in ending:
         session.end_by("SIGTERM", max(0.0, deadline - time.monotonic()))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.oom import Frame
     from memboard.collector.history.tensors import Tensors
-    from memboard.collector.oom.device import TorchSide
+    from memboard.collector.oom.torch_side import TorchSide
     from memboard.collector.sources.device.accelerator import Device
 
 _STATISTICS: Final = {

@@ -36,7 +36,11 @@ from memboard.collector.oom.message import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memboard.collector.session import Session
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.engine import Engine
+    from memboard.collector.functions.windows import Windows
+    from memboard.collector.steps.progress import Progress
 
 INFO: Final = SourceInfo(
     name="oom",
@@ -63,18 +67,27 @@ class _LastError:
 class OomHandler:
     """What observers, hooks and the session call. Nothing public raises."""
 
-    def __init__(self, session: Session) -> None:
-        self._settings = session.config.oom
-        self._progress = session.progress
-        self._engine = session.engine
+    def __init__(
+        self,
+        config: RecordConfig,
+        engine: Engine,
+        progress: Progress,
+        windows: Windows,
+        warn_once: WarnOnce,
+    ) -> None:
+        self._settings = config.oom
+        self._progress = progress
+        self._engine = engine
         self._guard = Guard(
-            session.warn_once,
+            warn_once,
             "reporting of out-of-memory errors failed (%s); training and the rest of the"
             f" recording go on. {_REMEDY}",
             note=self._note_fault,
         )
-        self._device = WatchedDevice(session.config, session.engine, self._guard)
-        self._reports = report.Reports(session, self._device, self._guard)
+        self._device = WatchedDevice(config, engine, self._guard)
+        self._reports = report.Reports(
+            engine, progress, windows, self._device, self._guard
+        )
         self._seen: _LastError | None = None
         self._last_key: tuple[int, type, str] | None = None
         # Not reentrant: who comes while a report is being made is only counted.

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from memboard.collector.core.guard import Guard
+    from memboard.collector.engine import Engine
     from memboard.collector.format.oom import Frame, Origin
+    from memboard.collector.functions.windows import Windows
     from memboard.collector.history.tensors import Tensors
     from memboard.collector.oom.device import WatchedDevice
-    from memboard.collector.session import Session
     from memboard.collector.sources.device.accelerator import Device
+    from memboard.collector.steps.progress import Progress
 
 REPORT_SECONDS: Final = 0.8
 """Longest wait of an error for its report to be on the disk."""
@@ -73,16 +75,23 @@ class Case:
 class Reports:
     """The reports of one recorder. Its callers hold the handler's lock."""
 
-    def __init__(self, session: Session, device: WatchedDevice, guard: Guard) -> None:
-        self.tensors = TensorMap(session.engine.device.type)
-        self.tensors.known = session.windows.named_storages
+    def __init__(
+        self,
+        engine: Engine,
+        progress: Progress,
+        windows: Windows,
+        device: WatchedDevice,
+        guard: Guard,
+    ) -> None:
+        self.tensors = TensorMap(engine.device.type)
+        self.tensors.known = windows.named_storages
         self.num_ooms = 0
         self.num_not_reported = 0
         self._device = device
         self._guard = guard
-        self._engine = session.engine
-        self._progress = session.progress
-        self._functions = session.windows.functions
+        self._engine = engine
+        self._progress = progress
+        self._functions = windows.functions
         self._num_reports = 0
         self._reported: deque[float] = deque()
         """When reports were made, in the last hour."""

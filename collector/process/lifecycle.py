@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from memboard.collector.core.plain import own_text
 from memboard.collector.process import exit_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from memboard.collector.format.records import How
-    from memboard.collector.oom.handler import OomHandler
-    from memboard.collector.running import session as running
-    from memboard.collector.session import Session
+    from memboard.collector.recording import ErrorReporter, Recording
 
 _MAX_MESSAGE: Final = 500
 
@@ -34,14 +33,37 @@ Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
 """Queues a note of this kind, with this data."""
 
 
-launcher: running.Session | None = None
-"""Session that runs and records the program; None: the program started by itself."""
+class Launcher(Protocol):
+    """Who runs the program, and is told of each of its recordings: `running.session`."""
 
-_live: list[Session] = []
+    close_seconds: float
+    """The longest that the end of a recording waits for what is being written, where that
+    is longer than without a launcher."""
+
+    def settings_of(self, config: Any) -> tuple[Any, Mapping[str, Any]]:
+        """Files of settings in place of the program's, and settings that win over all."""
+
+    def recording_begins(self, run_dir: Path) -> Path:
+        """A recorder is about to be made for a directory; returns the one to take."""
+
+    def recording_begun(self, note: Note) -> None:
+        """A recorder lives; `note` writes notes into its file."""
+
+    def recording_ends(self, note: Note, error: BaseException | None) -> None:
+        """It is about to close, by the exception where there is one."""
+
+    def step_taken(self, recorder: Any) -> None:
+        """A step of a live recorder is done; may raise what is no Exception."""
+
+
+launcher: Launcher | None = None
+"""None: the program started by itself."""
+
+_live: list[Recording] = []
 _hooked = False
 
 
-def add(recorder: Session) -> None:
+def add(recorder: Recording) -> None:
     global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
     if not _live:
         exit_code.watch()
@@ -52,27 +74,27 @@ def add(recorder: Session) -> None:
     _live.append(recorder)
 
 
-def remove(recorder: Session) -> None:
+def remove(recorder: Recording) -> None:
     if recorder in _live:
         _live.remove(recorder)
         if not _live:
             exit_code.leave()
 
 
-def all_live() -> tuple[Session, ...]:
+def all_live() -> tuple[Recording, ...]:
     """Every live recorder, the oldest first."""
     return tuple(_live)
 
 
-def newest() -> Session | None:
+def newest() -> Recording | None:
     """The active recorder, or None."""
     return _live[-1] if _live else None
 
 
-def newest_oom_handler() -> OomHandler | None:
-    """Of the newest live recorder that reports such errors; None: there is none."""
-    handlers = (getattr(session, "oom", None) for session in reversed(_live))
-    return next((handler for handler in handlers if handler is not None), None)
+def newest_reporter() -> ErrorReporter | None:
+    """Of the newest live recorder that reports errors; None: there is none."""
+    reporters = (recording.oom for recording in reversed(_live))
+    return next((reporter for reporter in reporters if reporter is not None), None)
 
 
 def ending(

@@ -26,14 +26,14 @@ from memboard.collector.hooks.torch_calls import COMMUNICATION
 from memboard.collector.steps.forward_inputs import ForwardInputs
 from memboard.collector.steps.parts import INDEX, StepParts
 from memboard.collector.steps.progress import TRAIN
-from memboard.collector.steps.spans.log import ALL_STATES, clock_ns
-from memboard.collector.steps.spans.span import SPAN, Span, SpanOptions
+from memboard.collector.steps.spans.log import ALL_STATES, SpanOptions, clock_ns
+from memboard.collector.steps.spans.span import SPAN, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from memboard.collector.core.warn_once import WarnOnce
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
     from memboard.collector.steps.spans.log import SpanLog
     from memboard.collector.steps.spans.span import Entered
 
@@ -79,7 +79,7 @@ class Automatic:
         self._noted_forward: bool | None = None
         """What was noted of the forward last: whether it is seen."""
         self._log = log
-        self._sink: Session | None = None
+        self._sink: Recording | None = None
         self._spans: dict[str, Span] = {}
         self._loading: dict[int | None, Span] = {}
         """Spans of waiting for a batch, by number of workers."""
@@ -87,7 +87,7 @@ class Automatic:
         self._forwards: Forwards | None = None
         self._eval: Entered | None = None
 
-    def join(self, sink: Session) -> None:
+    def join(self, sink: Recording) -> None:
         self._sink = sink
         for part in _ALWAYS_SEEN:
             self.parts.see(part)

@@ -9,7 +9,7 @@ from memboard.collector.core.guard import guarded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
 
 Batch = TypeVar("Batch")
 
@@ -19,7 +19,7 @@ _OWN = frozenset({"_loader", "_sink"})
 class RecordedLoader(Generic[Batch]):
     """Iterates like the loader it wraps, and tells; all else is the loader's own."""
 
-    def __init__(self, loader: Iterable[Batch], sink: Session) -> None:
+    def __init__(self, loader: Iterable[Batch], sink: Recording) -> None:
         self._loader = loader
         self._sink = sink
 
@@ -71,7 +71,7 @@ class RecordedIterator(RecordedLoader[Batch]):
         return _next(self._loader, self._sink)  # type: ignore[arg-type]  # it is one
 
 
-def _next(iterator: Iterator[Batch], sink: Session) -> Batch:
+def _next(iterator: Iterator[Batch], sink: Recording) -> Batch:
     begun = sink.begin_batch(iterator)
     has_come = False
     try:
@@ -82,7 +82,7 @@ def _next(iterator: Iterator[Batch], sink: Session) -> Batch:
     return batch
 
 
-def recorded(loader: Iterable[Batch], sink: Session) -> RecordedLoader[Batch]:
+def recorded(loader: Iterable[Batch], sink: Recording) -> RecordedLoader[Batch]:
     """The loader, wrapped; `sink` is told of each batch."""
     # Of the type, as iterating itself does: an instance may answer anything.
     wrap = RecordedIterator if hasattr(type(loader), "__next__") else RecordedLoader

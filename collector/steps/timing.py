@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.format.columns import Column
     from memboard.collector.format.records import Capture, ClockAnchor
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
     from memboard.collector.sources.device.accelerator import Device
     from memboard.collector.steps.automatic import Note
     from memboard.collector.steps.cycles import Cycles
     from memboard.collector.steps.progress import Progress
-    from memboard.collector.steps.spans.span import SpanOptions
+    from memboard.collector.steps.spans.log import SpanOptions
 
 STEP: Final = "step"
 
@@ -110,7 +110,7 @@ class Timing:
         if self._flops is not None:
             self.columns += FLOPS
 
-    def join(self, sink: Session) -> None:
+    def join(self, sink: Recording) -> None:
         """The recorder lives: time what is timed by itself."""
         if "torch" in sys.modules:
             TorchProfiler.find()

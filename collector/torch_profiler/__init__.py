@@ -20,7 +20,13 @@ from memboard.collector.core.guard import Breaker
 from memboard.collector.core.source import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from memboard.collector.session import Session
+    from pathlib import Path
+
+    from memboard.collector.config import RecordConfig
+    from memboard.collector.config.sections import TorchProfilerConfig
+    from memboard.collector.core.warn_once import WarnOnce
+    from memboard.collector.engine import Engine
+    from memboard.collector.steps.progress import Progress
     from memboard.collector.torch_profiler.exporting import Exporter
     from memboard.collector.torch_profiler.retention import SavedTrace
     from memboard.collector.torch_profiler.source import TorchProfiler
@@ -58,17 +64,24 @@ class Tracing:
         self.exporter.after_fork()
 
 
-def open_torch_profiler(session: Session) -> Tracing | None:
+def open_torch_profiler(
+    config: RecordConfig,
+    engine: Engine,
+    progress: Progress,
+    warn_once: WarnOnce,
+    *,
+    run_dir: Path,
+) -> Tracing | None:
     """Have torch's profiler follow the schedule; None where it is off or cannot.
 
     Why it cannot is in a note, and what fails is told; nothing is raised.
     """
-    if not session.config.torch_profiler.enabled:
+    if not config.torch_profiler.enabled:
         return None
     breaker = Breaker(
         INFO,
-        session.engine.note_kind,
-        session.warn_once,
+        engine.note_kind,
+        warn_once,
         message="%s: torch's profiler failed and is off for now; it is tried again in a"
         " later cycle, where it could be opened. The rest of the recording goes on. %s",
         remedy="Switch it off with torch_profiler=False, or record less"
@@ -76,11 +89,20 @@ def open_torch_profiler(session: Session) -> Tracing | None:
         is_asked_for=True,
     )
     with breaker:
-        return _opened(session, breaker)
+        return _opened(
+            config.torch_profiler, engine, progress, warn_once, run_dir, breaker
+        )
     return None
 
 
-def _opened(session: Session, breaker: Breaker) -> Tracing:
+def _opened(
+    settings: TorchProfilerConfig,
+    engine: Engine,
+    progress: Progress,
+    warn_once: WarnOnce,
+    run_dir: Path,
+    breaker: Breaker,
+) -> Tracing:
     if find_spec("torch") is None:
         raise Unavailable("torch is not installed", "Install torch.")
     from memboard.collector.torch_profiler.exporting import Exporter
@@ -89,17 +111,16 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
     from memboard.collector.torch_profiler.session import wanted_of
     from memboard.collector.torch_profiler.source import TorchProfiler
 
-    engine, settings = session.engine, session.config.torch_profiler
     files = TraceFiles(
         settings,
         sink=engine,
         identify=lambda: engine.writer.identity,
-        run_dir=session.run_dir,
+        run_dir=run_dir,
         remote=lambda: engine.remote if engine.remote.is_on else None,
         flush=engine.writer.flush,
-        warn_once=session.warn_once,
+        warn_once=warn_once,
     )
-    exporter = Exporter(files, settings, sink=engine, warn_once=session.warn_once)
+    exporter = Exporter(files, settings, sink=engine, warn_once=warn_once)
     wanted = wanted_of(settings, engine.device.type)
     for activity in set(settings.activities) - set(wanted.activities):
         info = SourceInfo(name=f"torch_profiler.{activity}", cost="")
@@ -112,10 +133,10 @@ def _opened(session: Session, breaker: Breaker) -> Tracing:
         settings,
         wanted,
         cycles=engine.cycles,
-        progress=session.progress,
+        progress=progress,
         exporter=exporter,
         breaker=breaker,
-        warn_once=session.warn_once,
+        warn_once=warn_once,
     )
     if not turn.take(source):
         source.close()

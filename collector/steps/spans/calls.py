@@ -16,14 +16,17 @@ from memboard.collector.core.plain import (
     plain_args,
     text_of,
 )
-from memboard.collector.steps.spans.log import SUMMED, states_mask
-from memboard.collector.steps.spans.span import (
+from memboard.collector.process import lifecycle
+from memboard.collector.steps.spans.log import (
     PLAIN,
+    SUMMED,
     USER,
+    SpanOptions,
+    states_mask,
+)
+from memboard.collector.steps.spans.span import (
     NoSpan,
     Span,
-    SpanOptions,
-    newest,
     tell,
     warn_once,
 )
@@ -31,7 +34,7 @@ from memboard.collector.steps.spans.span import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
 
     States: TypeAlias = str | Iterable[str] | None
 
@@ -117,14 +120,14 @@ def no_span(*_: Any, **__: Any) -> Span:
     return NoSpan()
 
 
-def _plain_span(name: Any, sink: Session | None, *_: Any) -> Span:
+def _plain_span(name: Any, sink: Recording | None, *_: Any) -> Span:
     return Span(name, sink)
 
 
 @guarded(tell, instead=_plain_span)
 def make_span(
     name: str,
-    sink: Session | None,
+    sink: Recording | None,
     category: str,
     states: States,
     args: dict[str, Any] | None,
@@ -188,7 +191,9 @@ def log(values: Mapping[str, float], *, states: States = None) -> None:
         put_numbers(sink, values, states)
 
 
-def put_instant(sink: Session, name: str, states: States, args: dict[str, Any]) -> None:
+def put_instant(
+    sink: Recording, name: str, states: States, args: dict[str, Any]
+) -> None:
     """Of `sink`, where it is live."""
     log = sink.span_log
     if log is not None:
@@ -197,7 +202,7 @@ def put_instant(sink: Session, name: str, states: States, args: dict[str, Any]) 
             log.add_instant(name, USER, known_args(args), mask)
 
 
-def put_numbers(sink: Session, values: Mapping[str, Any], states: States) -> None:
+def put_numbers(sink: Recording, values: Mapping[str, Any], states: States) -> None:
     """Of `sink`, where it is live; a value that is no number is refused with a word."""
     log = sink.span_log
     if log is None:
@@ -225,7 +230,6 @@ def put_numbers(sink: Session, values: Mapping[str, Any], states: States) -> Non
             log.add_counter(text_of(name), number, mask)
 
 
-def active_sink() -> Session | None:
+def active_sink() -> Recording | None:
     """The active recorder as a taker of spans."""
-    session: Session | None = newest()
-    return session
+    return lifecycle.newest()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 KEPT: Final = 1
 SUMMED: Final = 2
 """Flags of a span's row."""
+
+USER: Final = "user"
+"""The category of spans that say none."""
 
 SPAN_WIDTH: Final = 10
 """Values of a span: name, category, thread's ident, begin and duration in ns of
@@ -69,6 +73,25 @@ _STATE_OF: Final = {name: number for number, name in enumerate(STATES)}
 ALL_STATES: Final = 0b1111
 
 clock_ns: Final = time.perf_counter_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SpanOptions:
+    """What is special about a span, so that its begin need not ask."""
+
+    category: str = USER
+    states: int | None = None
+    """Bits of the states in which it is kept; None: as the settings say."""
+    memory: bool = False
+    """Whether it is a profiled call too."""
+    part: int = -1
+    """Which part of a step it is; -1: none."""
+    flags: int = SUMMED  # Besides `KEPT`
+    is_special: bool = False
+    """Whether it has states of its own or is a profiled call."""
+
+
+PLAIN: Final = SpanOptions()
 
 
 def states_mask(states: Iterable[str]) -> int:

@@ -30,7 +30,6 @@ from __future__ import annotations
 import sys
 import threading
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from memboard.collector.core.compiling import nothing
@@ -40,7 +39,7 @@ from memboard.collector.core.warn_once import WarnOnce
 from memboard.collector.errors import SpanError
 from memboard.collector.hooks.wrapping import wrapped
 from memboard.collector.process import lifecycle
-from memboard.collector.steps.spans.log import SUMMED, clock_ns
+from memboard.collector.steps.spans.log import PLAIN, clock_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,12 +47,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from memboard.collector.session import Session
+    from memboard.collector.recording import Recording
+    from memboard.collector.steps.spans.log import SpanOptions
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
-
-USER: Final = "user"
-"""The category of spans that say none."""
 
 warn_once: Final = WarnOnce()
 """Of what spans, instants and counters are given: each is told once per process."""
@@ -62,25 +59,6 @@ warn_once: Final = WarnOnce()
 def tell(where: str, error: BaseException, *_: Any, **__: Any) -> None:
     """Tell what went wrong in a call that belongs to no recorder, or not yet."""
     say(warn_once, where, error)
-
-
-@dataclass(frozen=True, slots=True)
-class SpanOptions:
-    """What is special about a span, so that its begin need not ask."""
-
-    category: str = USER
-    states: int | None = None
-    """Bits of the states in which it is kept; None: as the settings say."""
-    memory: bool = False
-    """Whether it is a profiled call too."""
-    part: int = -1
-    """Which part of a step it is; -1: none."""
-    flags: int = SUMMED  # Besides `span_log.KEPT`
-    is_special: bool = False
-    """Whether it has states of its own or is a profiled call."""
-
-
-PLAIN: Final = SpanOptions()
 
 
 # The spans under way, the innermost last: of each thread and each task its own.
@@ -97,7 +75,7 @@ SINK: Final = 1
 LOG: Final = 2
 """Its recorder's `SpanLog`; None once the span has ended."""
 OPENED: Final = 6
-"""Index of `Session.open_span`'s result; between are depth, `At` and flags, after it
+"""Index of `Recording.open_span`'s result; between are depth, `At` and flags, after it
 when the span began and its place among the parts of the step, or 0."""
 
 stack: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("memboard_spans", default=())
@@ -108,7 +86,7 @@ by_thread: Final[dict[int, tuple[Entered, ...]]] = {}
 
 
 _ident: Final = threading.get_ident
-newest: Final[Any] = lifecycle.newest
+newest: Final = lifecycle.newest
 
 
 class _NoProfiler:
@@ -146,7 +124,7 @@ class Span:
     def __init__(
         self,
         name: str,
-        sink: Session | None = None,
+        sink: Recording | None = None,
         options: SpanOptions = PLAIN,
         args: dict[str, Any] | None = None,
     ) -> None:
@@ -345,7 +323,7 @@ _ENDED: Final = Span("")
 """Stands for a span whose recorder has closed."""
 
 
-def release(sink: Session) -> None:
+def release(sink: Recording) -> None:
     """It has closed: spans that never end must not keep it alive, and all it holds."""
     for entered in tuple(by_thread.values()):
         for entry in entered:

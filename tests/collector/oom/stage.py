@@ -19,7 +19,7 @@ from memboard.collector import engine
 from memboard.collector.format.records import DeviceIdentity
 from memboard.collector.history import allocator as history_seam
 from memboard.collector.oom import device as oom_device
-from memboard.collector.oom.device import TorchSide
+from memboard.collector.oom.torch_side import TorchSide
 from memboard.collector.sources.device.accelerator import Device
 from tests.collector.recordings import rank_files, read
 from tests.programs import Program

@@ -17,7 +17,7 @@ from memboard.collector.history.tensors import TensorMap
 from memboard.collector.oom import device as oom_device
 from memboard.collector.oom import facts
 from memboard.collector.oom import report as reporting
-from memboard.collector.oom.device import TorchSide
+from memboard.collector.oom.torch_side import TorchSide
 from tests.collector.oom.stage import histories, reports
 from tests.collector.recordings import read, record, wait_until
 

@@ -8,8 +8,7 @@ import memboard as mb
 from memboard.collector.steps.parts import INDEX
 from memboard.collector.steps.spans import calls
 from memboard.collector.steps.spans.calls import span_options
-from memboard.collector.steps.spans.log import SUMMED
-from memboard.collector.steps.spans.span import PLAIN, USER, SpanOptions
+from memboard.collector.steps.spans.log import PLAIN, SUMMED, USER, SpanOptions
 
 
 def test_a_category_is_looked_at_once():
