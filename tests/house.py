@@ -1,12 +1,9 @@
 """The house beside its goals: python tests/house.py.
 
 Prints a table; exits 1 where modules or rooms import in circles, where an import goes up
-(collector to plugin, facts or server to pages), where a literal tuple is splatted or a
+(collector to plugin, facts or server to pages), where a literal tuple or list is splatted or a
 docstring has four words at most, or where a part of a page cannot be found by the page's
-name. Imports are those of run time: at the top of modules and inside functions, without
-those under TYPE_CHECKING (`from package import module` counts as the module); circles
-"with types" count those too. A room is a package's own folder or module, such as
-`memboard.tb_plugin.facts`.
+name. Imports are those of run time; circles "with types" count the others too.
 
 Lines are not counted against anybody: what counts is how many places a change touches.
 """
@@ -17,22 +14,32 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.empty_names import empty_names  # noqa: E402  # needs the path
+from tests.import_graph import (  # noqa: E402
+    PACKAGES,
+    Import,
+    circles,
+    floors,
+    imports,
+    imports_between,
+    module,
+    modules,
+    room,
+    tree_of,
+)
 from tests.walks import walks  # noqa: E402  # needs the path
 
-PACKAGES = ("collector", "tb_plugin")
 PARTS = {
     "answer": "tb_plugin/pages",
     "contract": "tb_plugin/api",
@@ -54,29 +61,6 @@ FIELDS_OF_A_PAIR = 4
 WRITTEN_BY_US = "\nWritten by `python -m memboard."
 SHARE_OF_A_PAIR = 0.6
 """Classes with so many fields are a pair where each shares so much with the other."""
-
-INSTALLED = {
-    "collector/": "memboard/collector/",
-    "tb_plugin/": "memboard/tb_plugin/",
-}
-"""Where a folder of the repository is installed."""
-
-
-def module_name(path: Path) -> str:
-    name = path.relative_to(ROOT).with_suffix("").as_posix()
-    for folder, place in INSTALLED.items():
-        if name.startswith(folder):
-            name = place + name.removeprefix(folder)
-            break
-    return ".".join(part for part in name.split("/") if part != "__init__")
-
-
-@dataclass(frozen=True)
-class Import:
-    """One module imports another."""
-
-    source: str
-    target: str
 
 
 def files_of(area: str) -> Iterator[Path]:
@@ -102,168 +86,26 @@ def lines(area: str, *, tests: bool | None = None) -> int:
     )
 
 
-@cache
-def modules() -> dict[str, Path]:
-    """By dotted name: every module of both packages."""
-    found = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            found[module_name(path)] = path
-    return found
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A file, parsed."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def is_typing(node: ast.AST) -> bool:
-    """Whether it is `if TYPE_CHECKING`."""
-    if not isinstance(node, ast.If):
-        return False
-    test = node.test
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return name == "TYPE_CHECKING"
-
-
-def statements(
-    node: ast.AST, *, with_types: bool
-) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Import statements, those in functions too; of run time alone or with types."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child
-        elif is_typing(child) and not with_types:
-            assert isinstance(child, ast.If)
-            for other in child.orelse:
-                yield from statements(other, with_types=with_types)
-        else:
-            yield from statements(child, with_types=with_types)
-
-
-@cache
-def imports(*, with_types: bool = False) -> tuple[Import, ...]:
-    """Every import of one of our modules by another, one entry per statement's module."""
-    known = modules()
-    found = []
-    for source, path in known.items():
-        for statement in statements(tree_of(path), with_types=with_types):
-            if isinstance(statement, ast.Import):
-                targets = [alias.name for alias in statement.names]
-            else:
-                base = statement.module or ""
-                inner = [f"{base}.{alias.name}" for alias in statement.names]
-                targets = [name if name in known else base for name in inner]
-            found += [
-                Import(source, target)
-                for target in dict.fromkeys(targets)
-                if target in known and target != source
-            ]
-    return tuple(found)
-
-
-def module(name: str) -> str:
-    """A module, as itself."""
-    return name
-
-
-def room(name: str) -> str:
-    """The folder or module of its package that a module belongs to."""
-    return ".".join(name.split(".")[:3])
-
-
-def circles(
-    level: Callable[[str], str], *, with_types: bool = False
-) -> list[list[str]]:
-    """Groups of modules or rooms that import one another."""
-    graph = graph_of(level, with_types=with_types)
-    return [group for group in components(graph) if len(group) > 1]
-
-
-def graph_of(
-    level: Callable[[str], str], package: str = "", *, with_types: bool = False
-) -> dict[str, set[str]]:
-    """By module or room: what it imports; of one package alone where one is named."""
-    graph: dict[str, set[str]] = {
-        level(name): set() for name in modules() if name.startswith(package)
-    }
-    for one in imports(with_types=with_types):
-        source, target = level(one.source), level(one.target)
-        if source != target and source in graph and target in graph:
-            graph[source].add(target)
-    return graph
-
-
-def components(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Strongly connected ones, what is imported first (Tarjan, without recursion)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    found: list[list[str]] = []
-    for root, beside in graph.items():
-        if root in index:
-            continue
-        work = [(root, iter(sorted(beside)))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node, rest = work[-1]
-            for target in rest:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    on_stack.add(target)
-                    work.append((target, iter(sorted(graph[target]))))
-                    break
-                if target in on_stack:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    at = stack.index(node)
-                    found.append(stack[at:])
-                    on_stack.difference_update(stack[at:])
-                    del stack[at:]
-    return found
-
-
-def floors(package: str, level: Callable[[str], str]) -> int:
-    """The longest chain of imports inside a package, each circle taken as one."""
-    graph = graph_of(level, package)
-    groups = components(graph)
-    of = {name: number for number, group in enumerate(groups) for name in group}
-    height = [0] * len(groups)
-    for number, group in enumerate(groups):  # what is imported comes first
-        below = {of[target] for name in group for target in graph[name]} - {number}
-        height[number] = 1 + max((height[one] for one in below), default=0)
-    return max(height, default=0)
-
-
 def imports_upward() -> list[tuple[str, str]]:
     """What is below pages imports them."""
     pages = "memboard.tb_plugin.pages."
     below = ("facts", "server", "jobs", "formats", "analysis", "index", "contract")
     return [
-        (one.source, one.target)
-        for one in imports()
-        if one.target.startswith(pages)
-        and one.source.split(".")[2:3][0] in below
-        and one.source.startswith("memboard.tb_plugin.")
+        (edge.source, edge.target)
+        for edge in imports()
+        if edge.target.startswith(pages)
+        and edge.source.split(".")[2:3][0] in below
+        and edge.source.startswith("memboard.tb_plugin.")
     ]
 
 
 def upward() -> list[Import]:
     """Imports of the plugin by the collector."""
     return [
-        one
-        for one in imports()
-        if one.source.startswith("memboard.collector")
-        and one.target.startswith("memboard.tb_plugin")
+        edge
+        for edge in imports()
+        if edge.source.startswith("memboard.collector")
+        and edge.target.startswith("memboard.tb_plugin")
     ]
 
 
@@ -284,7 +126,8 @@ def _catches_all(node: ast.AST) -> bool:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         kinds = [*node.args] if name == "suppress" else []
     return any(
-        one is None or (isinstance(one, ast.Name) and one.id in BROAD) for one in kinds
+        kind is None or (isinstance(kind, ast.Name) and kind.id in BROAD)
+        for kind in kinds
     )
 
 
@@ -315,42 +158,32 @@ def largest() -> Iterator[tuple[str, str]]:
         for path in files_of(area):
             sizes[path.relative_to(ROOT).as_posix()] = lines_of(path)
             folders[path.parent.relative_to(ROOT).as_posix()] += 1
-    for name in sorted(sizes, key=lambda one: -sizes[one])[:5]:
+    for name in sorted(sizes, key=lambda path: -sizes[path])[:5]:
         yield name, f"{sizes[name]} lines"
-    for name in sorted(folders, key=lambda one: -folders[one])[:5]:
+    for name in sorted(folders, key=lambda path: -folders[path])[:5]:
         yield f"{name}/", f"{folders[name]} files"
-
-
-def imports_between(source: str, target: str) -> int:
-    """Modules below one prefix that import one below another, each pair once."""
-    return len(
-        {
-            (one.source, one.target)
-            for one in imports()
-            if one.source.startswith(source) and one.target.startswith(target)
-        }
-    )
 
 
 def imports_of_other_pages() -> set[tuple[str, str]]:
     """Modules of one page that import one of another page."""
     found = set()
-    for one in imports():
-        source, target = (name.split(".") for name in (one.source, one.target))
+    for edge in imports():
+        source, target = (name.split(".") for name in (edge.source, edge.target))
         pages = ["memboard", "tb_plugin", "pages"]
         is_of_pages = source[:3] == target[:3] == pages and len(target) > 4
         if is_of_pages and source[3] != target[3]:
-            found.add((one.source, one.target))
+            found.add((edge.source, edge.target))
     return found
 
 
 def splatted() -> list[str]:
-    """Literal tuples that are splatted, which hides what each value is."""
+    """Literal tuples and lists that are splatted, which hides what each value is."""
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in modules().values()
         for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple)
+        if isinstance(node, ast.Starred)
+        and isinstance(node.value, (ast.Tuple, ast.List))
     ]
 
 
@@ -475,9 +308,9 @@ def faults() -> list[str]:
         for level in (module, room)
         for group in circles(level)
     ]
-    wrong += [f"{one.source} imports {one.target}" for one in upward()]
+    wrong += [f"{edge.source} imports {edge.target}" for edge in upward()]
     wrong += [f"{source} imports {target}" for source, target in imports_upward()]
-    wrong += [f"{place}: a literal tuple is splatted" for place in splatted()]
+    wrong += [f"{place}: a literal is splatted" for place in splatted()]
     wrong += [
         f"{place}: a docstring of at most four words" for place in short_docstrings()
     ]

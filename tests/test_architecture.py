@@ -13,7 +13,7 @@ import pytest
 
 from tests import house
 from tests.empty_names import empty_names
-from tests.house import module_name
+from tests.import_graph import module_name, modules
 
 ROOT = Path(__file__).parent.parent
 OURS = ("collector", "tb_plugin")
@@ -265,7 +265,7 @@ def test_a_class_is_named_as_a_thing():
 
 
 def test_a_variable_says_what_it_contains():
-    empty = empty_names(house.modules().values())
+    empty = empty_names(modules().values())
     assert {area: num for area, num in empty.items() if num} == {}
 
 
