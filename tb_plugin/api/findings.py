@@ -182,6 +182,6 @@ class FindingsResponse(Struct, frozen=True):
     num_errors: int
     """All out-of-memory errors that are known."""
     still_reading: bool
-    """Histories are being read: ask again."""
+    """Histories or traces are being read: ask again."""
     problems: tuple[Problem, ...]
     """Histories that could not be read."""

@@ -32,7 +32,13 @@ from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
+from memboard.tb_plugin.facts.traces.cycle_ranks import newest_cycle, straggler_of
+from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.facts.view import View
+from memboard.tb_plugin.formats.recording.rank_summaries import (
+    one_each,
+    rank_summary_of,
+)
 from memboard.tb_plugin.index.history_list import OwnCapture, listed, of_rank
 from memboard.tb_plugin.pages.calls.calls import functions
 from memboard.tb_plugin.pages.modules.modules import modules
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
 
+    from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.base import Problem, RunSummary
     from memboard.tb_plugin.api.findings import FindingsResponse
     from memboard.tb_plugin.api.memory.calls import FunctionsResponse, HistoryReference
@@ -49,6 +56,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.memory.modules import ModulesResponse
     from memboard.tb_plugin.api.overview import OverviewResponse
     from memboard.tb_plugin.api.time.steps import StepsResponse, StragglersResponse
+    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
+    from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
     from memboard.tb_plugin.index.history_list import FoundHistory
     from memboard.tb_plugin.index.run import Run
     from memboard.tb_plugin.index.store import Store
@@ -144,8 +153,17 @@ class Reader:
         read_whole(run, rank)
         # Files first: what is wrong with them is said by every answer about the run.
         snapshots = tuple(self._snapshots(run, rank))
-        traces = tuple(trace_rows(run, rank))
         readers = self._readers
+        with run.lock:
+            sources = profiler_traces(readers.traces.files(run, no_deadline()))
+        cycle = [source.id for source in newest_cycle(sources)] if rank is None else []
+        summaries: dict[str, RankSummary] = {}
+
+        def note(trace: FoundTrace, profile: TraceProfile) -> None:
+            if trace.id in cycle:
+                summaries[trace.id] = rank_summary_of(profile, trace.rank)
+
+        traces = tuple(trace_rows(run, rank, note))
         series = readers.store.series
         summary = summary_of(series, run)
         ranks = RanksQuery(rank=rank)
@@ -159,8 +177,12 @@ class Reader:
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
         readers.errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
+        in_order = (summaries[trace] for trace in cycle if trace in summaries)
+        straggler = straggler_of(readers, summary, one_each(in_order), no_deadline())
         with run.lock:
-            findings = findings_of(view(ranks), readers.errors, readers.losses)
+            findings = findings_of(
+                view(ranks), readers.errors, readers.losses, straggler
+            )
         course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None
         problems = [problem for problem in run.problems if rank in (None, problem.rank)]

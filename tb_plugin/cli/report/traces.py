@@ -29,10 +29,9 @@ from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from memboard.collector.format.records import CaptureEntry
-    from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
     from memboard.tb_plugin.index.run import Run
@@ -52,13 +51,15 @@ _NUMBERS: Final = (
 _TEXTS: Final = ("problem", "remote", "summary")
 
 
-def trace_rows(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
+def trace_rows(
+    run: Run, rank: int | None, note: Callable[[FoundTrace, TraceProfile], None]
+) -> Iterator[dict[str, Any]]:
     """Every trace of all ranks, or of one: those that the recording names, then others.
 
     Each that is here has its figures, and is one row: a file that the recording names and
     that also lies among the others is the recording's. What is wrong with a file is noted
     as a problem of the run. Small ones are read first, and more are begun than are read at
-    a time: none waits for one that takes long.
+    a time: none waits for one that takes long. `note` takes what each holds, on threads.
     """
     rows = [*_recorded_rows(run, rank)]
     recorded = {trace.path for _, trace in rows if trace is not None}
@@ -74,7 +75,7 @@ def trace_rows(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
             by_size = sorted(here.values(), key=lambda trace: trace.num_bytes)
             turn = Semaphore(MAX_WORKERS)
             figures = {
-                trace.id: pool.submit(_of_file, run, trace, importer, turn)
+                trace.id: pool.submit(_of_file, run, trace, importer, turn, note)
                 for trace in by_size
             }
             for row, trace in rows:
@@ -148,7 +149,11 @@ def _path(file: RankFile, path_text: object) -> str | None:
 
 
 def _of_file(
-    run: Run, found_trace: FoundTrace, importer: Importer, turn: Semaphore
+    run: Run,
+    found_trace: FoundTrace,
+    importer: Importer,
+    turn: Semaphore,
+    note: Callable[[FoundTrace, TraceProfile], None],
 ) -> dict[str, Any]:
     """One file's figures; `turn` is held while they are made of its tables."""
     listed: dict[str, Any] = {
@@ -168,7 +173,9 @@ def _of_file(
             trace = make()
             if found_trace.is_share:
                 trace = share_of(trace, found_trace.rank)
-            listed |= _figures(trace, found_trace)
+            profile = TraceProfile(trace)
+            listed |= _figures(profile, found_trace)
+            note(found_trace, profile)
     except Exception as error:  # noqa: BLE001  # a file's failure is its own row's
         problem = problem_of(found_trace, error)
         note_trace(run, found_trace, (problem,))
@@ -181,8 +188,8 @@ def _of_file(
     return listed
 
 
-def _figures(trace: Trace, found_trace: FoundTrace) -> dict[str, Any]:
-    facts = trace.facts
+def _figures(profile: TraceProfile, found_trace: FoundTrace) -> dict[str, Any]:
+    trace, facts = profile.trace, profile.trace.facts
     return {
         "rank": found_trace.rank if facts.rank == NOTHING else facts.rank,
         "events": sum(trace.num_events.values()),
@@ -191,7 +198,7 @@ def _figures(trace: Trace, found_trace: FoundTrace) -> dict[str, Any]:
         "displayTimeUnit": facts.metadata.get("displayTimeUnit"),
         "distributedInfo": dict(facts.distributed) or None,
         "n_device_properties": len(facts.devices),
-        **trace_figures(TraceProfile(trace), facts.base_time_ns),
+        **trace_figures(profile, facts.base_time_ns),
         "problems": [
             {
                 "what": problem.what,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.readers import RunReaders
+    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
     from memboard.tb_plugin.index.run import Run
 
 
@@ -40,16 +41,22 @@ def findings_of(
     view: View[RanksQuery],
     reader: ErrorsReader,
     losses: LossReader,
+    straggler: RunStraggler,
     worst_titles: WorstTitles | None = None,
 ) -> FindingsResponse:
     """All findings of a run; hold its lock.
 
-    `worst_titles`: where the list of runs looks; None: nobody lists them.
+    Args:
+        view: of the run.
+        reader: of errors.
+        losses: of what is missing.
+        straggler: as the run's traces name it.
+        worst_titles: where the list of runs looks; None: nobody lists them.
     """
     run = view.run
     errors = reader.errors(run, view.query.rank, view.budget)
-    others: Iterable[Finding] = ()
-    is_reading = errors.is_reading
+    others: list[Finding] = []
+    is_reading = errors.is_reading or not straggler.is_final
     if run.made_of == "recording":
         oom_steps: dict[int, int] = {}
         for error in errors.found:
@@ -63,9 +70,13 @@ def findings_of(
             oom_steps,
             lambda rank: reader.retained(run, rank, view.budget),
         )
-        if worst_titles is not None:
-            worst_titles.note(view, others)
         is_reading |= reads_growth
+    late = straggler.of_traces
+    if late is not None and view.query.rank in (None, late.rank):
+        others.append(late)
+    is_named = straggler.is_final and run.made_of == "recording"
+    if worst_titles is not None and is_named:
+        worst_titles.note(view, others)
     return FindingsResponse(
         run=view.summary,
         findings=ranked([*errors.found, *others]),

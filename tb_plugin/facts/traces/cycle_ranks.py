@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.tb_plugin.analysis.findings.stragglers import waited_for
 from memboard.tb_plugin.budget import Budget
+from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
+from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.facts.view import View
+from memboard.tb_plugin.formats.recording.rank_summaries import one_each
 from memboard.tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
@@ -37,11 +40,20 @@ class RunStraggler(NamedTuple):
     def stamp(self) -> tuple[object, ...]:
         """Another one where what is said of it changes."""
         sentence = None if self.finding is None else self.finding.sentence
-        return sentence, self.is_judged
+        return sentence, self.is_judged, self.is_final
+
+    @property
+    def of_traces(self) -> Finding | None:
+        """The finding, where it is not one of recorded steps."""
+        is_late = self.finding is not None and self.finding.key == "late_rank"
+        return self.finding if is_late else None
 
 
 def straggler_of(
-    readers: RunReaders, summary: RunSummary, shown: Sequence[RankSummary]
+    readers: RunReaders,
+    summary: RunSummary,
+    shown: Sequence[RankSummary],
+    budget: Budget | None = None,
 ) -> RunStraggler:
     """Of all recorded steps where they tell one, else of a cycle's collectives.
 
@@ -49,17 +61,20 @@ def straggler_of(
         readers: of the plugin.
         summary: of the run.
         shown: ranks of one profiling cycle, one summary a rank.
+        budget: for reading the ranks' steps; None: a little, and more at the next poll.
     """
     if summary.virtual_gpu:
         return RunStraggler(None)  # its times are not real
-    of_steps = _of_recorded_steps(readers, summary)
+    of_steps = _of_recorded_steps(readers, summary, budget or Budget(_SECONDS))
     if of_steps is not None:
         return of_steps
     costs = readers.rank_summaries.waiting_costs(shown) if len(shown) > 1 else ()
     return RunStraggler(waited_for(costs), is_judged=bool(costs))
 
 
-def _of_recorded_steps(readers: RunReaders, summary: RunSummary) -> RunStraggler | None:
+def _of_recorded_steps(
+    readers: RunReaders, summary: RunSummary, budget: Budget
+) -> RunStraggler | None:
     """None: steps blame nobody. They are looked at once for each version of the run."""
     with readers.reading(summary.id) as (run, _):
         if len(run.ranks) < 2 or run.made_of != "recording":
@@ -67,7 +82,6 @@ def _of_recorded_steps(readers: RunReaders, summary: RunSummary) -> RunStraggler
         version, judged = readers.stragglers.get(run.found.id, (None, None))
         if version == run.version:
             return judged
-        budget = Budget(_SECONDS)
         query = RanksQuery(run=summary.id)
         steps = stragglers_of(View(readers.store.series, run, summary, query, budget))
         if steps.num_left_out and budget.exhausted:
@@ -83,19 +97,47 @@ def _of_recorded_steps(readers: RunReaders, summary: RunSummary) -> RunStraggler
 
 
 MAX_BESIDE: Final = 64 << 20
-"""Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
-of more the ones that were looked at already count."""
+"""Bytes of the files of a cycle's ranks that are opened to name the straggler, without
+anybody looking at the ranks; larger ones count once they were opened."""
 
 
-def compared_with(
-    readers: RunReaders, run_id: str, traces: Sequence[FoundSource], source: FoundSource
-) -> list[RankSummary]:
-    """What there is of the ranks of a trace's cycle, one for each."""
-    own = [trace for trace in traces if trace.cycle == source.cycle]
+class CycleRanks(NamedTuple):
+    """One summary of each rank of a profiling cycle, once all that can be are open."""
+
+    summaries: Sequence[RankSummary] = ()
+    is_opening: bool = False
+    """Whether they will be there."""
+
+
+def newest_cycle(traces: Sequence[FoundSource]) -> list[FoundSource]:
+    """Those of the newest cycle, of a profiler's traces in their order."""
+    return [trace for trace in traces if trace.cycle == traces[-1].cycle]
+
+
+def newest_ranks(
+    readers: RunReaders, run_id: str, traces: Sequence[FoundSource]
+) -> CycleRanks:
+    """The ranks of the newest cycle; they are hardly waited for."""
+    own = newest_cycle(traces)
     if len(own) < 2:
-        return []
+        return CycleRanks()
     is_small = sum(trace.num_bytes for trace in own) <= MAX_BESIDE
     opens = is_small and not any(is_remote(trace.path or "") for trace in own)
-    summaries = readers.rank_summaries.beside(run_id, own, opens=opens)
-    by_rank = {summary.rank: summary for summary in summaries}
-    return [by_rank[rank] for rank in sorted(by_rank)]
+    try:
+        summaries, is_opening = readers.rank_summaries.beside(run_id, own, opens=opens)
+    except NotReadyError:
+        return CycleRanks(is_opening=True)
+    return CycleRanks(one_each(summaries), is_opening)
+
+
+def straggler_in_traces(readers: RunReaders, run_id: str) -> RunStraggler:
+    """Of the newest cycle; what recorded steps tell is among a run's findings anyway.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    listed = readers.traces.listed(run_id)
+    ranks = newest_ranks(readers, run_id, profiler_traces(listed.sources))
+    if len(ranks.summaries) < 2:
+        return RunStraggler(None, is_final=not ranks.is_opening)
+    return straggler_of(readers, listed.summary, ranks.summaries)

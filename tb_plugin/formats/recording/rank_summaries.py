@@ -104,15 +104,23 @@ class RankSummaries:
 
     def beside(
         self, run_id: str, traces: Sequence[FoundSource], *, opens: bool
-    ) -> list[RankSummary]:
-        """Summaries of these that there are; hardly waits.
+    ) -> tuple[list[RankSummary], bool]:
+        """Summaries of all that can be opened, and whether some are being opened.
 
-        `opens`: whether the others are opened meanwhile, some at a time: ask again.
+        There are none before all are there: of some ranks another one comes last. Hardly
+        waits. `opens`: whether those that are not open are opened, some at a time.
         """
         if opens:
-            return self.summaries(run_id, traces, _GLANCE_SECONDS)[0]
-        summaries = (self._known(run_id, trace) for trace in traces)
-        return [summary for summary in summaries if summary is not None]
+            summaries, failed = self.summaries(run_id, traces, _GLANCE_SECONDS)
+            num_done = len(summaries) + len(failed)
+        else:
+            made = (self._known(run_id, trace) for trace in traces)
+            summaries = [summary for summary in made if summary is not None]
+            num_done = len(summaries) + sum(
+                self._has_failed(run_id, trace) for trace in traces
+            )
+        is_whole = num_done == len(traces)
+        return summaries if is_whole else [], opens and not is_whole
 
     def compared(self, summaries: Sequence[RankSummary]) -> ComparedRanks:
         """The collectives of ranks beside each other; of each rank the last one counts."""
@@ -139,14 +147,17 @@ class RankSummaries:
         )
         return summary
 
+    def _has_failed(self, run_id: str, trace: FoundSource) -> bool:
+        job = self._sources.known((run_id, trace.id, *trace.key))
+        return job is not None and job.failure is not None
+
     def _summarised(
         self, run_id: str, trace: FoundSource, opening: TraceJob
     ) -> RankSummary | None:
         if opening.result is None:
             return None
         profile = opening.result.profile
-        rank = trace.rank if trace.rank is not None else profile.trace.facts.rank
-        summary = opening.derived(lambda _: summary_of(profile, rank))
+        summary = opening.derived(lambda _: rank_summary_of(profile, trace.rank))
         if summary is None:
             return None
         key = (run_id, trace.id, *trace.key)
@@ -182,11 +193,17 @@ def world_size_of(summaries: Iterable[RankSummary]) -> int:
     return max(sizes, default=0)
 
 
-def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
-    """What is kept of one rank."""
+def one_each(summaries: Iterable[RankSummary]) -> list[RankSummary]:
+    """By rank, ascending; of several traces of a rank the last."""
+    by_rank = {summary.rank: summary for summary in summaries}
+    return [by_rank[rank] for rank in sorted(by_rank)]
+
+
+def rank_summary_of(profile: TraceProfile, rank: int | None) -> RankSummary:
+    """What is kept of one rank; `rank`: as its file is listed, None: as its trace says."""
     steps, parts = profile.steps, profile.parts
     return RankSummary(
-        rank=rank,
+        rank=profile.trace.facts.rank if rank is None else rank,
         step=steps.number,
         start_ns=steps.start_ns,
         duration_ns=steps.end_ns - steps.start_ns,

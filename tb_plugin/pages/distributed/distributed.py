@@ -16,6 +16,7 @@ from memboard.tb_plugin.contract.parameters import Count, Query
 from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import (
+    one_each,
     steps_of,
     world_size_of,
 )
@@ -83,8 +84,7 @@ class Cycle:
     @property
     def ranks(self) -> list[RankSummary]:
         """By rank, ascending; of several traces of one the last."""
-        by_rank = {summary.rank: summary for summary in self.summaries}
-        return [by_rank[rank] for rank in sorted(by_rank)]
+        return one_each(self.summaries)
 
     @property
     def steps(self) -> RankSteps:
@@ -125,7 +125,8 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
     query, shown = asked.query, cycle.ranks
-    straggler = straggler_of(asked.state, run, shown)
+    # Of some of the ranks another one comes last.
+    straggler = straggler_of(asked.state, run, () if cycle.num_opening else shown)
     asked.decided_by(*cycle.stamp, *straggler.stamp)
     together = asked.state.rank_summaries.compared(shown)
     of_ranks = cycle.steps
@@ -142,7 +143,9 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
         sentences.insert(0, f"Rank {late.rank} is the straggler.")
     elif straggler.is_judged:
         sentences.insert(0, "No rank stands out.")
-    elif not (missing or asked.state.rank_summaries.waiting_costs(shown)):
+    elif not (
+        missing or cycle.num_opening or asked.state.rank_summaries.waiting_costs(shown)
+    ):
         # Where collectives are missing the summary says it.
         is_alone = world_size_of(shown) == 1
         sentences.append("One rank alone waits for no other." if is_alone else _UNKNOWN)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memboard.tb_plugin.facts.findings.run_findings import findings_of
 from memboard.tb_plugin.facts.series.selection import RanksQuery
+from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_in_traces
 from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.ranks.losses import LossReader
+    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
     from memboard.tb_plugin.facts.view import View
 
 
@@ -20,14 +22,16 @@ if TYPE_CHECKING:
     "findings",
     RanksQuery,
     reads=lambda readers: (readers.errors, readers.losses, readers.worst_titles),
+    first=lambda readers, query: straggler_in_traces(readers, query.run),
     prefetches="facts",
     version=lambda readers: readers.errors.judge.version,
 )
 def findings(
     view: View[RanksQuery],
+    straggler: RunStraggler,
     reader: ErrorsReader,
     losses: LossReader,
     worst_titles: WorstTitles,
 ) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
-    return findings_of(view, reader, losses, worst_titles)
+    return findings_of(view, reader, losses, straggler, worst_titles)

@@ -18,7 +18,6 @@ from memboard.tb_plugin.api.time.profile import (
 )
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
-from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler_of
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import TraceFacts
     from memboard.tb_plugin.api.tables import TableRows
-    from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
 
 _MAX_TEXT: Final = 300
 
@@ -50,23 +48,19 @@ class ProfileQuery(SourceQuery, frozen=True):
 
 @route("profile", ProfileQuery)
 def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
-    """The profile of a trace, with who of its cycle's ranks comes last.
+    """The profile of a trace.
 
     It is empty while the trace is being opened. Devices tell of `query.step` alone where
     the trace has it.
     """
     state, query = asked.state, asked.query
     trace = shown(state, query)
-    beside: list[RankSummary] = []
     num_workers = None
     if trace.opening is not None and trace.opening.state == "ready":
-        beside = compared_with(state, query.run, trace.traces, trace.opening.found)
         rank = trace.opening.found.rank
         with state.reading(query.run) as (run, _):
             num_workers = None if rank is None else loader_workers(run, rank)
-    straggler = straggler_of(state, trace.run, beside)
-    late = straggler.finding
-    asked.decided_by(*trace.stamp, len(beside), num_workers, *straggler.stamp)
+    asked.decided_by(*trace.stamp, num_workers)
     profile, choice = trace.profile, trace.choice(query)
     if profile is None:
         return ProfileResponse(run=trace.run, choice=choice)
@@ -84,8 +78,6 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
             () if trace.run.virtual_gpu else trace_findings(profile, num_workers)
         )
     ]
-    if late is not None and late.key == "late_rank":
-        findings.append(late)  # of recorded steps the run's own findings name it
     # What a trace cannot have (kernels without a device) is left out.
     had = [role for role in Role if role == Role.OTHER or parts_ns[:, role].any()]
     lasted = (steps.end_ns - steps.start_ns) / MS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.series.selection import RanksQuery, prefetcher
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     V = TypeVar("V", bound=Callable[..., object])
 
 
+class Stamped(Protocol):
+    """Something with a stamp: another one where it is something else."""
+
+    @property
+    def stamp(self) -> tuple[object, ...]: ...
+
+
 def whole() -> float:
     """Seconds of a view that takes as long as any request may."""
     return REQUEST_SECONDS
@@ -29,6 +36,7 @@ def of_run(
     name: str,
     query: type[Q],
     *,
+    first: Callable[[RunReaders, Q], Stamped] | None = None,
     reads: Callable[[RunReaders], tuple[Any, ...]] = lambda _: (),
     prefetches: Literal["series", "facts"] | None = None,
     seconds: Callable[[], float] | None = whole,
@@ -37,11 +45,12 @@ def of_run(
 ) -> Callable[[V], V]:
     """Declare a view as the route `name`.
 
-    It is called with a `View`, and what it `reads` beside series.
+    It is called with a `View`, what was read `first`, and what it `reads` beside series.
 
     Args:
         name: of the route.
         query: its parameters.
+        first: what takes time before the run's lock is held, and decides the answer.
         reads: other readers that the view asks.
         prefetches: what is decoded of each file right after it was opened.
         seconds: the view's own, so that a run that takes long to open is shown all the
@@ -55,6 +64,8 @@ def of_run(
         @route(name, query)
         def answer(asked: RouteRequest[Q]) -> object:
             state, query = asked.state, asked.query
+            before = () if first is None else (first(state, query),)
+            stamps = [stamped.stamp for stamped in before]
             prefetch = _prefetch(state, prefetches, query)
             with state.reading(query.run, REQUEST_SECONDS, prefetch) as reading:
                 run = reading.run
@@ -62,12 +73,12 @@ def of_run(
                     # A little at each poll, so that damage inside is named soon.
                     rank = query.rank if isinstance(query, RanksQuery) else None
                     run.check(Budget(CHECK_SECONDS), rank=rank)
-                asked.decided_by(run.version, version(state))
+                asked.decided_by(run.version, version(state), *stamps)
                 faults = run.num_faults
                 budget = reading.budget if seconds is None else Budget(seconds())
                 summary = state.summary(run)
                 seen = View(state.store.series, run, summary, query, budget)
-                made = view(seen, *reads(state))
+                made = view(seen, *before, *reads(state))
                 is_short = budget.put_off if seconds is None else budget.exhausted
                 if is_short and comes_again:
                     run.expect_more()  # what was read is kept: it comes to an end

@@ -7,8 +7,13 @@ import itertools
 import pytest
 
 from tests.tb_plugin.client import Page
-from tests.tb_plugin.pages.profiled import ask
-from tests.tb_plugin.planted_stragglers import COMPUTING_US, LOADING_US, Training
+from tests.tb_plugin.pages.profiled import (
+    ask,
+    findings_of,
+    is_of_straggler,
+    straggler_of,
+)
+from tests.tb_plugin.planted_stragglers import Training
 from tests.tb_plugin.step_runs import Story, write
 
 LATE_US = 4_000.0
@@ -20,20 +25,14 @@ PART_TEXT = {
 }
 
 
-def distributed_of(folder, training: Training):
+def straggler_in(folder, training: Training) -> int | None:
     training.write(folder / "exp")
-    return ask(Page(folder), "distributed")
-
-
-def straggler_of(answer) -> int | None:
-    """The rank that the page names, in its heading and in its finding."""
-    for finding in answer["findings"]:
-        assert answer["sentence"].startswith(
-            f"Rank {finding['rank']} is the straggler. "
-        )
-        return finding["rank"]
-    assert answer["sentence"].startswith("No rank stands out. ")
-    return None
+    page = Page(folder)
+    rank = straggler_of(page)
+    if rank is None:
+        sentence = ask(page, "distributed")["sentence"]
+        assert sentence.startswith("No rank stands out. ")
+    return rank
 
 
 @pytest.mark.parametrize("num_ranks", FEW_AND_MANY)
@@ -41,9 +40,8 @@ def straggler_of(answer) -> int | None:
 def test_the_planted_straggler_is_named_with_its_part(tmp_path, planted, num_ranks):
     late = num_ranks * 2 // 3
     training = Training(num_ranks, seed=num_ranks, **{planted: {late: LATE_US}})
-    answer = distributed_of(tmp_path, training)
-    assert straggler_of(answer) == late
-    (finding,) = answer["findings"]
+    assert straggler_in(tmp_path, training) == late
+    (finding,) = ask(Page(tmp_path), "distributed")["findings"]
     assert f"Rank {late} takes longer in {PART_TEXT[planted]}." in finding["sentence"]
     evidence = {number["key"]: number["value"] for number in finding["evidence"]}
     # Noise of some 60 us on each part comes with it.
@@ -57,23 +55,23 @@ def test_the_planted_straggler_is_named_with_its_part(tmp_path, planted, num_ran
 def test_where_nobody_is_late_nobody_is_named(tmp_path, num_ranks):
     for seed in range(2 if num_ranks > 8 else 5):
         training = Training(num_ranks, seed=seed, noise=0.1)
-        assert straggler_of(distributed_of(tmp_path / str(seed), training)) is None
+        assert straggler_in(tmp_path / str(seed), training) is None
 
 
 def test_who_comes_last_most_often_is_not_blamed_for_what_costs_nothing(tmp_path):
     training = Training(
         4, num_small=9, late_for_small={0: 6.0}, pause={1: LATE_US}, noise=0.0
     )
-    assert straggler_of(distributed_of(tmp_path, training)) == 1
+    assert straggler_in(tmp_path, training) == 1
     alone = Training(4, num_small=9, late_for_small={0: 6.0}, noise=0.0)
-    assert straggler_of(distributed_of(tmp_path / "alone", alone)) is None
+    assert straggler_in(tmp_path / "alone", alone) is None
 
 
 def test_who_is_late_because_it_waited_itself_is_not_blamed(tmp_path):
     """Rank 1 delays rank 0 in their pair; both then delay the ranks of the other pair."""
     pairs, rows = [[0, 1], [2, 3]], [[0, 2], [1, 3]]
     training = Training(4, groups=[pairs, rows, rows], compute={1: 3 * LATE_US})
-    assert straggler_of(distributed_of(tmp_path, training)) == 1
+    assert straggler_in(tmp_path, training) == 1
 
 
 def test_a_rank_that_is_late_once_does_not_stand_out(tmp_path):
@@ -88,15 +86,7 @@ def test_a_rank_that_is_late_once_does_not_stand_out(tmp_path):
             return LATE_US if rank == self.late else default
 
     training = Training(3, num_steps=9, pause=Alternating())
-    assert straggler_of(distributed_of(tmp_path, training)) is None
-
-
-def test_the_profile_of_a_trace_names_the_same_rank_and_figure(tmp_path):
-    training = Training(4, load={2: 3 * LOADING_US + COMPUTING_US})
-    training.write(tmp_path / "exp")
-    page = Page(tmp_path)
-    (finding,) = ask(page, "distributed")["findings"]
-    assert finding in ask(page, "profile")["findings"]
+    assert straggler_in(tmp_path, training) is None
 
 
 def test_all_pages_name_the_rank_of_the_recorded_steps(tmp_path):
@@ -108,11 +98,16 @@ def test_all_pages_name_the_rank_of_the_recorded_steps(tmp_path):
     write(tmp_path / "exp", Story(4, 60, in_step=True, more=more).tell())
     Training(4, compute={1: LATE_US}).write(tmp_path / "exp")
     page = Page(tmp_path)
-    answer = ask(page, "distributed")
-    assert straggler_of(answer) == 3
-    for route in ("findings", "stragglers"):
-        findings = page.of_run(f"/{route}", "exp")["findings"]
-        named = [one for one in findings if one["title"] == "Straggler"]
-        assert named == answer["findings"], route
-    titles = {finding["title"] for finding in ask(page, "profile")["findings"]}
-    assert "Straggler" not in titles
+    assert straggler_of(page) == 3
+    findings = page.of_run("/stragglers", "exp")["findings"]
+    named = [finding for finding in findings if is_of_straggler(finding)]
+    assert named == ask(page, "distributed")["findings"]
+
+
+def test_a_rank_s_own_findings_name_it_alone_as_the_straggler(tmp_path):
+    Training(4, compute={1: LATE_US}).write(tmp_path / "exp")
+    page = Page(tmp_path)
+    (finding,) = filter(is_of_straggler, findings_of(page))
+    for rank in range(4):
+        findings = page.of_run("/findings", "exp", rank=rank)["findings"]
+        assert (finding in findings) == (rank == 1)

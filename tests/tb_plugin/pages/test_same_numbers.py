@@ -7,8 +7,6 @@ step, has a name of its own and is held against the step table.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -18,11 +16,11 @@ import pytest
 
 from memboard.collector.format.sizes import bytes_text
 from memboard.collector.simulate import SimulatedRun, write_run
-from memboard.tb_plugin.cli import main
 from tests.errors_found import errors_in
 from tests.routes.inputs import INPUTS
 from tests.tb_plugin.client import Page, answered, numbers_of
 from tests.tb_plugin.pages.module_runs import assert_adds_up, fqns
+from tests.tb_plugin.pages.profiled import reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,14 +169,6 @@ def assert_moments_agree(page: Page, run: str, answers: dict[str, Any]) -> int:
                 total = np.nansum(columns[f"{side}_bytes"]["numbers"])
                 assert total == live["active_bytes"], table["by"]
     return len(ready)
-
-
-def reported(page: Page, *words: str) -> str:
-    """What the command says of all runs of the page."""
-    (logdir,) = page.store.index.logdirs
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        main(["report", *words, str(logdir.path)])  # its status says if it found damage
-    return said.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,7 @@ function WhatWasFound(props: {
       />
       {data.stillReading && (
         <p class="quiet" role="status">
-          Analysing the allocator’s history; causes and their numbers may change.
+          Analysing histories and traces; causes and their numbers may change.
         </p>
       )}
       {left > 0 && (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memboard.tb_plugin.facts.traces.cycle_ranks import compared_with, straggler_of
+from memboard.tb_plugin.facts.traces.cycle_ranks import newest_ranks, straggler_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def of_interest(
     with readers.reading(run_id) as (run, _):
         ooms = run.notes.events("oom")
     traces = profiler_traces(listed.sources)
-    beside = compared_with(readers, run_id, traces, traces[-1]) if traces else []
-    straggler = straggler_of(readers, listed.summary, beside)
+    ranks = newest_ranks(readers, run_id, traces)
+    straggler = straggler_of(readers, listed.summary, ranks.summaries)
     late = None if straggler.finding is None else straggler.finding.rank
     interests = [] if late is None else [Interest(late, "the straggler")]
     interests += [Interest(rank, "which is pinned") for rank in pinned]
@@ -42,4 +42,4 @@ def of_interest(
     ]
     return list({interest.rank: interest for interest in reversed(interests)}.values())[
         ::-1
-    ], straggler.is_final
+    ], straggler.is_final and not ranks.is_opening
