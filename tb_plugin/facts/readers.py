@@ -15,11 +15,11 @@ from memboard.tb_plugin.jobs.lazy import LazyCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.base import RunStanding, RunSummary
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
-    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.captures.trace_reports import TraceReports
@@ -110,7 +110,7 @@ class RunReaders:
         def make() -> WorstTitles:
             from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
 
-            return WorstTitles()
+            return WorstTitles(self.store.series, self.facts, self.losses)
 
         return self._lazy.get("worst titles", make)
 

@@ -16,7 +16,11 @@ from memboard.collector.format.errors import CorruptError, FormatError
 from memboard.collector.format.sizes import capitalized
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cache import Cache
-from memboard.tb_plugin.contract.errors import NotReadyError, RequestError
+from memboard.tb_plugin.contract.errors import (
+    NotReadyError,
+    RequestError,
+    UnreadableError,
+)
 from memboard.tb_plugin.worker.errors import ImportFailedError
 
 if TYPE_CHECKING:
@@ -96,6 +100,15 @@ class Job(Generic[Found, Result]):
     def wait(self, seconds: float) -> bool:
         """Wait for the end, at most so long; whether it came."""
         return self._ended.wait(seconds)
+
+    def why_not(self, noun: str, where: str) -> RequestError:
+        """Why there is no picture of the `noun`: it cannot be opened, or not yet."""
+        if self.problem is None:
+            return NotReadyError(
+                f"The {noun} is still being opened.", where, "Try again in a moment."
+            )
+        where = ", ".join(filter(None, (self.problem.path, self.problem.where)))
+        return UnreadableError(self.problem.what, where, self.problem.remedy)
 
     def note(self, progress: float, doing: str) -> None:
         """How far it is, from 0 to 1, and what is being done."""

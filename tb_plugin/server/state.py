@@ -107,9 +107,7 @@ class State(RunReaders):
         return summaries, by_need(standings, summaries)
 
     def _worst_title(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
-        from memboard.tb_plugin.facts.findings.run_findings import worst_title
-
-        return worst_title(self, run, summary, budget)
+        return self.worst_titles.of_run(run, summary, budget)
 
     def read_first(self, file: RankFile) -> None:
         """Decode what the page shows first of a file, while its bytes are at hand."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.sizes import agreeing, capitalized, the_other
 from memboard.tb_plugin.analysis.findings.text import (
@@ -56,6 +56,28 @@ _TRACE_ADVICE: Final = {
     "other": "Look at that rank's trace: the extra time is spent outside operators and"
     " collectives (Python, files, locks).",
 }
+
+
+class RunStraggler(NamedTuple):
+    """The rank that the others of a run wait for, whatever page names it."""
+
+    finding: Finding | None
+    is_final: bool = True
+    """Whether it stays so: all that decides it was read."""
+    is_judged: bool = False
+    """Whether the ranks of the cycle were compared: else none of them is cleared."""
+
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Another one where what is said of it changes."""
+        sentence = None if self.finding is None else self.finding.sentence
+        return sentence, self.is_judged, self.is_final
+
+    @property
+    def of_traces(self) -> Finding | None:
+        """The finding, where it is not one of recorded steps."""
+        is_late = self.finding is not None and self.finding.key == "late_rank"
+        return self.finding if is_late else None
 
 
 def straggling(

@@ -22,6 +22,7 @@ from memboard.tb_plugin.facts.view import View
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.findings import Finding, Severity
     from memboard.tb_plugin.budget import Budget
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.rank_findings import ReadRetained
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
-    from memboard.tb_plugin.facts.readers import RunReaders
-    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
+    from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
-
 
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
@@ -89,16 +88,25 @@ def findings_of(
 class WorstTitles:
     """By run: the title of its worst finding beside errors, until the run changes."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, series: SeriesReader, facts: FactsReader, losses: LossReader
+    ) -> None:
+        self._series = series
+        self._facts = facts
+        self._losses = losses
         self._titles: dict[str, tuple[int, str | None]] = {}
 
-    def is_noted(self, run: Run) -> bool:
-        """Whether the run's findings were looked at since it changed."""
-        return self._titles.get(run.found.id, (-1, ""))[0] == run.version
+    def of_run(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
+        """The worst finding of a recording beside its errors, by its title; empty: none.
 
-    def of_run(self, run: Run) -> str | None:
-        """Empty: it has no such finding; None: that is not known."""
-        return self._titles[run.found.id][1] if self.is_noted(run) else None
+        None: that is not known within the budget, or, on an overloaded machine, at all. No
+        history is opened for it; hold the lock.
+        """
+        if not self._is_noted(run) and budget.allows():
+            view = View(self._series, run, summary, RanksQuery(), budget)
+            findings, _ = _beside_errors(view, self._facts, self._losses, {}, None)
+            self.note(view, findings)
+        return self._titles[run.found.id][1] if self._is_noted(run) else None
 
     def note(self, view: View[RanksQuery], findings: Iterable[Finding]) -> None:
         """Remember the worst of these, where all ranks were read for them."""
@@ -112,6 +120,9 @@ class WorstTitles:
             is_overloaded = any(finding.key == "overloaded" for finding in all_ranked)
             title = next(titles, None if is_overloaded else "")
             self._titles[view.run.found.id] = view.run.version, title
+
+    def _is_noted(self, run: Run) -> bool:
+        return self._titles.get(run.found.id, (-1, ""))[0] == run.version
 
 
 def _beside_errors(
@@ -136,22 +147,6 @@ def _beside_errors(
     times = stragglers_of(view).findings
     findings = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
     return findings, is_reading
-
-
-def worst_title(
-    readers: RunReaders, run: Run, summary: RunSummary, budget: Budget
-) -> str | None:
-    """The worst finding of a recording beside its errors, by its title; empty: none.
-
-    None: that is not known within the budget, or, on an overloaded machine, at all. No
-    history is opened for it; hold the lock.
-    """
-    titles = readers.worst_titles
-    if not titles.is_noted(run) and budget.allows():
-        view = View(readers.store.series, run, summary, RanksQuery(), budget)
-        findings, _ = _beside_errors(view, readers.facts, readers.losses, {}, None)
-        titles.note(view, findings)
-    return titles.of_run(run)
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:

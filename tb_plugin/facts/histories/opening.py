@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Meta
 
 from memboard.tb_plugin.analysis.snapshots.snapshot import HOST
-from memboard.tb_plugin.contract.errors import (
-    NotFoundError,
-    NotReadyError,
-    RequestError,
-    UnreadableError,
-)
+from memboard.tb_plugin.contract.errors import NotFoundError, NotReadyError
 from memboard.tb_plugin.contract.parameters import Moment, Query, Text, Whole
 from memboard.tb_plugin.facts.view import setup_of
 from memboard.tb_plugin.index.history_list import default_of, history_of, listed
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.api.base import Problem
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.readers import Reading, RunReaders
     from memboard.tb_plugin.index.history_list import FoundHistory
@@ -82,18 +76,8 @@ def open_history(readers: RunReaders, query: HistoryQuery) -> OpenHistory:
     history, opening = begin_opening(readers, query)
     opening.wait(PICTURE_SECONDS)
     if opening.result is None:
-        raise not_open("history", history.path_text, opening.problem)
+        raise opening.why_not("history", history.path_text)
     return opening.result
-
-
-def not_open(noun: str, where: str, problem: Problem | None) -> RequestError:
-    """Why there is no picture of something: it cannot be opened, or not yet."""
-    if problem is None:
-        return NotReadyError(
-            f"The {noun} is still being opened.", where, "Try again in a moment."
-        )
-    where = ", ".join(filter(None, (problem.path, problem.where)))
-    return UnreadableError(problem.what, where, problem.remedy)
 
 
 def begin_opening(

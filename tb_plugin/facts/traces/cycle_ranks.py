@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memboard.tb_plugin.analysis.findings.stragglers import waited_for
+from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler, waited_for
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.series.selection import RanksQuery
@@ -18,35 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memboard.tb_plugin.api.base import RunSummary
-    from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.rank_summaries import RankSummary
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
 
 _SECONDS: Final = 0.3
 """Of one answer for reading the ranks' steps; the next one goes on from there."""
-
-
-class RunStraggler(NamedTuple):
-    """The rank that the others of a run wait for, whatever page names it."""
-
-    finding: Finding | None
-    is_final: bool = True
-    """Whether it stays so: all that decides it was read."""
-    is_judged: bool = False
-    """Whether the ranks of the cycle were compared: else none of them is cleared."""
-
-    @property
-    def stamp(self) -> tuple[object, ...]:
-        """Another one where what is said of it changes."""
-        sentence = None if self.finding is None else self.finding.sentence
-        return sentence, self.is_judged, self.is_final
-
-    @property
-    def of_traces(self) -> Finding | None:
-        """The finding, where it is not one of recorded steps."""
-        is_late = self.finding is not None and self.finding.key == "late_rank"
-        return self.finding if is_late else None
 
 
 def straggler_of(

@@ -15,7 +15,6 @@ from msgspec import Meta
 
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Query, SourceId
-from memboard.tb_plugin.facts.histories.opening import not_open
 from memboard.tb_plugin.facts.traces.axis import (
     COUNTERS,
     PlacedSource,
@@ -163,7 +162,7 @@ class RunTraces:
         opening = self.sources.open(run_id, source)
         opening.wait(PICTURE_SECONDS)
         if opening.problem is not None or opening.result is None:
-            raise not_open("trace", source.name[:200], opening.problem)
+            raise opening.why_not("trace", source.name[:200])
         return opening.result
 
 

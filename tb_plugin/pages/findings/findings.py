@@ -10,11 +10,11 @@ from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_in_traces
 from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
+    from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.findings import FindingsResponse
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.ranks.losses import LossReader
-    from memboard.tb_plugin.facts.traces.cycle_ranks import RunStraggler
     from memboard.tb_plugin.facts.view import View
 
 
