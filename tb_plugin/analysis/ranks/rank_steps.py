@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.arrays import NOTHING
+
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
@@ -97,10 +99,10 @@ def mean_times(steps: RankSteps, step: int | None) -> Floats:
 def collective_times(
     steps: RankSteps, together: ComparedRanks, step: int | None
 ) -> Floats:
-    """Times of each rank's collectives in one step, or in all, in nanoseconds.
+    """Times of each rank's collectives in one step, or in all in the mean, in nanoseconds.
 
     What lies at the end of what was profiled, and so in few of the traces, counts as
-    nothing.
+    nothing, and so does what lies in no step.
 
     Returns:
         Shape (2, num_ranks): while data moved, and in all. NaN where the rank has no such
@@ -108,15 +110,11 @@ def collective_times(
     """
     num_ranks = len(steps.ranks)
     row = np.searchsorted(steps.ranks, together.rank)
-    counted = np.full(len(row), True)
-    is_unknown = np.zeros(num_ranks, np.bool_)
-    if step is not None:
-        begins, ends = _spans(steps, step)
-        counted = together.start_ns >= begins[row]
-        counted &= together.start_ns < ends[row]
-        is_unknown = ends <= begins
+    step_of = steps_of_calls(steps, together)
+    counted = step_of != NOTHING if step is None else step_of == step
+    num_steps = np.bincount(steps.row[steps.is_of(step)], minlength=num_ranks)
     missed = row[counted & together.is_missed]
-    is_unknown |= np.bincount(missed, minlength=num_ranks) > 0
+    is_unknown = (num_steps == 0) | (np.bincount(missed, minlength=num_ranks) > 0)
     counted &= together.is_compared
     sums = np.stack(
         [
@@ -124,18 +122,26 @@ def collective_times(
             for column in (together.transfer_ns, together.duration_ns)
         ]
     )
-    return np.where(is_unknown, np.nan, sums)
+    return np.where(is_unknown, np.nan, sums / np.maximum(num_steps, 1))
 
 
-def _spans(steps: RankSteps, step: int) -> tuple[Ints, Ints]:
-    """(num_ranks,) each: when a step began and ended; 0 and 0 where a rank has it not."""
-    begins, ends = np.zeros((2, len(steps.ranks)), np.int64)
-    places = np.flatnonzero(steps.step == step)
-    rows, firsts = np.unique(steps.row[places], return_index=True)
-    places = places[firsts]
-    begins[rows] = steps.start_ns[places]
-    ends[rows] = steps.start_ns[places] + steps.duration_ns[places]
-    return begins, ends
+def steps_of_calls(steps: RankSteps, together: ComparedRanks) -> Ints:
+    """(calls,): number of the rank's step that a collective begins in; NOTHING: in none."""
+    number = np.full(len(together.rank), NOTHING, np.int64)
+    for row, rank in enumerate(steps.ranks.tolist()):
+        calls = np.flatnonzero(together.rank == rank)
+        places = np.flatnonzero(steps.row == row)
+        if not len(calls) or not len(places):
+            continue
+        places = places[np.argsort(steps.start_ns[places], kind="stable")]
+        start = together.start_ns[calls]
+        latest = np.searchsorted(steps.start_ns[places], start, side="right") - 1
+        place = places[np.maximum(latest, 0)]
+        is_inside = (latest >= 0) & (
+            start < steps.start_ns[place] + steps.duration_ns[place]
+        )
+        number[calls] = np.where(is_inside, steps.step[place], NOTHING)
+    return number
 
 
 def longest_in_columns(

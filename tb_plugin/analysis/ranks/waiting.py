@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING, median, robust_deviation
+from memboard.tb_plugin.analysis.ranks.rank_steps import steps_of_calls
 from memboard.tb_plugin.analysis.ranks.stragglers import DEVIATIONS, FLOOR
 
 if TYPE_CHECKING:
@@ -106,20 +107,7 @@ def _calls_in_steps(steps: RankSteps, together: ComparedRanks) -> tuple[Ints, In
     The lowest rank of a collective says its step: others may begin it in another one.
     """
     call = np.flatnonzero(together.collective != NOTHING)
-    number = np.full(len(call), NOTHING, np.int64)
-    for row, rank in enumerate(steps.ranks.tolist()):
-        of_rank = np.flatnonzero(together.rank[call] == rank)
-        places = np.flatnonzero(steps.row == row)
-        if not len(of_rank) or not len(places):
-            continue
-        places = places[np.argsort(steps.start_ns[places], kind="stable")]
-        start = together.start_ns[call[of_rank]]
-        latest = np.searchsorted(steps.start_ns[places], start, side="right") - 1
-        place = places[np.maximum(latest, 0)]
-        is_inside = (latest >= 0) & (
-            start < steps.start_ns[place] + steps.duration_ns[place]
-        )
-        number[of_rank] = np.where(is_inside, steps.step[place], NOTHING)
+    number = steps_of_calls(steps, together)[call]
     _, first, inverse = np.unique(
         together.collective[call], return_index=True, return_inverse=True
     )

@@ -102,17 +102,18 @@ _RANKS: Final = (
         "waiting_ms",
         "Waited",
         unit="ms",
-        help="Time in collectives minus the transfer of data: it waited for the last rank. "
-        "A link that is slow for this rank alone counts as well.",
+        help="Time in the step's collectives minus the transfer of data: it waited for the "
+        "last rank; of several steps the mean. A link that is slow for this rank alone counts "
+        "as well.",
         absent=_NOT_COMPARED,
     ),
     Column(
         "transfer_ms",
         "Data moved",
         unit="ms",
-        help="Of the collectives of the step chosen, else of all of the cycle: the shortest "
-        "duration any rank measured of each. Collectives at the end of the profiled "
-        "window, which not all traces show, are left out.",
+        help="Of the step's collectives, the shortest duration any rank measured of each; of "
+        "several steps the mean. Collectives outside steps, and those at the end of the "
+        "profiled window, which not all traces show, are left out.",
         absent=_NOT_COMPARED,
     ),
     *_PARTS,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, columns_of, findings_of
+from tests.tb_plugin.planted_stragglers import Training
 
 
 def notes_of(table, key: str) -> list[str]:
@@ -75,8 +78,8 @@ def test_ranks_beside_each_other(tmp_path):
     assert (answer["cycle"], answer["num_traces"]) == (2, 3)
     parts = ("computation_ms", "overlap_ms", "communication_ms", "other_ms")
     assert sum(own[name] for name in parts) == pytest.approx(own["step_ms"])
-    assert own["transfer_ms"].tolist() == pytest.approx([0.6] * 3)
-    assert own["waiting_ms"].tolist() == pytest.approx([0.45, 0.36, 0])
+    assert own["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
+    assert own["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
     table = columns_of(answer["collectives"])
     last = dict(zip(table["rank"].tolist(), table["num_last"].tolist(), strict=True))
     assert last == {0: 0, 1: 0, 2: 3}
@@ -111,6 +114,32 @@ def test_ranks_beside_each_other(tmp_path):
     assert "rank 1 has none." in some["summary"]
     first = ask(page, "distributed", cycle=1)
     assert first["cycle"] == 1
+
+
+def test_times_of_ranks_are_means_of_their_single_steps(tmp_path):
+    Training(4, noise=0.4, pause={2: 900.0}).write(tmp_path / "exp")
+    for rank in range(4):  # and one that lies in no step
+        path = tmp_path / "exp" / f"host_{rank}.1.pt.trace.json"
+        told = json.loads(path.read_text())
+        (last,) = (
+            event for event in told["traceEvents"] if event["name"] == "ProfilerStep#10"
+        )
+        last["name"] = "after"
+        path.write_text(json.dumps(told))
+    page = Page(tmp_path)
+    answer = ask(page, "distributed")
+    whole = columns_of(answer["ranks"])
+    single = [
+        columns_of(ask(page, "distributed", step=step)["ranks"])
+        for step in answer["steps"].tolist()
+    ]
+    assert len(single) == 5
+    for key, values in whole.items():
+        mean = np.mean([columns[key] for columns in single], axis=0)
+        assert mean == pytest.approx(values), key
+    waited = whole["waiting_ms"] + whole["transfer_ms"]
+    talked = whole["communication_ms"] + whole["overlap_ms"]
+    assert waited == pytest.approx(talked)
 
 
 def cells_of(answer) -> np.ndarray:
