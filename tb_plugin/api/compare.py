@@ -9,6 +9,7 @@ from msgspec import Struct
 from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
+    RunStanding,
     RunSummary,
 )
 from memboard.tb_plugin.api.memory.blocks import AllocationMoment, StackColumns
@@ -63,6 +64,19 @@ class CompareRunsResponse(Comparison, frozen=True):
     """At which moments, in words."""
     still_reading: bool
     """Some ranks were not read yet: what is unknown may become known."""
+
+
+class RunTableResponse(Struct, frozen=True):
+    """Route `/run_table`: every run of the logdir as one row, the worst first.
+
+    Columns whose key begins with `setting:` hold settings that differ between runs.
+    """
+
+    standings: tuple[RunStanding, ...]
+    """By row."""
+    table: TableRows
+    still_reading: bool
+    """Some runs were not read yet: what is unknown may become known."""
 
 
 StackMatch: TypeAlias = Literal["exact", "function"]

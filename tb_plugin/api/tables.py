@@ -55,7 +55,7 @@ class TableColumn(Columns, frozen=True, kw_only=True):
     unit: ColumnUnit
     texts: tuple[str, ...] = ()
     numbers: F64Column = NO_F64
-    """NaN: not known. Columns of texts have none."""
+    """NaN: not known. Columns of texts have none, or what they are sorted by."""
     notes: tuple[str, ...] = ()
     """Said after each value; empty: none has any."""
     hints: tuple[str, ...] = ()

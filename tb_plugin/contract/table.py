@@ -88,9 +88,12 @@ class Column(NamedTuple):
         return np.where(scaled < 0, np.nan, scaled) if self.absent else scaled
 
     def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:
-        """With its values, in the unit that is sent, by row."""
+        """With its values, in the unit that is sent, by row.
+
+        `order`: numbers by which texts are sorted, where that is not from A.
+        """
         texts: tuple[str, ...] = ()
-        numbers = f64([])
+        numbers = f64(more.pop("order", ()))
         if self.is_text:
             texts = tuple(cut(str(value)) for value in values)
         else:

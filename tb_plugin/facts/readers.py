@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.base import RunStanding, RunSummary
+    from memboard.tb_plugin.facts.comparison.run_table import RunTable
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
@@ -113,6 +114,17 @@ class RunReaders:
             return WorstTitles(self.store.series, self.facts, self.losses)
 
         return self._lazy.get("worst titles", make)
+
+    @property
+    def run_table(self) -> RunTable:
+        """Numbers of all runs, to compare them by."""
+
+        def make() -> RunTable:
+            from memboard.tb_plugin.facts.comparison.run_table import RunTable
+
+            return RunTable(self)
+
+        return self._lazy.get("run table", make)
 
     @property
     def functions(self) -> FunctionsReader:

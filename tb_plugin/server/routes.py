@@ -50,6 +50,7 @@ ROUTES: Final = {
     "overview": "overview.overview",
     "profile": "profile.profile",
     "rank_histories": "histories.ranks",
+    "run_table": "compare.run_table",
     "runs": "overview.runs",
     "segment_timeline": "memory.blocks",
     "segments": "memory.segments",

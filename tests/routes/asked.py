@@ -79,6 +79,7 @@ QUESTIONS = (
     _ask("segments", "segments", **_HISTORY, moment="{last}", sort="free"),
     _ask("segments", "segment_timeline", **_HISTORY, **_DRAWN),
     _ask("segments", "allocator_events", **_HISTORY, count="8"),
+    Question("compare", "run_table", of_run=False),
     _ask("compare", "compare_runs", rank="0", b_rank="1"),
     _ask("compare", "rank_histories", history="{history}"),
     _ask(

@@ -183,6 +183,13 @@ export interface CompareRunsResponse {
   readonly stillReading: boolean;
 }
 
+/** Route `/run_table`: every run of the logdir as one row, the worst first. */
+export interface RunTableResponse {
+  readonly standings: readonly RunStanding[];
+  readonly table: TableRows;
+  readonly stillReading: boolean;
+}
+
 /** Live bytes of both sides by stack, the largest difference first; at most 10,000. */
 export interface CompareStacks {
   readonly strings: readonly string[];
@@ -2013,6 +2020,7 @@ export interface HeatmapResponse {
 export interface Responses {
   readonly runs: RunsResponse;
   readonly compare_runs: CompareRunsResponse;
+  readonly run_table: RunTableResponse;
   readonly compare: CompareResponse;
   readonly rank_histories: RankHistoriesResponse;
   readonly compare_traces: CompareTracesResponse;

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.compare import CompareBy
+    from memboard.tb_plugin.facts.ranks.rank_strip import Strip
     from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -108,32 +109,46 @@ def side_of(readers: RunReaders, run_id: str, rank: int | None) -> Side:
         ranks = chosen_ranks(run, RanksQuery(run=run_id, rank=rank))
         rank_numbers = RankNumbers(readers.facts, run, budget)
         goes_on = reading.goes_on or rank_numbers.num_unread(ranks) > 0
-        numbers: dict[Key, Number] = {}
-        totals: dict[Key, Number] = {}
+        numbers: Mapping[Key, Number] = {}
+        totals: Mapping[Key, Number] = {}
         if ranks and not goes_on:
             strip = strip_of(run, ranks, rank_numbers)
-            for key, column in _COLUMNS.items():
-                highest = rank_numbers.highest(ranks, column).value
-                worst = _worst(ranks, highest)
-                if worst is not None:
-                    of_rank = ranks[0] if worst.rank is None else worst.rank
-                    spread = rank_numbers.spread(of_rank, column)
-                    numbers[key] = replace(worst, spread=spread)
-            columns: dict[Key, Floats] = {
-                "growth" if strip.peak == ALLOCATED else "rss_growth": strip.growth,
-                "ooms": standing_of(run, strip, rank_numbers).num_ooms,
-            }
-            for name, values in columns.items():
-                worst = _worst(ranks, values)
-                if worst is not None:
-                    numbers[name] = worst
-            _throughput(series, run, ranks, numbers, totals)
+            numbers, totals = run_numbers(series, run, strip, rank_numbers)
         summary = readers.summary(run)
         view = View(series, run, summary, WindowQuery(run=run_id, rank=rank), budget)
         window = _window(readers, view)
         if goes_on:
             run.expect_more()  # what was read is kept: the next poll goes on
         return Side(summary, run.version, rank, numbers, totals, window, goes_on)
+
+
+def run_numbers(
+    series: SeriesReader, run: Run, strip: Strip, rank_numbers: RankNumbers
+) -> tuple[Mapping[Key, Number], Mapping[Key, Number]]:
+    """The worst of a strip's ranks; and the throughput of all of them together.
+
+    Hold the run's lock, and read its ranks before.
+    """
+    ranks = strip.ranks
+    numbers: dict[Key, Number] = {}
+    totals: dict[Key, Number] = {}
+    for key, column in _COLUMNS.items():
+        highest = rank_numbers.highest(ranks, column).value
+        worst = _worst(ranks, highest)
+        if worst is not None:
+            of_rank = ranks[0] if worst.rank is None else worst.rank
+            spread = rank_numbers.spread(of_rank, column)
+            numbers[key] = replace(worst, spread=spread)
+    columns: dict[Key, Floats] = {
+        "growth" if strip.peak == ALLOCATED else "rss_growth": strip.growth,
+        "ooms": standing_of(run, strip, rank_numbers).num_ooms,
+    }
+    for name, values in columns.items():
+        worst = _worst(ranks, values)
+        if worst is not None:
+            numbers[name] = worst
+    _throughput(series, run, ranks, numbers, totals)
+    return numbers, totals
 
 
 def _worst(ranks: Sequence[int], values: Floats) -> Number | None:

@@ -24,14 +24,17 @@ from memboard.tb_plugin.facts.ranks.columns import (
     ALLOCATED,
     CPU,
     DEVICE_USED,
-    LIMIT_USED,
-    MEMORY_USED,
     RESERVED,
     RSS,
     STEP_TIME,
     WORKERS,
 )
-from memboard.tb_plugin.facts.ranks.rank_numbers import PerRank
+from memboard.tb_plugin.facts.ranks.headroom import (
+    device_headroom,
+    host_headroom,
+    host_use_column,
+    predicted_headroom,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.prediction import Prediction
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.base import Unit
-    from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+    from memboard.tb_plugin.facts.ranks.rank_numbers import PerRank, RankNumbers
     from memboard.tb_plugin.facts.ranks.rank_strip import Strip
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -152,61 +155,28 @@ class Headlines:
         Of a virtual GPU: less what a real one would need.
         """
         if self.is_virtual:
-            predictions = self.predictions.items()
-            ends = {
-                rank: prediction.left
-                for rank, prediction in predictions
-                if prediction.left and prediction.has_run
-            }
-            return _range("headroom", ends, min, _NO_HEADROOM)
-        used = self.numbers.highest(self.ranks, DEVICE_USED)
-        reserved = self.numbers.highest(self.ranks, RESERVED)
-        by_others = used.value >= reserved.value
-        step = np.where(by_others, used.step, reserved.step)
-        width = np.where(by_others, used.width, reserved.width)
-        most = np.fmax(used.value, reserved.value)
+            return _range(
+                "headroom", predicted_headroom(self.predictions), min, _NO_HEADROOM
+            )
         sampled = self.numbers.has(DEVICE_USED)
         return self._headline(
             "headroom",
             DEVICE_USED if sampled else RESERVED,
             ("sampled",) if sampled else self._peak_caveats(),
-            PerRank(self.strip.capacity_bytes - most, step, width),
+            device_headroom(self.numbers, self.strip),
             reason=self._unknown_capacity(),
             line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
         )
 
     def _host_headroom(self) -> Headline:
-        """Limit less the most that was used of it, host by host.
-
-        Ranks of a host share its memory. Where its use was not recorded, the ranks'
-        own peaks are added up.
-        """
-        limited = self.strip.capacity_kind == "cgroup_limit"
-        everyone = self.run.ranks
-        used = self.numbers.highest(everyone, LIMIT_USED if limited else MEMORY_USED)
-        own = self.numbers.highest(everyone, RSS)
-        hosts = np.array([self.strip.host_of.get(rank, -1) for rank in everyone])
-        value = np.full(len(self.ranks), np.nan)
-        step = np.full(len(self.ranks), np.nan)
-        for host in set(self.strip.host):
-            there = hosts == host
-            mine = np.asarray(self.strip.host) == host
-            if not np.isnan(used.value[there]).all():
-                most = np.nanmax(used.value[there])
-                step[mine] = used.step[there][np.nanargmax(used.value[there])]
-            elif not np.isnan(own.value[there]).all():
-                most = np.nansum(own.value[there])
-            else:
-                continue
-            value[mine] = self.strip.capacity_bytes[mine] - most
         caveats: tuple[str, ...] = ("sampled",)
-        if not limited:
+        if self.strip.capacity_kind != "cgroup_limit":
             caveats += ("no_limit",)
         return self._headline(
             "rss_headroom",
             RSS,
             caveats,
-            used._replace(value=value, step=step),
+            host_headroom(self.run, self.numbers, self.strip),
             reason=self._unknown_capacity(),
             line=lambda rank: self._lines.host_headroom(
                 [
@@ -214,7 +184,7 @@ class Headlines:
                     for other, host in self.strip.host_of.items()
                     if host == self.strip.host_of[rank]
                 ],
-                LIMIT_USED if limited else MEMORY_USED,
+                host_use_column(self.strip),
                 self._capacity(rank),
             ),
         )

@@ -1,8 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { RunStatus, RunSummary } from "../../api/types.gen";
+import type { RunSummary } from "../../api/types.gen";
 import { counted, formatBytes, formatInteger } from "../../base/bytes";
 import { formatAgo, formatInstant } from "../../base/durations";
-import { Status, type StatusLook } from "../../widgets/icon/icon";
+import { kindOf, standingLook, STATUS_LOOKS } from "../../pages/shared/run_standing";
+import { Status } from "../../widgets/icon/icon";
 import { PAGES, tabsOf } from "../pages";
 import type { Shell } from "../shell/shell";
 import { RankChooser } from "./rank_chooser";
@@ -49,20 +50,6 @@ function PageList({ pages, openRun }: Pick<Shell, "openRun" | "pages">) {
   );
 }
 
-const STATUS_LOOKS: Readonly<Record<RunStatus, StatusLook>> = {
-  out_of_memory: { word: "out of memory", icon: "cross", tone: "bad" },
-  leak: { word: "leak", icon: "warning", tone: "warn" },
-  stopped: { word: "stopped", icon: "warning", tone: "warn" },
-  live: { word: "live", icon: "check", tone: "ok" },
-  warned: { word: "warning", icon: "warning", tone: "warn" },
-  fine: { word: "fine", icon: "check", tone: "ok" },
-};
-
-function lookOf(status: RunStatus, finding: string): StatusLook {
-  const look = STATUS_LOOKS[status];
-  return finding === "" ? look : { ...look, word: finding.toLowerCase() };
-}
-
 /** The run that most needs a look first. */
 function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
   const { place, chooseRun } = address;
@@ -89,6 +76,7 @@ function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
           const summary = byId.get(id);
           if (summary === undefined) return null;
           const isChosen = id === run?.id;
+          const look = standingLook({ status, finding });
           const newest = `Newest row: ${formatInstant(summary.lastMs)}`;
           return (
             <li key={id}>
@@ -110,7 +98,7 @@ function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">) {
                   <span title="Peak">{formatBytes(peakBytes, place.unit)}</span>
                 )}
                 <span class="run-standing small">
-                  {status !== null && <Status look={lookOf(status, finding)} />}
+                  {look !== null && <Status look={look} />}
                   {summary.live && status !== "live" && (
                     <Status look={STATUS_LOOKS.live} />
                   )}
@@ -138,19 +126,6 @@ function RunFacts({ of }: { readonly of: RunSummary }) {
       ))}
     </span>
   );
-}
-
-/** A recording describes itself. */
-const KINDS: Readonly<Record<RunSummary["madeOf"], readonly string[]>> = {
-  recording: [],
-  snapshots: ["snapshots"],
-  traces: ["traces"],
-  memprofiler: ["MemProfiler's files"],
-};
-
-function kindOf(run: RunSummary): readonly string[] {
-  if (run.simulated) return ["simulated"];
-  return run.virtualGpu === "" ? KINDS[run.madeOf] : ["virtual"];
 }
 
 const DEVICE_WORDS: Readonly<Record<string, string>> = {

@@ -79,6 +79,7 @@ export function useShell(client: Client, host: HostPage) {
     client,
     ranks: { rank: place.rank, filter: place.ranks, pinned: place.pinned },
     chooseRank,
+    chooseRun,
     setPinned,
     theme,
     byteUnit: place.unit,

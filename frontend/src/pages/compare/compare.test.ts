@@ -7,7 +7,6 @@ import type {
   CompareTable,
   HistoriesResponse,
   HistoryDevice,
-  RunSummary,
   TableColumn,
   TableRows,
 } from "../../api/types.gen";
@@ -23,7 +22,7 @@ import { sidesOf } from "./difference_rows";
 import { COMPARE } from "./params";
 import { namedRows } from "./rows";
 import { namedMoments } from "./sides";
-import { historyOfA, runBefore } from "./defaults";
+import { historyOfA } from "./defaults";
 
 const GIB = 2 ** 30;
 
@@ -239,36 +238,6 @@ describe("what two runs hold", () => {
       of[0] && numbersOf(of[0].rows, "a_bytes");
     expect(bytesOf(partsOf(runs, ANSWER))).toEqual(Float64Array.of(GIB, 5 * GIB));
     expect(bytesOf(partsOf(runs, null))).toEqual(Float64Array.of(GIB));
-  });
-});
-
-describe("the run before", () => {
-  const runOf = (name: string, firstMs: number, numRanks = 1): RunSummary =>
-    ({ id: name, name, firstMs, numRanks }) as unknown as RunSummary;
-  const runs = [
-    runOf("exp-10", 5),
-    runOf("exp-9", 3),
-    runOf("base", 4),
-    runOf("exp-2", 1),
-    runOf("night/a", 6, 8),
-    runOf("night/b", 7, 64),
-    runOf("large", 8, 512),
-  ];
-  const before = (name: string): string | undefined => {
-    const run = runs.find((candidate) => candidate.name === name);
-    const others = runs.filter((candidate) => candidate !== run);
-    return run === undefined ? undefined : runBefore(others, run)?.name;
-  };
-
-  it("is alike by its name, its folder or its ranks", () => {
-    expect(before("exp-10")).toBe("exp-9");
-    expect(before("base")).toBe("exp-9");
-    expect(before("exp-2")).toBe("exp-9");
-    expect(before("night/b")).toBe("night/a");
-    expect(before("night/a")).toBe("night/b");
-    expect(before("large")).toBeUndefined();
-    const [first, two] = [runOf("one", 1, 2), runOf("two", 2, 3)];
-    expect(runBefore([two], first)).toBe(two);
   });
 });
 

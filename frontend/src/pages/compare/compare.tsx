@@ -3,11 +3,12 @@ import { usePageState } from "../shared/page_state";
 import type { ViewProps } from "../shared/view_props";
 import { COMPARE, PART_WORDS } from "./params";
 import { RanksPart } from "./ranks_part";
+import { RunsPart } from "./runs/run_table";
 import { TracesPart } from "./traces/part";
 import { TwoSides } from "./two";
 import "./compare.css";
 
-const PARTS = { two: TwoSides, ranks: RanksPart, profiles: TracesPart };
+const PARTS = { runs: RunsPart, two: TwoSides, ranks: RanksPart, profiles: TracesPart };
 
 export function CompareView(view: ViewProps) {
   const [params, change] = usePageState(view, COMPARE);

@@ -1,6 +1,6 @@
 /** What A is where the URL does not say it: it follows B. */
 
-import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
+import type { HistoriesResponse, HistoryDevice } from "../../api/types.gen";
 import { chosenHistory } from "../memory/history/use_history";
 import type { SideState } from "./params";
 
@@ -15,50 +15,6 @@ export function isSameRank(a: RankOfRun, b: RankOfRun): boolean {
 export function rankOfA(runA: string, rankParam: string, b: RankOfRun): RankOfRun {
   if (rankParam === "") return { run: runA, rank: runA === b.run ? null : b.rank };
   return { run: runA, rank: /^\d+$/.test(rankParam) ? Number(rankParam) : null };
-}
-
-/**
- * The latest earlier run of the same name without its number, else of the same folder,
- * else with as many ranks; else such a later run. If only one other run exists, that
- * one.
- */
-export function runBefore(
-  others: readonly RunSummary[],
-  run: RunSummary,
-): RunSummary | null {
-  const ordered = [...others].sort(
-    (x, y) => x.firstMs - y.firstMs || byName(x.name, y.name),
-  );
-  const isLater = (other: RunSummary): boolean =>
-    (other.firstMs - run.firstMs || byName(other.name, run.name)) > 0;
-  const alike = [nameStem, folderOf, sizeOf].map((of) =>
-    ordered.filter((other) => of(run) !== "" && of(other) === of(run)),
-  );
-  const before = alike.map((alikeRuns) =>
-    alikeRuns.findLast((other) => !isLater(other)),
-  );
-  const after = alike.map((alikeRuns) => alikeRuns.find(isLater));
-  const [only, second] = ordered;
-  const usual = second === undefined ? only : undefined;
-  return (
-    [...before, ...after, usual].find((candidate) => candidate !== undefined) ?? null
-  );
-}
-
-function byName(x: string, y: string): number {
-  return x.localeCompare(y, undefined, { numeric: true });
-}
-
-function nameStem({ name }: RunSummary): string {
-  return name.replace(/[\d._-]+$/, "");
-}
-
-function folderOf({ name }: RunSummary): string {
-  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
-}
-
-function sizeOf({ numRanks, simulated, virtualGpu }: RunSummary): string {
-  return numRanks === 0 ? "" : [numRanks, simulated, virtualGpu].join(" ");
 }
 
 /** The one before it of the same rank, else a near one. */

@@ -20,6 +20,7 @@ import type { ViewProps } from "../shared/view_props";
 type Words = Readonly<Record<string, readonly [button: string, hint: string]>>;
 
 export const PART_WORDS = {
+  runs: ["Runs", "All runs in one table, to choose A and B"],
   two: ["A and B", "Two runs, ranks or moments"],
   ranks: ["All ranks", "The histories of all ranks beside each other"],
   profiles: ["Traces", "Two profiler traces: time by role, operator, kernel, module"],
@@ -71,6 +72,13 @@ export interface SideState {
   readonly moment: number | null;
   readonly source: string | null;
 }
+
+export const NO_CHOICE: SideState = {
+  history: "",
+  device: null,
+  moment: null,
+  source: null,
+};
 
 function side(prefix: "a_" | ""): Word<SideState> {
   const schema = {

@@ -1,67 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { HistoriesResponse, HistoryDevice, RunSummary } from "../../api/types.gen";
-import { useLive } from "../../api/live/use_live";
 import { HistoryChooser } from "../memory/history/chooser";
 import { DeviceChoice } from "../memory/history/frame";
-import { SAME_RUN } from "../memory/history/moment";
 import { type FollowedHistory } from "../memory/history/use_history";
 import { Choice, RowChoice } from "../shared/controls/choices";
 import { EventField } from "../shared/controls/event_field";
-import { Nothing } from "../../widgets/state/state";
 import type { ViewProps } from "../shared/view_props";
-import type { PartProps, SideState } from "./params";
-import { runBefore, lastMoment } from "./defaults";
-
-const RUNS_POLL_MS = 10_000;
-const NOTHING: SideState = { history: "", device: null, moment: null, source: null };
-
-/** `note` is the reason where there is no run. */
-interface OtherRun {
-  readonly run: RunSummary | null;
-  readonly choice: ComponentChildren;
-  readonly note: ComponentChildren;
-}
-
-/** Without a run in the URL: a similar run, or B itself where it `hasOthers` inside. */
-export function useOtherRun(
-  { view: { client, run }, params, change }: PartProps,
-  hasOthers: boolean,
-): OtherRun {
-  const runs = useLive(client, "runs", {}, RUNS_POLL_MS).data?.runs ?? null;
-  const onlyName = <b>{run.name}</b>;
-  if (runs === null) return { run: null, choice: onlyName, note: null };
-  const word = params.aRun;
-  const named = runs.find(
-    (candidate) => candidate.id === word || candidate.name === word,
-  );
-  const others = runs.filter(
-    (candidate) => candidate.id !== run.id && candidate.madeOf === run.madeOf,
-  );
-  const isOwn = hasOthers || word === SAME_RUN || others.length === 0;
-  const chosen = named ?? (isOwn ? run : runBefore(others, run));
-  if (runs.length < 2) return { run: chosen, choice: onlyName, note: null };
-  const options = runs.map(({ id, name }) => [id, name] as const);
-  return {
-    run: chosen,
-    choice: (
-      <Choice
-        label="Run"
-        value={chosen?.id ?? ""}
-        onChange={(id) => {
-          const aRun = id === run.id ? SAME_RUN : id;
-          change({ aRun, aRank: "", a: NOTHING }, "push");
-        }}
-        of={chosen === null ? [["", "choose…"], ...options] : options}
-      />
-    ),
-    note: chosen === null && (
-      <Nothing title={`No other run is like ${run.name}`}>
-        <p>None has its name, its folder or its number of ranks. Choose a run for A.</p>
-      </Nothing>
-    ),
-  };
-}
+import type { SideState } from "./params";
+import { lastMoment } from "./defaults";
 
 export function SideFrame(props: {
   readonly name: "A" | "B";

@@ -17,14 +17,9 @@ import { partsOf, Waterfall } from "./charts/waterfall";
 import { sidesOf } from "./difference_rows";
 import type { PartProps, SideState } from "./params";
 import { about, PartRows } from "./rows";
-import {
-  HistorySide,
-  RankChoice,
-  SideFrame,
-  stateOf,
-  useOtherRun,
-  type Side,
-} from "./sides";
+import { HistorySide, RankChoice, SideFrame, stateOf, type Side } from "./sides";
+import { useOtherRun } from "./runs/other_run";
+import { ChooseRun } from "./runs/run_table";
 import { rankOfA, type RankOfRun } from "./defaults";
 import {
   useHistoriesOfA,
@@ -43,7 +38,7 @@ export function TwoSides(part: PartProps) {
   // A recording has numbers of its own; a file is first compared with its neighbours.
   const hasOthers =
     run.madeOf !== "recording" && (historiesOfB?.histories.length ?? 2) > 1;
-  const { run: runA, choice, note } = useOtherRun(part, hasOthers);
+  const { run: runA, choice, isOpen } = useOtherRun(part, hasOthers);
   const rankA = rankOfA(runA?.id ?? "", params.aRank, b);
   const a = runA === null ? null : rankA;
   const listOfA = useHistoriesOfA(view, a, b, historiesOfB);
@@ -67,7 +62,7 @@ export function TwoSides(part: PartProps) {
         choice={choice}
         sides={sides}
       />
-      {note}
+      {isOpen && <ChooseRun {...part} />}
       <Waiting
         error={error}
         hasContent={runs.answer !== null || historiesOfB !== null}
@@ -90,7 +85,7 @@ export function TwoSides(part: PartProps) {
         />
       )}
       <MomentCharts part={part} answer={moments.answer} sides={sides} />
-      {!runs.isRequested && lacksHistories && (
+      {!isOpen && !runs.isRequested && lacksHistories && (
         <NoOther view={view} histories={historiesOfB} />
       )}
     </>

@@ -30,6 +30,8 @@ export interface ViewProps {
   readonly ranks: RankChoice;
   /** Narrows every view to one rank; null: all ranks. */
   readonly chooseRank: (rank: number | null) => void;
+  /** Opens another run on the same page; its rank and trace are chosen anew. */
+  readonly chooseRun: (id: string) => void;
   readonly setPinned: (ranks: readonly number[]) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;

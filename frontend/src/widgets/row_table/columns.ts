@@ -38,6 +38,8 @@ export interface RowColumn {
   readonly numeric: boolean;
   /** CSS grid width: "96px", "minmax(160px, 1fr)". */
   readonly width: string;
+  /** Also where columns get narrower to fit. */
+  readonly keepsWidth?: boolean;
   /** For sorting and exports; see `tableOf`. */
   readonly values?: ArrayLike<number> | readonly string[];
   /** Exported column with its unit; default: key and values; null: none. */

@@ -63,12 +63,14 @@ export function fittingIn(
 ): readonly RowColumn[] {
   if (widthPx <= 0) return columns;
   const wishedPx = (column: RowColumn): number =>
-    leastPx(column) * (column.numeric ? 1 : READABLE_SHARE);
+    leastPx(column) *
+    (column.numeric || column.keepsWidth === true ? 1 : READABLE_SHARE);
   const fits = (all: readonly RowColumn[]): boolean =>
     all.reduce((sum, column) => sum + wishedPx(column) + gapPx, -gapPx) <= widthPx;
   if (fits(columns)) return columns;
   const narrowed = (isLast: boolean): readonly RowColumn[] =>
     columns.map((column): RowColumn => {
+      if (column.keepsWidth === true) return column;
       const { key, numeric, swatch } = column;
       const title = numeric ? inTwoLines(column.title) : column.title;
       const hasArrow = !isLast || key === sorted;

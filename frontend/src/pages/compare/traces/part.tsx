@@ -6,7 +6,9 @@ import { IconButton } from "../../../widgets/icon/icon";
 import { Waiting } from "../../../widgets/state/state";
 import { NoTraces, TraceChoice, TraceState } from "../../time/profiled/trace_choice";
 import type { PartProps } from "../params";
-import { SideFrame, useOtherRun } from "../sides";
+import { useOtherRun } from "../runs/other_run";
+import { ChooseRun } from "../runs/run_table";
+import { SideFrame } from "../sides";
 import { TraceTables } from "./tables";
 import { nearest } from "../defaults";
 
@@ -69,7 +71,7 @@ export function TracesPart(part: PartProps) {
           />
         )}
       </div>
-      {other.note}
+      {other.isOpen && <ChooseRun {...part} />}
       {aRun !== null && <Way live={a} name="A" />}
       <Way live={b} name="B" />
       {aReady !== null && bReady !== null && (

@@ -175,12 +175,13 @@ function useColumns(props: TableProps, table: TableRows) {
     stacks,
     swatches,
     cells,
+    widths,
     titles,
   } = props;
   const { theme, byteUnit, params, setParams } = view;
   const own = useState<string | null>(null);
   const columns = useMemo(() => {
-    const look = { colours, culprits, stacks, swatches, cells, titles };
+    const look = { colours, culprits, stacks, swatches, cells, widths, titles };
     return [...before, ...columnsOf(table, { theme, byteUnit }, look)];
   }, [
     table,
@@ -191,6 +192,7 @@ function useColumns(props: TableProps, table: TableRows) {
     stacks,
     swatches,
     cells,
+    widths,
     titles,
     ...before,
   ]);

@@ -30,6 +30,8 @@ export interface ColumnLook {
   readonly swatches?: Colours | undefined;
   /** Cells that the page draws itself, by column. */
   readonly cells?: Readonly<Record<string, (row: number) => RowCell>> | undefined;
+  /** CSS grid widths that stay where there is little room, by column. */
+  readonly widths?: Readonly<Record<string, string>> | undefined;
   /** Tooltips that the page words itself; "": the usual one. */
   readonly titles?: ((key: string, row: number) => string) | undefined;
 }
@@ -74,6 +76,7 @@ export function columnsOf(
     stacks,
     swatches = {},
     cells = {},
+    widths = {},
     titles,
   }: ColumnLook = {},
 ): readonly RowColumn[] {
@@ -83,7 +86,13 @@ export function columnsOf(
   );
   return withStackTexts(table, stacks).columns.map((column): RowColumn => {
     const { key, title, unit, texts, numbers, notes, hints, bar } = column;
-    const common = { key, title, hint: column.help || title, sortable: column.sorts };
+    const common = {
+      key,
+      title,
+      hint: column.help || title,
+      sortable: column.sorts,
+      keepsWidth: key in widths,
+    };
     const isText = isTextUnit(unit);
     const named =
       unit === "name"
@@ -146,12 +155,13 @@ export function columnsOf(
       };
     };
     if (isText) {
-      const width = columnWidth(unit === "name" ? "name" : "text");
+      const width = widths[key] ?? columnWidth(unit === "name" ? "name" : "text");
       return {
         ...common,
         width,
         numeric: false,
-        values: texts,
+        values: numbers.length > 0 && unit !== "stack" ? numbers : texts,
+        exported: { name: key, values: texts },
         cell: cells[key] ?? textCell,
       };
     }
