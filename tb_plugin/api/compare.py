@@ -73,7 +73,7 @@ class RunTableResponse(Struct, frozen=True):
     """
 
     standings: tuple[RunStanding, ...]
-    """By row."""
+    """In the order of the rows."""
     table: TableRows
     still_reading: bool
     """Some runs were not read yet: what is unknown may become known."""

@@ -35,7 +35,7 @@ SECONDS: Final = 0.5
 """Time of one poll for the numbers of runs."""
 SETTING: Final = "setting:"
 _STATUSES: Final[tuple[RunStatus, ...]] = get_args(RunStatus)
-"""The worst first."""
+"""From the worst to the best."""
 
 _COLUMNS: Final = (
     Column("name", "Run", unit="name", help="Its folder in the logdir"),
