@@ -129,8 +129,6 @@ class MemoryState(Struct, frozen=True):
     """Of the request, innermost frame first; at most 40."""
     peers: tuple[PeerState, ...]
     """At most 64: those that ran out first, then by their peaks."""
-    report: str
-    """The finding as Markdown, to be copied."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -167,6 +165,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     not_recorded: tuple[str, ...] = ()
     """What would have made it surer, each with how to record it."""
     state: MemoryState | None = None
+    markdown: str = ""
+    """All of it, to be copied; answers alone have it."""
 
 
 class FindingsResponse(Struct, frozen=True):

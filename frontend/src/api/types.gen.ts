@@ -335,7 +335,6 @@ export interface MemoryState {
   readonly heldBy: readonly HeldBy[];
   readonly stack: readonly string[];
   readonly peers: readonly PeerState[];
-  readonly report: string;
 }
 
 /** One thing that is wrong, or worth knowing. */
@@ -361,6 +360,7 @@ export interface Finding {
   readonly rule: string;
   readonly notRecorded: readonly string[];
   readonly state: MemoryState | null;
+  readonly markdown: string;
 }
 
 /** Route `/findings` (run, rank): all that was found, the worst first. */

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.analysis.findings.text import quantity_text, share_text
 from memboard.tb_plugin.analysis.text_tables import (
@@ -18,7 +20,7 @@ from memboard.tb_plugin.analysis.text_tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memboard.tb_plugin.api.findings import (
         Advice,
@@ -68,6 +70,14 @@ class FindingBlock:
 
     def markdown_lines(self) -> Iterator[str]:
         return markdown_lines(self.finding)
+
+
+def with_markdown(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings as they are sent, each with its own Markdown."""
+    return tuple(
+        structs.replace(finding, markdown="\n".join(markdown_lines(finding)))
+        for finding in findings
+    )
 
 
 def title_text(finding: Finding) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import structs
 
 from memboard.collector.format.sizes import agreeing, counted
-from memboard.tb_plugin.analysis.findings.render import markdown_lines
 from memboard.tb_plugin.analysis.oom.case import Growth
 from memboard.tb_plugin.analysis.oom.judge import ended_finding, held_by, oom_finding
 from memboard.tb_plugin.analysis.oom.suspects.capacity import held_text
@@ -70,7 +69,7 @@ def reported_error(
     lacks = [*_not_recorded(case, history_id, report.history_why_not)]
     message = report.message[:_MAX_TEXT]
     state = _state(case, around, report.origin, report.file.rpartition("/")[2], message)
-    finding = structs.replace(
+    return structs.replace(
         _finding(report.id, case, state),
         place=_place(case, report.rank, history_id, error),
         not_recorded=(*lacks, *_missing(report)),
@@ -78,8 +77,8 @@ def reported_error(
         step=report.step,
         time_ms=report.time_ns / 1e6,
         during=report.during or ("" if error is None else error.phase),
+        state=state,
     )
-    return _with_state(finding, state)
 
 
 def error_in_file(
@@ -90,7 +89,7 @@ def error_in_file(
     time_ms = reference.time_ms if error.time_us is None else error.time_us / 1e3
     finding_id = f"{reference.id}-{error.device}-{error.event}"
     state = _state(case, around, "file", reference.path or reference.label, "")
-    finding = structs.replace(
+    return structs.replace(
         _finding(finding_id, case, state, num_later=error.num_later),
         place=_place(case, reference.rank, reference.id, error),
         not_recorded=tuple(_not_recorded(case, reference.id, "")),
@@ -98,8 +97,8 @@ def error_in_file(
         step=reference.step if error.step is None else error.step,
         time_ms=time_ms,
         during=error.phase,
+        state=state,
     )
-    return _with_state(finding, state)
 
 
 def _state(
@@ -117,7 +116,6 @@ def _state(
         held_by=held_by(case),
         stack=case.stack,
         peers=shown_peers(around.peers, around.ran_out),
-        report="",
     )
 
 
@@ -130,13 +128,6 @@ def _finding(
         )
     is_signal = state.origin == "signal"
     return ended_finding(finding_id, case, by_signal=is_signal, message=state.message)
-
-
-def _with_state(finding: Finding, state: MemoryState) -> Finding:
-    """A finding that is otherwise complete: its report quotes all of it."""
-    finding = structs.replace(finding, state=state)
-    report = "\n".join(markdown_lines(finding))
-    return structs.replace(finding, state=structs.replace(state, report=report))
 
 
 def _case(case: Case, around: PeerContext) -> Case:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.api.findings import FindingsResponse
 from memboard.tb_plugin.facts.findings.ends import ending_findings
 from memboard.tb_plugin.facts.findings.missing import simulating
@@ -78,7 +79,7 @@ def findings_of(
         worst_titles.note(view, others)
     return FindingsResponse(
         run=view.summary,
-        findings=ranked([*errors.found, *others]),
+        findings=with_markdown(ranked([*errors.found, *others])),
         num_errors=errors.num_errors,
         still_reading=is_reading,
         problems=errors.problems,

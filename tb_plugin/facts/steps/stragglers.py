@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.sizes import agreeing, part_of
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
@@ -188,7 +189,7 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
         late=tuple(straggler.rank for straggler in standing_out),
         num_left_out=len(wanted) - len(read),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
-        findings=tuple(
+        findings=with_markdown(
             sorted(findings, key=lambda finding: finding.cost or 0.0, reverse=True)
         ),
     )

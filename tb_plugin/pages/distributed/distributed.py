@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import counted, part_of
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.ranks.rank_steps import (
     collective_times,
     mean_times,
@@ -170,7 +171,7 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
         collectives=collectives_table(together.rows),
         num_traces=cycle.num_traces,
         num_opening=cycle.num_opening,
-        findings=() if late is None else (late,),
+        findings=with_markdown(() if late is None else (late,)),
         problems=tuple(_problems(cycle, shown))[:MAX_PROBLEMS],
     )
 

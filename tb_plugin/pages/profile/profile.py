@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.time.device_use import use_at
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
@@ -91,7 +92,7 @@ def answer(asked: RouteRequest[ProfileQuery]) -> ProfileResponse:
         parts=tuple(_parts(profile, had, first)),
         roles=_roles(profile, had, chosen),
         devices=_devices(profile, chosen),
-        findings=tuple(
+        findings=with_markdown(
             sorted(findings, key=lambda finding: finding.cost or 0.0, reverse=True)
         ),
         facts=tuple(_facts(profile)),

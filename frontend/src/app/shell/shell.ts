@@ -4,12 +4,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Client } from "../../api/client";
 import type { EmptyTab } from "../../api/types.gen";
-import { copyText } from "../../base/browser";
 import { Commands } from "../../base/commands";
 import type { ViewProps } from "../../pages/shared/view_props";
 import type { HostPage } from "../host_page";
 import { findTab, nextTab, type Tab } from "../pages";
 import { shellCommands } from "./commands";
+import { copying } from "./copying";
 import { useFocus, useKeyboard } from "./keyboard";
 import { usePlace } from "./place";
 import { RESTING_POLL_MS, useOpenRun } from "./run";
@@ -50,11 +50,7 @@ export function useShell(client: Client, host: HostPage) {
   const [message, say] = useMessage();
   const { setRail, ...railLook } = useRail();
 
-  const copyLink = (): void => {
-    void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
-      say(copied ? "Link copied" : "The browser refused to copy; use the address bar"),
-    );
-  };
+  const { copyLink, copyMarkdown } = copying(host, here, run, say);
   const ownCommands = shellCommands(runs.data?.runs ?? [], {
     choosePage,
     showTab: (view) => go({ view }),
@@ -87,6 +83,7 @@ export function useShell(client: Client, host: HostPage) {
     setParams: address.setParams,
     showPage: address.showPage,
     say,
+    copyMarkdown,
     cursor,
     pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,
     commands,

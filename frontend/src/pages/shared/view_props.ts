@@ -46,6 +46,11 @@ export interface ViewProps {
   readonly showPage: (name: string, changes: Changes) => void;
   /** Shows one sentence briefly, e.g. that an export failed. */
   readonly say: (sentence: string) => void;
+  /**
+   * To the clipboard, with run, rank and a link to what is shown; `rank`: where the page
+   * chose it.
+   */
+  readonly copyMarkdown: (markdown: string, rank?: number) => void;
   /** x under the pointer, in units of the view's axis; reset when that changes. */
   readonly cursor: Signal<number | null>;
   /** See `useLive`. */

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
 import { headingWidth } from "../row_table/headings";
+import { rowsMarkdown } from "../row_table/markdown";
 import { RowTable } from "../row_table/row_table";
 import { useSort } from "../row_table/use_sort";
 import type { RowColumn } from "../row_table/columns";
@@ -41,16 +42,24 @@ function rowColumn(column: TableColumn, place: number, numRows: number): RowColu
   };
 }
 
+function dataColumns({ columns, numRows }: Table): readonly RowColumn[] {
+  return columns.map((column, place) => rowColumn(column, place, numRows));
+}
+
+/** In the order of the data. */
+export function dataMarkdown(label: string, table: Table): string {
+  const rows = Array.from({ length: table.numRows }, (_, row) => row);
+  const titles = { title: label, summary: "", numAll: table.numRows };
+  return rowsMarkdown(titles, dataColumns(table), rows);
+}
+
 export function DataTable(props: {
   readonly label: string;
   readonly table: Table;
   readonly heightPx: number;
 }) {
-  const { columns, numRows } = props.table;
-  const shown = useMemo(
-    () => columns.map((column, i) => rowColumn(column, i, numRows)),
-    [props.table],
-  );
+  const { numRows } = props.table;
+  const shown = useMemo(() => dataColumns(props.table), [props.table]);
   const [order, setOrder] = useState<string | null>(null);
   const sorted = useSort(shown, numRows, AS_IT_IS, order, setOrder);
   return (

@@ -8,6 +8,7 @@ import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
 export interface ExportShell {
   readonly commands: Commands;
   readonly say: (sentence: string) => void;
+  readonly copyMarkdown: (markdown: string) => void;
 }
 
 function exportsOf(

@@ -5,11 +5,10 @@ import { useId, useState } from "preact/hooks";
 import type { Advice, Finding as FindingData } from "../../api/types.gen";
 import { counted } from "../../base/bytes";
 import type { ByteUnit } from "../../base/bytes";
-import { copyText } from "../../base/browser";
 import type { Theme } from "../../base/tokens";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { Facts } from "../facts/facts";
-import { CopyIcon, Icon, type IconName } from "../icon/icon";
+import { CopyIcon, Icon, IconButton, type IconName } from "../icon/icon";
 import { HeldBy } from "./held_by";
 import { apart, openPlace, whereParts, type PlaceOpener } from "./place";
 import "./finding.css";
@@ -28,7 +27,7 @@ const PER: Readonly<Partial<Record<FindingData["unit"], string>>> = {
 interface FindingsProps extends PlaceOpener {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
-  readonly say: (sentence: string) => void;
+  readonly copyMarkdown: (markdown: string) => void;
   readonly findings: readonly FindingData[];
   readonly opensFirst?: boolean;
 }
@@ -127,13 +126,10 @@ function Head(
     readonly toggle: () => void;
   },
 ) {
-  const { finding, say, isOpen } = props;
-  const { place, state, cost } = finding;
+  const { finding, isOpen } = props;
+  const { place, cost } = finding;
   const [icon, tone] = LOOKS[finding.severity];
   const where = whereParts(finding).filter((part) => !says(finding.sentence, part));
-  const copyReport = async (report: string): Promise<void> => {
-    say((await copyText(report)) ? "Report copied" : "The browser refused to copy");
-  };
   return (
     <header class="row finding-head">
       <h2 class={tone}>
@@ -175,17 +171,12 @@ function Head(
           <Icon name="right" />
         </button>
       )}
-      {state !== null && isOpen && (
-        <button
-          type="button"
-          class="button"
-          title="Copy the report as Markdown"
-          onClick={() => void copyReport(state.report)}
-        >
-          <Icon name="copy" />
-          Copy report
-        </button>
-      )}
+      <IconButton
+        icon="copy"
+        label={`Copy as Markdown: ${finding.title}`}
+        title="Copy as Markdown"
+        onClick={() => props.copyMarkdown(finding.markdown)}
+      />
     </header>
   );
 }

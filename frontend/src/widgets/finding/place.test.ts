@@ -39,6 +39,7 @@ function finding(changes: Partial<Finding> = {}): Finding {
     rule: "",
     notRecorded: [],
     state: null,
+    markdown: "",
     ...changes,
   };
 }

@@ -2,7 +2,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { useId } from "preact/hooks";
 import type { Table } from "../../model/table";
-import { DataTable } from "../export/data_table";
+import { dataMarkdown, DataTable } from "../export/data_table";
 import { ExportMenu, type ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
 import { IconButton } from "../icon/icon";
@@ -63,6 +63,15 @@ export function ChartFrame(props: ChartFrameProps) {
           icon={asTable ? "chart" : "table"}
           onClick={() => props.onAsTable(!asTable)}
         />
+        {asTable && props.tableView === undefined && (
+          <IconButton
+            label="Copy as Markdown"
+            icon="copy"
+            onClick={() =>
+              props.shell?.copyMarkdown(dataMarkdown(label, props.table()))
+            }
+          />
+        )}
         <ExportMenu subject={props.subject} source={props.source} shell={props.shell} />
         {props.axisName !== undefined && props.axisName !== "" && (
           <span class="chart-axis-name quiet small">{props.axisName}</span>

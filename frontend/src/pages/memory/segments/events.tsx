@@ -96,6 +96,7 @@ export function EventList(props: OpenSegments) {
     () => ({
       ...eventTable(null, subjectOfTable),
       numRows,
+      numAll: numRows,
       empty:
         head.data === null
           ? ""

@@ -5,10 +5,11 @@ import { formatInteger } from "../../../base/bytes";
 import { searchOf, type Sort } from "../../../model/shown_rows";
 import { originOf } from "../../../model/words/origin";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
-import { Icon } from "../../../widgets/icon/icon";
+import { Icon, IconButton } from "../../../widgets/icon/icon";
 import { Menu, type MenuItem } from "../../../widgets/menu/menu";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { tableOf, type RowColumn } from "../../../widgets/row_table/columns";
+import { rowsMarkdown } from "../../../widgets/row_table/markdown";
 import { RowTable, type RowTableProps } from "../../../widgets/row_table/row_table";
 import {
   useSort,
@@ -161,6 +162,7 @@ export function PagedTable(props: TableProps & { readonly partOf: PartOf }) {
       rows={rows}
       sort={null}
       exported={null}
+      copied={() => Array.from(rows).filter((row) => partOf(row) !== null)}
     />
   );
 }
@@ -208,6 +210,8 @@ function TableSection(
     Pick<RowTableProps, "columns" | "onSort" | "rows" | "sort" | "tree"> & {
       /** null: only some rows have arrived. */
       readonly exported: readonly number[] | null;
+      /** Default: all rows. */
+      readonly copied?: () => readonly number[];
       readonly empty?: string;
       readonly search?: ComponentChildren;
     },
@@ -217,11 +221,14 @@ function TableSection(
   const { title, summary } = table;
   const box = useRef<HTMLElement>(null);
   const widthPx = useWidth(box);
+  const visible = useMemo(
+    () => columns.filter((column) => column.title !== ""),
+    [columns],
+  );
   const drawn = useMemo(() => {
-    const visible = columns.filter((column) => column.title !== "");
     const [gapPx, endsPx] = box.current === null ? [0, 0] : gapsOf(box.current);
     return fittingIn(widthPx - endsPx - 2, gapPx, visible, rows, sort?.key ?? "");
-  }, [columns, rows, widthPx, sort?.key]);
+  }, [visible, rows, widthPx, sort?.key]);
   return (
     <section aria-label={title} ref={box}>
       <div class="panel-head">
@@ -232,23 +239,42 @@ function TableSection(
           </>
         )}
         {props.search}
-        {files === undefined && exported !== null && (
-          <ExportMenu
-            shell={props.shell}
-            subject={`the table: ${title}`}
-            source={{
-              origin: originOf(view.run),
-              name: props.fileName ?? title.toLowerCase(),
-              table: () => tableOf(columns, exported),
-              about: () => about,
-            }}
+        <span class="nowrap">
+          <IconButton
+            large
+            icon="copy"
+            label={`Copy as Markdown: ${title}`}
+            title="Copy as Markdown"
+            onClick={() =>
+              view.copyMarkdown(
+                rowsMarkdown(
+                  table,
+                  visible,
+                  props.copied?.() ?? rows,
+                  props.tree?.rows,
+                ),
+                typeof about["rank"] === "number" ? about["rank"] : undefined,
+              )
+            }
           />
-        )}
-        {files !== undefined && (
-          <Menu label={`Export: ${title}`} empty="Nothing to export." items={files}>
-            <Icon name="download" />
-          </Menu>
-        )}
+          {files === undefined && exported !== null && (
+            <ExportMenu
+              shell={props.shell}
+              subject={`the table: ${title}`}
+              source={{
+                origin: originOf(view.run),
+                name: props.fileName ?? title.toLowerCase(),
+                table: () => tableOf(columns, exported),
+                about: () => about,
+              }}
+            />
+          )}
+          {files !== undefined && (
+            <Menu label={`Export: ${title}`} empty="Nothing to export." items={files}>
+              <Icon name="download" />
+            </Menu>
+          )}
+        </span>
       </div>
       {children}
       <RowTable
