@@ -94,6 +94,7 @@ QUESTIONS = (
     _ask("trace", "trace"),
     _ask("trace", "trace_slices", **_TRACKS, px="400"),
     _ask("trace", "trace_range", **_TRACKS),
+    _ask("trace", "trace_range", **_TRACKS, by="track"),
     _ask("trace", "trace_search", tracks="{tracks}", text="a"),
     _ask("trace", "trace_search", tracks="{tracks}", only="instants"),
     _ask("trace", "trace_slice", source="{source}", row="{slice}"),

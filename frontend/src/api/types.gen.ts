@@ -1836,7 +1836,7 @@ export interface TraceSearchResponse {
   readonly durationNs: Float64Array;
 }
 
-/** Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time. */
+/** Route `/trace_range` (run, tracks, t0, t1, by): sums by name over a range of time. */
 export interface TraceRangeResponse {
   readonly table: TableRows;
   readonly row: Int32Array;

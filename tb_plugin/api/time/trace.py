@@ -311,9 +311,9 @@ class TraceSearchResponse(Columns, frozen=True):
 
 
 class TraceRangeResponse(Columns, frozen=True):
-    """Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time.
+    """Route `/trace_range` (run, tracks, t0, t1, by): sums by name over a range of time.
 
-    Rows by name, longest in all first; at most 20,000.
+    Rows by name, or with `by=track` also by track, longest in all first; at most 20,000.
     """
 
     table: TableRows

@@ -250,11 +250,18 @@ _SUMS: Final = (
     ),
     Column("category", "Category", unit="text"),
 )
+_TRACK: Final = Column("track", "Track", unit="text", help="Its rank, and its name")
 
 
-@route("trace_range", TracksQuery)
-def trace_range(asked: RouteRequest[TracksQuery]) -> TraceRangeResponse:
-    """Sums of a window by name.
+class RangeQuery(TracksQuery, frozen=True):
+    """Tracks in a window; `by`: sums over all of them, or of each."""
+
+    by: Literal["name", "track"] = "name"
+
+
+@route("trace_range", RangeQuery)
+def trace_range(asked: RouteRequest[RangeQuery]) -> TraceRangeResponse:
+    """Sums of a window by name, or by name and track.
 
     Raises:
         BadRequestError: no window is given.
@@ -262,15 +269,19 @@ def trace_range(asked: RouteRequest[TracksQuery]) -> TraceRangeResponse:
     """
     places, query = places_of(asked), asked.query
     start, end = window_of(query)
-    sums = RangeSums()
-    sources: list[str] = []
+    by_track = query.by == "track"
+    sums = RangeSums(by_track=by_track)
+    sources: list[PlacedSource] = []
     for place, tracks in chosen_tracks(query, places):
         sums.add(place.trace, tracks, place.own_ns(start), place.own_ns(end))
-        sources.append(place.id)
+        sources.append(place)
     rows = sums.rows(MAX_NAMES)
+    tracks_of_rows = zip(rows.source.tolist(), rows.track.tolist(), strict=True)
+    name_column, *others = _SUMS
     table = table_of(
-        _SUMS,
+        (name_column, _TRACK, *others) if by_track else _SUMS,
         {
+            "track": [_track_text(sources[n], track) for n, track in tracks_of_rows],
             "name": [name[:_MAX_NAME] for name in rows.name],
             "total_us": rows.total_ns,
             "count": rows.count,
@@ -280,16 +291,22 @@ def trace_range(asked: RouteRequest[TracksQuery]) -> TraceRangeResponse:
             "category": [category[:_MAX_NAME] for category in rows.category],
         },
         "total_us",
-        sums.num_names,
+        sums.num_rows,
     )
     summary = (
         f"{counted(sums.num_slices, 'slice')} of {counted(sums.num_names, 'name')}"
     )
-    table = titled(table, "Slices by name", summary, "Nothing runs in this range.")
+    title = "Slices by name and track" if by_track else "Slices by name"
+    table = titled(table, title, summary, "Nothing runs in this range.")
     colours = map(family_of, rows.category, rows.name)
     return TraceRangeResponse(
         table=replace(table, colours=tuple(colours)),
         row=i32(rows.longest),
         source=u16(rows.source),
-        sources=tuple(sources),
+        sources=tuple(place.id for place in sources),
     )
+
+
+def _track_text(place: PlacedSource, index: int) -> str:
+    rank, name = place.source.found.rank, place.trace.tracks[index].name[:_MAX_NAME]
+    return name if rank is None else f"rank {rank}: {name}"

@@ -56,6 +56,25 @@ def test_of_a_slice_only_what_lies_in_the_range_counts():
     }
 
 
+def test_sums_of_each_track_add_up_to_those_of_all():
+    trace = trace_of([*NESTED, (1, 5, 40, "mm"), (1, 50, 10, "copy")])
+    sums = totals(trace, [0, 1], 10, 80, by_track=True)
+    columns = (sums.track, sums.name, sums.count, sums.total_ns, sums.max_ns)
+    rows = {
+        (int(track), trace.strings[int(name)]): tuple(map(int, values))
+        for track, name, *values in zip(*columns, strict=True)
+    }
+    assert rows == {
+        (0, "step"): (1, 70, 100),
+        (0, "mm"): (2, 50, 30),
+        (0, "launch"): (1, 5, 5),
+        (1, "mm"): (1, 35, 40),
+        (1, "copy"): (1, 10, 10),
+    }
+    of_all = by_name(trace, 10, 80, (0, 1))
+    assert of_all["mm"][:2] == (3, 85)
+
+
 @given(
     st.lists(
         st.tuples(st.just(0), st.integers(0, 90), st.integers(0, 40), st.just("a")),

@@ -215,6 +215,26 @@ def test_sums_of_a_range_over_ranks(page):
     assert sums["table"]["summary"] == "6 slices of 3 names."
     assert sorted(sums["table"]["colours"]) == ["backward", "forward", "step"]
     assert sums["table"]["usual"] == "total_us"
+    sums = page.of_run(
+        "/trace_range",
+        "exp",
+        tracks=all_tracks(found),
+        t0=base,
+        t1=base + 10 * MS,
+        by="track",
+    )
+    table = {one["key"]: one for one in sums["table"]["columns"]}
+    rows = zip(
+        table["name"]["texts"],
+        table["track"]["texts"],
+        table["total_us"]["numbers"],
+        strict=True,
+    )
+    assert sorted(row for row in rows if row[0] == "step") == [
+        ("step", "rank 0: MainThread", 9_000),
+        ("step", "rank 1: MainThread", 9_000),
+    ]
+    assert sums["table"]["summary"] == "6 slices of 3 names."
 
 
 def test_ranks_choose_what_is_shown(page):

@@ -49,10 +49,19 @@ class Totals(SliceSums):
     name: Ints
     """Row of `Trace.strings`; likewise category."""
     category: Ints
+    track: Ints
+    """Where the longest slice is: without `by_track` others may be elsewhere."""
 
 
-def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> Totals:
-    """Sums over the slices of some tracks that touch a range of time."""
+def totals(
+    trace: Trace,
+    tracks: Iterable[int],
+    start_ns: int,
+    end_ns: int,
+    *,
+    by_track: bool = False,
+) -> Totals:
+    """Sums over the slices of some tracks that touch a range of time; `by_track`: of each."""
     rows = _rows(trace, tracks, start_ns, end_ns)
     slices = trace.slices
     start = slices.starts(rows)
@@ -63,7 +72,10 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
     inside = np.minimum(start + length, end_ns) - np.maximum(start, start_ns)
     inside = np.maximum(inside, 0)
     own = inside - _of_children(rows, slices.parent[rows], inside)
-    first, group = numbered(slices.name[rows], slices.category[rows])
+    alike = [slices.name[rows], slices.category[rows]]
+    if by_track:
+        alike.append(slices.track[rows])
+    first, group = numbered(*alike)
     num = len(first)
     longest = highest(group, length, num)
     is_longest = np.flatnonzero(length == longest[group])[::-1]
@@ -73,6 +85,7 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
     table = Totals(
         name=slices.name[rows[first]].astype(np.int64),
         category=slices.category[rows[first]].astype(np.int64),
+        track=slices.track[row].astype(np.int64),
         count=np.bincount(group, minlength=num),
         total_ns=total,
         self_ns=sums(group, np.maximum(own, 0), num),
@@ -84,10 +97,11 @@ def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> T
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeRows(SliceSums):
-    """Of several sources, by name and category."""
+    """Of several sources, by name and category, or also by track."""
 
     source: Ints
-    """That of the longest, in the order of `RangeSums.add`."""
+    """That of the longest, in the order of `RangeSums.add`; likewise its track."""
+    track: Ints
     name: Sequence[str]
     category: Sequence[str]
 
@@ -98,23 +112,32 @@ class RangeRows(SliceSums):
 
 
 class RangeSums:
-    """Sums of one range of time over several sources: equal names are one row."""
+    """Sums of one range of time over several sources.
 
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], list[int]] = {}
-        """count, total_ns, self_ns, max_ns, longest, source."""
+    Equal names are one row, or with `by_track` one of each track.
+    """
+
+    def __init__(self, *, by_track: bool = False) -> None:
+        self._by_track = by_track
+        self._rows: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+        """count, total_ns, self_ns, max_ns, longest, source, track."""
         self._num_sources = 0
         self.num_slices = 0
 
     @property
-    def num_names(self) -> int:
+    def num_rows(self) -> int:
         return len(self._rows)
+
+    @property
+    def num_names(self) -> int:
+        """Names that differ by category alone are two."""
+        return len({key[:2] for key in self._rows})
 
     def add(
         self, trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int
     ) -> None:
         """Add tracks of the next source; the range is in its own time."""
-        parent_place = totals(trace, tracks, start_ns, end_ns)
+        parent_place = totals(trace, tracks, start_ns, end_ns, by_track=self._by_track)
         self.num_slices += int(parent_place.count.sum())
         columns = (
             parent_place.name,
@@ -124,20 +147,22 @@ class RangeSums:
             parent_place.self_ns,
             parent_place.max_ns,
             parent_place.longest,
+            parent_place.track,
         )
         values = (column.tolist() for column in columns)
-        for name, category, *own, most, longest in zip(*values, strict=True):
-            key = (trace.strings[name], trace.strings[category])
-            row = self._rows.setdefault(key, [0, 0, 0, -1, 0, 0])
+        for name, category, *own, most, longest, track in zip(*values, strict=True):
+            place = (self._num_sources, track) if self._by_track else ()
+            key = (trace.strings[name], trace.strings[category], place)
+            row = self._rows.setdefault(key, [0, 0, 0, -1, 0, 0, 0])
             row[:3] = [a + b for a, b in zip(row[:3], own, strict=True)]
             if most > row[3]:
-                row[3:] = [most, longest, self._num_sources]
+                row[3:] = [most, longest, self._num_sources, track]
         self._num_sources += 1
 
     def rows(self, most: int) -> RangeRows:
         ordered = sorted(self._rows.items(), key=lambda item: -item[1][1])[:most]
-        columns = np.array([row for _, row in ordered], np.int64).reshape(-1, 6).T
-        count, total_ns, self_ns, max_ns, longest, source = columns
+        columns = np.array([row for _, row in ordered], np.int64).reshape(-1, 7).T
+        count, total_ns, self_ns, max_ns, longest, source, track = columns
         return RangeRows(
             count=count,
             total_ns=total_ns,
@@ -145,8 +170,9 @@ class RangeSums:
             max_ns=max_ns,
             longest=longest,
             source=source,
-            name=[name for (name, _), _ in ordered],
-            category=[category for (_, category), _ in ordered],
+            track=track,
+            name=[name for (name, _, _), _ in ordered],
+            category=[category for (_, category, _), _ in ordered],
         )
 
 

@@ -8,6 +8,7 @@ import {
   pinnedTracks,
   rowsBetween,
   tracksNamed,
+  tracksOf,
   tracksQuery,
 } from "./plot/layout";
 import {
@@ -115,6 +116,7 @@ describe("the layout", () => {
   it("names tracks as the routes read them", () => {
     const layout = layoutOf(testTrace(), NONE);
     expect(tracksQuery(layout.rows)).toBe("a:0-1;b:0,3");
+    expect([...tracksOf("a:0-1;b:0,3")]).toEqual(["a:0", "a:1", "b:0", "b:3"]);
     expect(tracksQuery(rowsBetween(layout, 0, 30))).toBe("");
   });
 });

@@ -3,7 +3,7 @@ import { tokens } from "../../../../base/tokens";
 import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
 import { foldTemplates } from "../../../shared/table/kernel_name";
-import { laneTop, LANE_PX, rowsBetween, type Place } from "../plot/layout";
+import { laneTop, LANE_PX, rowsBetween, tracksOf, type Place } from "../plot/layout";
 import { formatNs } from "../text";
 import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 import { firstStep, paintCounters, paintInstants } from "./lines";
@@ -82,8 +82,9 @@ function paintSteps({ context, trace, view, heightPx, toX }: Canvas): void {
   context.globalAlpha = 1;
 }
 
-function paintRange({ context, trace, toX, widthPx, heightPx }: Canvas): void {
-  const { range } = trace.state;
+function paintRange(canvas: Canvas): void {
+  const { context, trace, toX, widthPx, heightPx, layout, view } = canvas;
+  const { range, rangeTracks } = trace.state;
   if (range === null) return;
   const { bg, link } = tokens(trace.view.theme);
   const [left, right] = [toX(range.low), toX(range.high)];
@@ -91,6 +92,13 @@ function paintRange({ context, trace, toX, widthPx, heightPx }: Canvas): void {
   context.globalAlpha = 0.6;
   if (left > 0) context.fillRect(0, 0, Math.min(left, widthPx), heightPx);
   if (right < widthPx) context.fillRect(Math.max(0, right), 0, widthPx, heightPx);
+  if (rangeTracks !== "") {
+    const chosen = tracksOf(rangeTracks);
+    for (const row of rowsBetween(layout, view.y0, view.y1)) {
+      if (!chosen.has(row.key))
+        context.fillRect(left, row.y - view.y0, right - left, row.heightPx);
+    }
+  }
   context.fillStyle = link;
   context.globalAlpha = 0.9;
   context.fillRect(Math.round(left), 0, 1, heightPx);

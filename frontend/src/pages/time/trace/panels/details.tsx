@@ -3,13 +3,13 @@ import { formatInteger, formatShare } from "../../../../base/bytes";
 import { formatInstant } from "../../../../base/durations";
 import type { XRange } from "../../../../widgets/plot/range";
 import { Failure } from "../../../../widgets/state/state";
-import { TextButton } from "../../../shared/controls/choices";
+import { Switch, TextButton } from "../../../shared/controls/choices";
 import { Facts, type FactRows } from "../../../../widgets/facts/facts";
 import { Drawer } from "../../../shared/panels/drawer";
 import { AnswerTable } from "../../../shared/table/answer_table";
 import { traceColour } from "../paint/lines";
 import { around } from "../plot/layout";
-import { since } from "../state/params";
+import { RANGE_BY, since } from "../state/params";
 import type { Timeline } from "../state/timeline";
 import { familyWords, formatNs, formatNsExact } from "../text";
 
@@ -169,6 +169,12 @@ function RangeDetails(props: DetailsProps & { readonly range: XRange }) {
           table={sums.table}
           word="sums_sort"
           shell={view}
+          head={
+            <>
+              <Switch view={view} of={RANGE_BY} label="Sums of the range" />
+              <span class="quiet">{sums.table.summary}</span>
+            </>
+          }
           onSelect={(row) => {
             const source = sums.sources[sums.source[row] ?? 0] ?? "";
             trace.choose({ source, row: sums.row[row] ?? 0 }, true);

@@ -2,7 +2,7 @@
 
 import type { TraceResponse, TraceSteps, TraceTrack } from "../../../../api/types.gen";
 import { formatInteger } from "../../../../base/bytes";
-import { formatRankSet } from "../../../../model/words/rank_set";
+import { formatRankSet, parseRankSet } from "../../../../model/words/rank_set";
 import type { XRange } from "../../../../widgets/plot/range";
 
 export const LANE_PX = 16;
@@ -156,6 +156,16 @@ export function tracksQuery(rows: readonly Row[]): string {
     bySource.set(id, [...(bySource.get(id) ?? []), track.index]);
   }
   return [...bySource].map(([id, all]) => `${id}:${formatRankSet(all)}`).join(";");
+}
+
+/** Keys of the tracks that `tracksQuery` wrote. */
+export function tracksOf(query: string): ReadonlySet<string> {
+  const keys = query.split(";").flatMap((part) => {
+    const id = sourceOf(part);
+    const indices = parseRankSet(part.slice(id.length + 1));
+    return indices.ok ? indices.ranks.map((index) => `${id}:${index}`) : [];
+  });
+  return new Set(keys);
 }
 
 /** Levels below 0 are instants; null: not in the layout. */

@@ -69,6 +69,16 @@ export const ASKED = {
   source: optional("source"),
 };
 
+/** Rows of the sums of a range. */
+export const RANGE_BY = switched(
+  "r_by",
+  {
+    name: ["By name", "Sums over all tracks of the range"],
+    track: ["By track", "Sums of each track of the range"],
+  },
+  "name",
+);
+
 export function wordsOf(base: bigint) {
   return {
     window: times(base, "w0", "w1"),
@@ -76,6 +86,7 @@ export function wordsOf(base: bigint) {
     range: times(base, "r0", "r1"),
     /** Its tracks, in the routes' syntax; "": all that are shown. */
     rangeTracks: text("r_tracks"),
+    rangeBy: RANGE_BY,
     find: text("find"),
     /** Keys of folded rows, and of pinned tracks. */
     closed: text("closed"),

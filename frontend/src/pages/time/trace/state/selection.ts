@@ -33,7 +33,11 @@ export function useSlice(
 /** `tracks`: those in sight, for a range that names none. */
 export function useSums(
   { client, run }: ViewProps,
-  { range, rangeTracks }: Pick<TraceState, "range" | "rangeTracks">,
+  {
+    range,
+    rangeTracks,
+    rangeBy,
+  }: Pick<TraceState, "range" | "rangeTracks" | "rangeBy">,
   tracks: string,
   base: bigint,
 ): TraceRangeResponse | null {
@@ -42,6 +46,7 @@ export function useSums(
     tracks: rangeTracks === "" ? tracks : rangeTracks,
     t0: absolute(base, range.low),
     t1: absolute(base, range.high),
+    by: rangeBy,
   };
   return useLive(client, "trace_range", query).data;
 }
