@@ -12,6 +12,7 @@ import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from memboard.tb_plugin import storage
 from memboard.tb_plugin.cache import Cache
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.formats.recording.series import SeriesReader
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.api.base import ForeignFiles, Problem
     from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
 
@@ -31,7 +33,9 @@ REQUEST_SECONDS: Final = 3.0
 CHECK_SECONDS: Final = 0.1
 """Time of one poll for finding damage that no picture has met yet."""
 SMALL_RUN_FILES: Final = 64
-"""The run picker opens runs of at most so many files whole, of others one or two."""
+"""The run picker opens runs of at most so many files whole at once."""
+FOLLOW_SECONDS: Final = 0.1
+"""Time of one poll for all larger runs together: what they wrote is read in turns."""
 
 
 class Store:
@@ -126,15 +130,30 @@ def _without_copies(runs: list[Run]) -> list[Run]:
     ]
 
 
-def glance(run: Run, budget: Budget, check: Budget) -> None:
-    """Bring a run up to date as far as the run picker needs it; hold its lock."""
-    num_files = len(run.found.files)
+def glance(
+    run: Run,
+    budget: Budget,
+    check: Budget,
+    prefetch: Callable[[RankFile], object] | None = None,
+) -> None:
+    """Bring a run up to date as far as the run picker needs it; hold its lock.
+
+    A large run is opened at its ends first, and at later looks file by file, as far as
+    the budget goes; at a store only once a person has opened it.
+    """
     # Another tool's files are opened for what is asked of them: names tell the rest.
     if run.imported is not None:
         run.update(budget)
-    elif num_files <= SMALL_RUN_FILES:
+    elif not is_large(run):
         run.update(budget)
         run.check(check)
+    elif run.is_whole or (run.files and not storage.is_remote(run.found.folder)):
+        run.update(budget, prefetch)
     else:
         ends = [end(run.found.files, key=itemgetter(1, 0)) for end in (min, max)]
         run.update(budget, only=ends)
+
+
+def is_large(run: Run) -> bool:
+    """Whether its files are too many to be opened for one look."""
+    return len(run.found.files) > SMALL_RUN_FILES

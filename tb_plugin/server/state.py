@@ -18,7 +18,13 @@ from memboard.tb_plugin.facts.ranks.standings import (
 )
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, prefetcher
-from memboard.tb_plugin.index.store import CHECK_SECONDS, Store, glance
+from memboard.tb_plugin.index.store import (
+    CHECK_SECONDS,
+    FOLLOW_SECONDS,
+    Store,
+    glance,
+    is_large,
+)
 from memboard.tb_plugin.server.drop import Drops
 
 if TYPE_CHECKING:
@@ -86,22 +92,28 @@ class State(RunReaders):
         """Every run as the run picker shows it, and how it stands, the worst first."""
         runs = self.store.runs()
         budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
+        num_large = sum(map(is_large, runs))
         summaries, standings = [], []
         for run in runs:
             with run.lock:
-                glance(run, budget, Budget(CHECK_SECONDS / len(runs)))
+                check, of_facts = Budget(CHECK_SECONDS / len(runs)), facts_budget
+                if is_large(run):
+                    of_facts = Budget(FOLLOW_SECONDS / num_large)
+                    glance(run, of_facts, check, self.facts.of_file)
+                else:
+                    glance(run, budget, check)
                 summary = self.summary(run)
                 version, before = self.standings.get(summary.id, (None, None))
                 standing = before
                 if standing is None or version != run.version:
                     worst = partial(self._worst_title, run, summary)
-                    standing = standing_of(
-                        run, summary, self.facts, facts_budget, worst
+                    standing, is_final = standing_of(
+                        run, summary, self.facts, of_facts, worst
                     )
-                    if standing.peak_bytes is not None and standing.status is not None:
-                        self.standings[summary.id] = run.version, standing
-                    elif before is not None:
+                    if before is not None and standing.peak_bytes is None:
                         standing = while_reading(standing, before)
+                    of_version = run.version if is_final else None
+                    self.standings[summary.id] = of_version, standing
             summaries.append(summary)
             standings.append(standing)
         return summaries, by_need(standings, summaries)

@@ -28,7 +28,7 @@ SECONDS = 300.0
 """No test waits so long; a hang ends."""
 
 NUM_RANKS = 70
-"""Of runs this big the run picker opens two files."""
+"""Of runs this big the run picker first opens two files."""
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from memboard.tb_plugin.facts.ranks.columns import OOMS, RSS
 from memboard.tb_plugin.facts.ranks.hosts import growing_processes_of
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.ranks.rank_strip import peak_column, strip_of
-from memboard.tb_plugin.index.store import SMALL_RUN_FILES
+from memboard.tb_plugin.index.store import is_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,43 +46,43 @@ def standing_of(
     reader: FactsReader,
     budget: Budget,
     worst_finding: Callable[[Budget], str | None],
-) -> RunStanding:
-    """What is known of a run now; hold its lock.
+) -> tuple[RunStanding, bool]:
+    """What is known of a run now, and whether that is all there is; hold its lock.
 
-    `worst_finding` returns the title of one beside errors, empty where there is none, and
-    None where that is not known within a budget.
+    Peak and growth are of what was read so far, once each rank was read, as on the
+    Overview. `worst_finding` returns the title of one beside errors, empty where there is
+    none, and None where that is not known within a budget.
     """
     if run.made_of != "recording":
-        return RunStanding(summary.id, None, None)
-    is_small = run.is_whole and len(run.files) <= SMALL_RUN_FILES
-    allowed = budget if is_small else Budget(-1.0)
-    numbers = RankNumbers(reader, run, allowed)
+        return RunStanding(summary.id, None, None), False
+    numbers = RankNumbers(reader, run, budget if run.is_whole else Budget(-1.0))
     ranks = run.ranks
+    is_read = bool(run.files) and run.is_whole and not numbers.num_unread(ranks)
     # Numbers of an earlier look are not cached as those of the run's version now.
-    is_known = bool(run.files) and numbers.are_current(ranks) and not run.unfinished
+    is_known = is_read and numbers.are_current(ranks) and not run.unfinished
     ooms = numbers.total(ranks, OOMS)
     status: RunStatus | None = None
     finding = ""
     if run.notes.events("oom") or np.nansum(ooms) > 0:
         status = "out_of_memory"
-    elif is_known and _leaks(run, ranks, numbers):
+    elif is_read and _leaks(run, ranks, numbers):
         status = "leak"
     elif summary.live or (run.attempts and run.attempts[-1].ended == "running"):
         status = "live"  # a rank writes on, whichever has closed already
     elif run.attempts and not run.unfinished and run.attempts[-1].ended in _STOPPED:
         status = "stopped"
     elif is_known and not summary.num_problems:
-        title = worst_finding(allowed)
+        title = worst_finding(Budget(-1.0) if is_large(run) else budget)
         if title is not None:
             status, finding = ("warned", title) if title else ("fine", "")
     peaks = numbers.highest(ranks, peak_column(run, numbers)).value
-    has_peak = is_known and not np.isnan(peaks).all()
-    peak = finite(np.nanmax(peaks)) if has_peak else None
-    return RunStanding(summary.id, status, peak, finding)
+    peak = finite(np.nanmax(peaks)) if is_read and not np.isnan(peaks).all() else None
+    is_final = is_known and peak is not None and status is not None
+    return RunStanding(summary.id, status, peak, finding), is_final
 
 
 def while_reading(standing: RunStanding, before: RunStanding) -> RunStanding:
-    """Until all that a run wrote since `before` is read, its peak and its leak stay."""
+    """Until each rank was read, also one that is new, peak and leak stay as they were."""
     is_leak = before.status == "leak" and standing.status in (None, "live")
     peak = standing.peak_bytes
     return replace(

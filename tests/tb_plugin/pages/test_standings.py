@@ -147,6 +147,35 @@ def test_a_peak_of_an_earlier_look_is_not_taken_for_that_of_a_later_one(
     assert answered(peak, lambda size: size != 10) == 12
 
 
+def large(tmp_path) -> tuple[Page, list]:
+    builder = RunBuilder(tmp_path / "run")
+    ranks = [builder.rank(number, world_size=70) for number in range(70)]
+    for rank in ranks:
+        rank.steps(STEPS, allocated_peak_bytes=np.full(len(STEPS), 10 * GIB))
+    return Page(tmp_path), ranks
+
+
+def test_a_large_run_is_followed_while_nobody_opens_it(tmp_path):
+    page, ranks = large(tmp_path)
+
+    def peak() -> float | None:
+        (one,) = page.get("/runs")["standings"]
+        return one["peak_bytes"] and one["peak_bytes"] / GIB
+
+    assert answered(peak, lambda size: size is not None) == 10
+    more = STEPS + len(STEPS)
+    ranks[33].steps(more, allocated_peak_bytes=np.full(len(more), 12 * GIB))
+    assert answered(peak, lambda size: size != 10) == 12
+
+
+def test_one_poll_reads_only_so_much_of_a_large_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("memboard.tb_plugin.server.state.FOLLOW_SECONDS", -1.0)
+    page, _ = large(tmp_path)
+    for num_polls in range(4):
+        page.get("/runs")
+        assert len(page.store.run(page.run_id("run")).files) <= 2 + 2 * num_polls + 1
+
+
 def test_a_run_with_a_damaged_file_is_not_fine(tmp_path):
     page = recorded(tmp_path)
     (first, *_) = sorted(tmp_path.rglob("*.events"))
