@@ -18,7 +18,7 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 Quantity: TypeAlias = Literal["bytes", "count", "percent", "seconds"]
 
 PageName: TypeAlias = Literal[
-    "overview", "timeline", "steps", "blocks", "trace", "operators"
+    "overview", "timeline", "steps", "blocks", "modules", "trace", "operators"
 ]
 """As the page's address names them."""
 

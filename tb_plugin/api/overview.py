@@ -16,6 +16,7 @@ from memboard.tb_plugin.api.base import (
     U8Column,
     Unit,
 )
+from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.tables import TableRows
 
 
@@ -241,3 +242,47 @@ class OverviewResponse(Struct, frozen=True):
     """Tabs without data; none of which that is not certain."""
     prediction: Prediction | None
     """Of a run on a virtual GPU; None: of a real one, or nothing was predicted."""
+
+
+class PeakPart(Struct, frozen=True):
+    """Bytes of a category, of a line or of a module at a peak."""
+
+    label: str
+    """Empty: no stack was recorded."""
+    category: str
+    """Of most of its bytes; `unknown` where no category is known."""
+    bytes: float
+
+
+class PeakComposition(Struct, frozen=True, kw_only=True):
+    """All that was live at a peak, by category, and the largest holders of it."""
+
+    sentence: str
+    """The largest part of it, and of which peak."""
+    bytes: float
+    """What the categories sum to."""
+    reserved_bytes: float | None
+    """Of the allocator at the same moment; None: modules were tracked, not the allocator."""
+    capacity_bytes: float | None
+    categories: tuple[PeakPart, ...]
+    """By their bytes, the largest first."""
+    holders_title: str
+    holders: tuple[PeakPart, ...]
+    """Modules without those below them, or lines; the largest first, at most eight."""
+    not_recorded: tuple[str, ...]
+    """What the source lacks, and how to record it: a sentence each."""
+    place: Place
+
+
+class PeakCompositionResponse(Struct, frozen=True):
+    """Route `/peak_composition` (run, rank): what the memory at the peak is made of.
+
+    Of a recording: its highest tracked step, else its newest history that no error ended;
+    of snapshots the fullest file. An out-of-memory error has all this in its finding.
+    """
+
+    run: RunSummary
+    composition: PeakComposition | None
+    how: str
+    """Why there is none, and how to record it; empty where nothing would help."""
+    still_reading: bool

@@ -48,6 +48,7 @@ ROUTES: Final = {
     "operator_memory": "operators.memory",
     "operators": "operators.operators",
     "overview": "overview.overview",
+    "peak_composition": "overview.peak_composition",
     "profile": "profile.profile",
     "rank_histories": "histories.ranks",
     "run_table": "compare.run_table",

@@ -49,6 +49,7 @@ QUESTIONS = (
     _ask("overview", "overview"),
     _ask("overview", "overview", rank="1"),
     _ask("overview", "findings"),
+    _ask("overview", "peak_composition"),
     _ask("timeline", "timeline", px="1200"),
     _ask("timeline", "timeline", px="40", x="relative", series="{series}", ranks="0-1"),
     _ask("timeline", "heatmap", **_DRAWN),

@@ -27,7 +27,7 @@ export type Severity = "error" | "warning" | "info";
 
 export type Quantity = "bytes" | "count" | "percent" | "seconds";
 
-export type PageName = "overview" | "timeline" | "steps" | "blocks" | "trace" | "operators";
+export type PageName = "overview" | "timeline" | "steps" | "blocks" | "modules" | "trace" | "operators";
 
 export type OomOrigin = "oom" | "exception" | "signal" | "file";
 
@@ -1300,6 +1300,34 @@ export interface OverviewResponse {
   readonly prediction: Prediction | null;
 }
 
+/** Bytes of a category, of a line or of a module at a peak. */
+export interface PeakPart {
+  readonly label: string;
+  readonly category: string;
+  readonly bytes: number;
+}
+
+/** All that was live at a peak, by category, and the largest holders of it. */
+export interface PeakComposition {
+  readonly sentence: string;
+  readonly bytes: number;
+  readonly reservedBytes: number | null;
+  readonly capacityBytes: number | null;
+  readonly categories: readonly PeakPart[];
+  readonly holdersTitle: string;
+  readonly holders: readonly PeakPart[];
+  readonly notRecorded: readonly string[];
+  readonly place: Place;
+}
+
+/** Route `/peak_composition` (run, rank): what the memory at the peak is made of. */
+export interface PeakCompositionResponse {
+  readonly run: RunSummary;
+  readonly composition: PeakComposition | null;
+  readonly how: string;
+  readonly stillReading: boolean;
+}
+
 /** A column of a table, declared once for page and files. */
 export interface TableColumn {
   readonly key: string;
@@ -2044,6 +2072,7 @@ export interface Responses {
   readonly allocator_events: AllocatorEventsResponse;
   readonly snapshot_files: SnapshotFilesResponse;
   readonly overview: OverviewResponse;
+  readonly peak_composition: PeakCompositionResponse;
   readonly distributed: DistributedResponse;
   readonly distributed_heatmap: DistributedHeatmapResponse;
   readonly kernels: KernelsResponse;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -12,7 +11,7 @@ from memboard.tb_plugin.analysis.series.heatmap import step_edges
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.comparison.difference import Difference
 from memboard.tb_plugin.facts.modules.choice import WindowQuery, choose
-from memboard.tb_plugin.facts.modules.columns import group_of, own_bytes
+from memboard.tb_plugin.facts.modules.tracked_peak import tracked_peak
 from memboard.tb_plugin.facts.ranks.columns import ALLOCATED, RESERVED, RSS, STEP_TIME
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.ranks.rank_strip import standing_of, strip_of
@@ -63,9 +62,6 @@ _COLUMNS: Final[Mapping[Key, str]] = {
     "rss_peak": RSS,
     "step_time": STEP_TIME,
 }
-
-OUTSIDE: Final = "outside modules"
-_INDEX: Final = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,27 +189,14 @@ def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
     choice = choose(readers.modules, view)
     if choice is None or choice.opened is None:
         return None
-    memory, device = choice.opened.memory, choice.device
-    if "window_peak" not in memory.states(device) or not len(memory.tree):
+    peak = tracked_peak(choice.opened.memory, choice.device)
+    if peak is None:
         return None
-    table = memory.at("window_peak", device, None)
-    own = own_bytes(memory, table, device)
-    if np.isnan(own).all() or np.isnan(table.total_bytes[0]):
-        return None
-    groups: dict[str, float] = {}
-    for name, num_bytes in zip(memory.categories, table.totals[:, 0], strict=True):
-        group = group_of(name)
-        groups[group] = groups.get(group, 0.0) + float(num_bytes)
-    modules = {OUTSIDE: float(table.total_bytes[0])}
-    of_module = np.nan_to_num(own).tolist()
-    for fqn, num_bytes in zip(memory.tree.fqn, of_module, strict=True):
-        label = _INDEX.sub("*", fqn)
-        modules[label] = modules.get(label, 0.0) + num_bytes
-        modules[OUTSIDE] -= num_bytes
+    modules = {name: sum(sizes.values()) for name, sizes in peak.by_module.items()}
     step = choice.ranks[choice.rank].step
     call = choice.key.function if step is None else f"step {step:,}"
     moment = f"{call}, rank {choice.rank}"
-    return Window(moment, {"category": groups, "module": modules})
+    return Window(moment, {"category": peak.by_category, "module": modules})
 
 
 def window_differences(a: Window | None, b: Window | None) -> Iterator[Difference]:

@@ -15,7 +15,8 @@ from memboard.tb_plugin.analysis.findings.text import (
     size_text,
 )
 from memboard.tb_plugin.contract.wire import finite
-from memboard.tb_plugin.facts.comparison.run_sides import OUTSIDE, Number
+from memboard.tb_plugin.facts.comparison.run_sides import Number
+from memboard.tb_plugin.facts.modules.tracked_peak import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

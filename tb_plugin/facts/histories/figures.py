@@ -68,6 +68,8 @@ class DeviceFigures:
     peak_allocated_event: int
     peak_reserved_bytes: int
     peak_reserved_event: int
+    reserved_at_peak_bytes: int
+    """At the peak of what is active."""
     distinct_alloc_stacks: int
     oom: tuple[Mapping[str, int], ...]
     """Out-of-memory errors: `size` that was requested, `device_free`."""
@@ -138,6 +140,7 @@ def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
         peak_allocated_event=allocated_event,
         peak_reserved_bytes=reserved_bytes,
         peak_reserved_event=reserved_event,
+        reserved_at_peak_bytes=int(device.reserved.at(np.array([moment]))[0]),
         distinct_alloc_stacks=_num_alloc_stacks(history, device),
         oom=tuple(
             {"size": size, "device_free": free}

@@ -108,7 +108,7 @@ def answers_of(page: Page, name: str, reports: list[dict[str, Any]]) -> dict[str
     histories = page.of_run("/histories", name)["histories"]
     for route in QUIET_ROUTES:
         found[route] = page.of_run(f"/{route}", name)
-    waiting = ["findings", "snapshot_files", "compare_runs"]
+    waiting = ["findings", "snapshot_files", "compare_runs", "peak_composition"]
     for route in [*waiting, "rank_histories"] if histories else waiting:
         found[route] = answered(
             lambda route=route: page.of_run(f"/{route}", name),
@@ -125,6 +125,40 @@ def answers_of(page: Page, name: str, reports: list[dict[str, Any]]) -> dict[str
         )
     (found["report"],) = (one for one in reports if one["run"]["name"] == name)
     return found
+
+
+def assert_composition_agrees(page: Page, run: str, answers: dict[str, Any]) -> bool:
+    """What the peak is made of against the page that it leads to; whether there is one."""
+    composition = answers["peak_composition"]["composition"]
+    if composition is None:
+        return False
+    sizes = [part["bytes"] for part in composition["categories"]]
+    assert sum(sizes) == composition["bytes"]
+    assert sizes == sorted(sizes, reverse=True)
+    holders = [part["bytes"] for part in composition["holders"]]
+    assert sum(holders) <= composition["bytes"]
+    place = composition["place"]
+    if place["page"] == "modules":
+        modules = page.of_run("/modules", run, rank=place["rank"])
+        assert composition["bytes"] == modules["facts"]["window_peak_bytes"]
+        return True
+    moment = {name: place[name] for name in ("history", "device", "moment")}
+    live = page.of_run("/allocation_live", run, **moment)
+    labelled = {part["label"]: part["bytes"] for part in composition["categories"]}
+    # Blocks have the sizes that were asked for.
+    rounding = labelled.pop("rounding", 0)
+    assert composition["bytes"] == live["active_bytes"] + rounding
+    assert composition["reserved_bytes"] == live["reserved_bytes"]
+    by_group = {category["key"]: category["bytes"] for category in live["categories"]}
+    # The line with the most bytes of no category stands apart there.
+    site = sum(size for key, size in by_group.items() if key not in labelled)
+    by_group["unknown"] = by_group.get("unknown", 0) + site
+    assert labelled == {key: by_group[key] for key in labelled}
+    files = answers["snapshot_files"]["files"]
+    assert not files or composition["bytes"] == max(
+        file["peak_bytes"] for file in files if file["peak_bytes"] is not None
+    )
+    return True
 
 
 def reported_runs(page: Page) -> list[dict[str, Any]]:
@@ -207,6 +241,7 @@ def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
         for place, values in collected(answers).items():
             assert len(set(values.values())) == 1, (place, values)
         assert_moments_agree(page, run["name"], answers)
+        assert_composition_agrees(page, run["name"], answers)
         strip = answers["overview"]["strip"]
         peak_of = dict(zip(strip["rank"].tolist(), strip["peak_bytes"], strict=True))
         drawn = page.of_run("/timeline", run["name"], x="wall")
@@ -308,6 +343,7 @@ def test_a_history_s_and_a_tracked_step_s_peak_are_those_of_the_step_table(answe
             num_windows += 1
     assert num_histories >= 8
     assert num_windows == 8
+    assert assert_composition_agrees(page, "sim", found)
 
 
 def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated, monkeypatch):

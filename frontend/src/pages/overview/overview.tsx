@@ -28,10 +28,12 @@ import { SeriesBelow } from "../shared/series/series_chart";
 import type { ViewProps } from "../shared/view_props";
 import { columnsOf } from "../shared/table/columns";
 import { HeadlineCards } from "./headline_cards";
+import { PeakPanel } from "./peak_panel";
 import { ProfilePanel, useProfile } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { Panel, RunInfo } from "./run_info";
 import { SnapshotFiles } from "./snapshot_files";
+import { StepPanel } from "./step_panel";
 import "./overview.css";
 
 export function OverviewView(props: ViewProps) {
@@ -67,6 +69,12 @@ export function OverviewView(props: ViewProps) {
         <PredictionLedger prediction={data.prediction} byteUnit={props.byteUnit} />
       )}
       {isRecording && <HeadlineCards view={props} headlines={data.headlines} />}
+      {data.run.madeOf !== "traces" && (
+        <div class={isRecording ? "picture is-recording" : "picture"}>
+          <PeakPanel view={props} />
+          {isRecording && <StepPanel view={props} />}
+        </div>
+      )}
       {strip.rank.length > 1 && hasPeaks && (
         <RankStripChart view={props} strip={strip} />
       )}

@@ -8,6 +8,7 @@ import {
 } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { categoryColour, groupNamed, siteColour } from "../../model/category";
+import { BarRows, type BarRow } from "../bar_rows/bar_rows";
 
 /** The others are in the report and in Blocks. */
 const MOST = 6;
@@ -36,32 +37,37 @@ export function HeldBy(props: {
           </button>
         )}
       </h3>
-      <ul>
-        {shown.map((line, index) => {
+      <BarRows
+        label="Top allocation sites"
+        rows={shown.map((line, index): BarRow => {
           const { label, bytes, share, category, isPending } = line;
           const isBlamed = props.line !== "" && label === props.line;
           const background =
             isBlamed || line === site
               ? siteColour(theme, isBlamed)
               : categoryColour(theme, groupNamed(category));
-          const kind = isBlamed ? "cause" : category === "unknown" ? "" : category;
+          const kind = isBlamed
+            ? "cause"
+            : category === "unknown"
+              ? ""
+              : (category ?? "");
           const word = isPending ? "waits to be freed" : kind;
-          return (
-            <li key={`${label} ${index}`} title={note(line)}>
-              <code class={isBlamed ? "cut culprit" : "cut"} title={label}>
+          return {
+            key: `${label} ${index}`,
+            label: (
+              <code class={isBlamed ? "culprit" : undefined} title={label}>
                 {label === "" ? "no stack recorded" : label}
               </code>
-              <span class="finding-bar">
-                <span style={{ width: `${(100 * share).toFixed(2)}%`, background }} />
-              </span>
-              <span class="num" title={formatBytesExact(bytes)}>
-                {formatBytes(bytes, byteUnit)}
-              </span>
-              <small class="quiet">{word}</small>
-            </li>
-          );
+            ),
+            title: note(line),
+            share,
+            background,
+            value: formatBytes(bytes, byteUnit),
+            exact: formatBytesExact(bytes),
+            note: word,
+          };
         })}
-      </ul>
+      />
     </div>
   );
 }

@@ -97,7 +97,8 @@ export function Cell(props: {
   );
 }
 
-function cut(text: string, tail: string | undefined): ComponentChildren {
+/** Where there is little room the part before `tail` is cut. */
+export function cut(text: string, tail: string | undefined): ComponentChildren {
   if (tail === undefined) return text;
   return (
     <span class="row-table-cut">

@@ -1,0 +1,65 @@
+import { useLive } from "../../api/live/use_live";
+import type { StragglersResponse } from "../../api/types.gen";
+import { formatShare } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import type { Theme } from "../../base/tokens";
+import { formatExact } from "../../model/words/quantity";
+import { partColour } from "../../render/palette";
+import { BarRows, type BarRow } from "../../widgets/bar_rows/bar_rows";
+import { Icon } from "../../widgets/icon/icon";
+import type { ViewProps } from "../shared/view_props";
+import { PartBar, sumOf, type Part } from "../time/profiled/part_bar";
+
+/** What the time of a step goes to, as Steps has it. */
+export function StepPanel({ view }: { readonly view: ViewProps }) {
+  const { client, run, ranks, pollMs, theme } = view;
+  const query = { run: run.id, rank: ranks.rank };
+  const { data } = useLive(client, "stragglers", query, pollMs);
+  const seconds = data?.stepSeconds ?? null;
+  if (data === null || seconds === null) return null;
+  const parts = stepParts(data, theme);
+  return (
+    <section aria-label="What a step's time goes to">
+      <header class="row">
+        <h2 title={data.sentence}>
+          A step takes {formatSeconds(seconds)}
+          {data.numRanks > 1 && <small class="quiet"> on the median rank</small>}
+        </h2>
+        <button
+          type="button"
+          class="text-button end"
+          onClick={() => view.showPage("steps", {})}
+        >
+          Show the steps
+          <Icon name="right" sizePx={14} />
+        </button>
+      </header>
+      <PartBar label="" parts={parts} longest={sumOf(parts)} />
+      <BarRows
+        label="Parts of a step"
+        rows={parts.map(({ name, label, help, colour, value }): BarRow => ({
+          key: name,
+          label,
+          title: help,
+          share: value / seconds,
+          background: colour,
+          value: formatSeconds(value),
+          exact: formatExact(value, "seconds"),
+          note: formatShare(value, seconds),
+        }))}
+      />
+    </section>
+  );
+}
+
+/** The largest first. */
+function stepParts({ parts }: StragglersResponse, theme: Theme): readonly Part[] {
+  return parts
+    .map((part): Part => ({
+      ...part,
+      colour: partColour(theme, part.name),
+      value: part.usual ?? 0,
+    }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value);
+}

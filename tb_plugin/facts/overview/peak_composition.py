@@ -1,0 +1,122 @@
+"""What the memory at the peak of a run is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memboard.collector.format.sizes import capitalized
+from memboard.tb_plugin.api.findings import Place
+from memboard.tb_plugin.api.overview import (
+    PeakComposition,
+    PeakCompositionResponse,
+    PeakPart,
+)
+from memboard.tb_plugin.facts.histories.file_peaks import (
+    MAX_HOLDERS,
+    peaks_of_histories,
+)
+from memboard.tb_plugin.facts.modules.choice import absent_of, choose, window_of
+from memboard.tb_plugin.facts.modules.sentences import lead_of
+from memboard.tb_plugin.facts.modules.tracked_peak import tracked_peak
+from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
+from memboard.tb_plugin.facts.view import View
+from memboard.tb_plugin.index.history_list import listed, of_rank
+from memboard.tb_plugin.index.store import REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memboard.tb_plugin.facts.modules.choice import Choice
+    from memboard.tb_plugin.facts.readers import RunReaders
+    from memboard.tb_plugin.index.run import Run
+
+_AT_AN_ERROR = ("oom", "exception", "signal")
+
+
+def peak_composition(
+    readers: RunReaders, run_id: str, rank: int | None
+) -> PeakCompositionResponse:
+    """Of one rank, or of the one with the highest peak; see the response."""
+    with readers.reading(run_id, REQUEST_SECONDS) as reading:
+        run, summary = reading.run, readers.summary(reading.run)
+        query = ModulesQuery(run=run_id, rank=rank)
+        view = View(readers.store.series, run, summary, query, reading.budget)
+        choice = choose(readers.modules, view)
+        composition = None if choice is None else _of_step(readers, view, choice)
+        is_recording = run.made_of == "recording"
+        absences = absent_of(readers.modules, run, choice) if is_recording else ()
+        histories = [] if composition else of_rank(listed(*reading), rank)
+        goes_on = reading.goes_on
+    if is_recording:
+        calm = [history for history in histories if history.origin not in _AT_AN_ERROR]
+        histories = calm[-1:]
+    peaks = peaks_of_histories(readers, run, histories)
+    # Equal peaks: the newest.
+    fullest = max(peaks, key=lambda peak: peak.row.peak_bytes or 0.0, default=None)
+    if fullest is not None:
+        composition = fullest.composition
+    how = ""
+    if composition is None and absences:
+        texts = ("Modules were not tracked", absences[0].reason, absences[0].remedy)
+        how = " ".join(f"{capitalized(text.rstrip('.'))}." for text in texts if text)
+    return PeakCompositionResponse(
+        run=summary,
+        composition=composition,
+        how=how,
+        still_reading=goes_on or any(peak.row.state == "opening" for peak in peaks),
+    )
+
+
+def _of_step(
+    readers: RunReaders, view: View[ModulesQuery], choice: Choice
+) -> PeakComposition | None:
+    """Of the tracked step that Modules opens at."""
+    if choice.opened is None:
+        return None
+    peak = tracked_peak(choice.opened.memory, choice.device)
+    values = module_values(readers.modules, view, choice, choice.opened)
+    if peak is None or values.whole is None or values.state != "window_peak":
+        return None
+    window = window_of(choice.key, choice.ranks, attempts=False)
+    lead = lead_of(
+        values.whole,
+        values.state,
+        window,
+        choice.rank,
+        has_modules=values.measure == "held",
+        against="",
+    )
+    modules = sorted(
+        (_part(name, sizes) for name, sizes in peak.by_module.items()),
+        key=lambda part: -part.bytes,
+    )
+    categories = sorted(peak.by_category.items(), key=lambda item: -item[1])
+    return PeakComposition(
+        sentence=f"{lead.before}{lead.module or ''}{lead.after}",
+        bytes=peak.num_bytes,
+        reserved_bytes=None,
+        capacity_bytes=_capacity_of(view.run, choice),
+        categories=tuple(
+            PeakPart(name, name, num_bytes)
+            for name, num_bytes in categories
+            if num_bytes
+        ),
+        holders_title="Largest modules",
+        holders=tuple(part for part in modules[:MAX_HOLDERS] if part.bytes > 0),
+        not_recorded=(),
+        place=Place("modules", "Show the modules", rank=choice.rank),
+    )
+
+
+def _part(name: str, sizes: Mapping[str, float]) -> PeakPart:
+    category = max(sizes, key=sizes.__getitem__, default="unknown")
+    return PeakPart(name, category, sum(sizes.values()))
+
+
+def _capacity_of(run: Run, choice: Choice) -> float | None:
+    """Of the device whose memory was tracked; None of the host's."""
+    files = run.rank_files(choice.rank)
+    if choice.device_name.startswith("cpu") or not files:
+        return None
+    total = files[-1][1].header.device_total_bytes
+    return float(total) if total else None
