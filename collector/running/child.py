@@ -10,6 +10,7 @@ import ctypes
 import faulthandler
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,12 @@ from memboard.collector.running.value_reads import Places
 
 _MAX_TEXT: Final = 500
 _C10D: Final = "torch.distributed.distributed_c10d"
+
+_NCCL_SECONDS: Final = 0.3
+"""Between two steps of a job. torch's thread for NCCL looks every 100 ms which calls are done,
+and until then holds the tensors of those that DDP has waited for in its own way: the buckets
+of the first step, of which the second makes others. A step on a real device takes longer, one
+on a virtual device a few milliseconds."""
 
 
 def run_plan(path: str) -> None:
@@ -60,6 +67,7 @@ class Child:
             plan.steps,
             earlier=Prediction(capacity=plan.capacity, estimates=tuple(plan.estimates)),
             ending=self._judged_by,
+            between=_wait_for_nccl,
             stop=self._stopped,
         )
 
@@ -162,6 +170,11 @@ def _is_on_host(c10d: Any, group: Any) -> bool:
     """Whether objects of a group travel as tensors of the host."""
     asked = getattr(c10d, "_get_object_coll_device", c10d._get_pg_default_device)  # noqa: SLF001
     return str(asked(group)).startswith("cpu")
+
+
+def _wait_for_nccl() -> None:
+    if _num_communicators():
+        time.sleep(_NCCL_SECONDS)
 
 
 def _num_communicators() -> int:

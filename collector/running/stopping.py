@@ -51,6 +51,7 @@ class StoppingSession(Session):
         *,
         earlier: Prediction,
         ending: Callable[[BaseException | None], Prediction],
+        between: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
         """What recordings are told, and who is told that it is enough.
@@ -60,11 +61,13 @@ class StoppingSession(Session):
             steps: how many are enough.
             earlier: what is known before the program begins.
             ending: what is known where a recording ends by that exception, or by none.
+            between: called after each step that is followed by others.
             stop: called once, before `StepLimitReached` is raised; it must not raise.
         """
         super().__init__(settings)
         self._known = earlier
         self._ending = ending
+        self._between = between
         self._notes: list[lifecycle.Note] = []
         """Of the recordings that live."""
         self._is_told = False
@@ -103,6 +106,7 @@ class StoppingSession(Session):
         super().step_taken(recorder)
         if recorder.num_steps >= self._steps:
             self._end()
+        self._between()
 
     def iterated(self) -> None:
         """Stop where the program's recorder does not step, or far too seldom."""
