@@ -85,28 +85,6 @@ NOUNS: Final = {
 }
 """By fine name, and by what they fold into: in sentences and reports."""
 
-LABELS: Final = {
-    "param": "Params",
-    "sharded_param": "Sharded params",
-    "unsharded_param": "Unsharded params",
-    "buffer": "Buffers",
-    "grad": "Grads",
-    "sharded_grad": "Sharded grads",
-    "unsharded_grad": "Unsharded grads",
-    "optimizer": "Optimizer",
-    "activation": "Activations",
-    "input": "Inputs",
-    "activation_grad": "Activation grads",
-    "comm": "Comm",
-    "all_gather": "All-gather",
-    "reduce_scatter": "Reduce-scatter",
-    "bucket": "DDP buckets",
-    "temp": "Temp",
-    "other": "Other",
-    "unknown": "Unknown",
-}
-"""The same, where there is little room: in legends and over columns."""
-
 STATES: Final = (
     "before_pre_forward",
     "after_pre_forward",

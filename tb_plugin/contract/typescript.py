@@ -5,6 +5,7 @@
 
 The shape of a response is declared once, in Python. Each struct becomes a readonly
 interface whose fields are in camelCase, as `frontend/src/api/decode.ts` makes them.
+Tables of words (`ACTION_WORDS`) are constants of the page too.
 """
 
 from __future__ import annotations
@@ -22,15 +23,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from msgspec import Struct
 
-from memboard.collector.format.memory import LABELS
 from memboard.tb_plugin import api
 from memboard.tb_plugin.api.base import API_VERSION, Columns
 
 TARGET = Path(__file__).resolve().parents[2] / "frontend/src/api/types.gen.ts"
 
 _BANNER = "// Generated from tb_plugin/api by `npm run gen`. Do not edit."
-_LABELS_HEAD = """/** Of categories of memory, by their fine names. */
-export const CATEGORY_LABELS: Readonly<Record<string, string>> ="""
 _PRIMITIVES = {
     str: "string",
     int: "number",
@@ -109,12 +107,15 @@ def types_file() -> str:
     modules = [import_module(place.name) for place in places]
     aliases: dict[Any, str] = {}
     structs: dict[str, type[Struct]] = {}
+    texts_by_name: dict[str, dict[str, str]] = {}
     for module in modules:
         for name, value in vars(module).items():
             if get_origin(value) is Literal:
                 aliases[value] = name
             elif isinstance(value, type) and value.__module__ == module.__name__:
                 structs[name] = value
+            elif isinstance(value, dict) and name.isupper():
+                texts_by_name[name] = value
     del structs[Columns.__name__]
     routes = [
         f"  readonly {route_of(name)}: {name};"
@@ -124,7 +125,10 @@ def types_file() -> str:
     parts = [
         _BANNER,
         f"export const API_VERSION = {API_VERSION};",
-        f"{_LABELS_HEAD} {json.dumps(LABELS)};",
+        *(
+            f"export const {name} = {json.dumps(texts)} as const;"
+            for name, texts in texts_by_name.items()
+        ),
         *(f"export type {n} = {type_of(a, {})};" for a, n in aliases.items()),
         *(interface(struct, aliases) for struct in structs.values()),
         "/** What each data route answers. */",

@@ -2,8 +2,9 @@
 
 export const API_VERSION = 2;
 
-/** Of categories of memory, by their fine names. */
-export const CATEGORY_LABELS: Readonly<Record<string, string>> = {"param": "Params", "sharded_param": "Sharded params", "unsharded_param": "Unsharded params", "buffer": "Buffers", "grad": "Grads", "sharded_grad": "Sharded grads", "unsharded_grad": "Unsharded grads", "optimizer": "Optimizer", "activation": "Activations", "input": "Inputs", "activation_grad": "Activation grads", "comm": "Comm", "all_gather": "All-gather", "reduce_scatter": "Reduce-scatter", "bucket": "DDP buckets", "temp": "Temp", "other": "Other", "unknown": "Unknown"};
+export const CATEGORY_LABELS = {"param": "Params", "sharded_param": "Sharded params", "unsharded_param": "Unsharded params", "buffer": "Buffers", "grad": "Grads", "sharded_grad": "Sharded grads", "unsharded_grad": "Unsharded grads", "optimizer": "Optimizer", "activation": "Activations", "input": "Inputs", "activation_grad": "Activation grads", "comm": "Comm", "all_gather": "All-gather", "reduce_scatter": "Reduce-scatter", "bucket": "DDP buckets", "temp": "Temp", "other": "Other", "unknown": "Unknown"} as const;
+
+export const ACTION_WORDS = {"alloc": "allocated", "free_requested": "free requested", "free_completed": "freed", "free": "freed", "segment_alloc": "segment reserved", "segment_free": "segment returned", "segment_map": "segment mapped", "segment_unmap": "segment unmapped", "snapshot": "snapshot", "oom": "out of memory", "annotate": "annotation", "unknown": "unknown event"} as const;
 
 export type XKind = "step" | "relative" | "wall";
 
@@ -1099,21 +1100,8 @@ export interface AllocatorEventsResponse {
   readonly device: number;
   readonly e0: number;
   readonly numEvents: number;
-  readonly numRows: number;
   readonly rowOfMoment: number;
-  readonly event: Int32Array;
-  readonly actions: readonly AllocatorAction[];
-  readonly action: Uint8Array;
-  readonly address: Float64Array;
-  readonly version: Int32Array;
-  readonly bytes: Float64Array;
-  readonly stream: Int32Array;
-  readonly stack: Int32Array;
-  readonly life: Int32Array;
-  readonly active: Float64Array;
-  readonly reserved: Float64Array;
-  readonly deviceFree: Float64Array;
-  readonly timeMs: Float64Array;
+  readonly table: TableRows;
 }
 
 /** Bytes of one category at a file's peak. */

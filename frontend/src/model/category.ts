@@ -84,9 +84,11 @@ export function categoryColours(
   });
 }
 
+const LABELS = new Map<string, string>(Object.entries(CATEGORY_LABELS));
+
 /** Falls back to the name, for categories added later. */
 export function categoryLabel(name: string): string {
-  return CATEGORY_LABELS[name] ?? sentenceCase(name);
+  return LABELS.get(name) ?? sentenceCase(name);
 }
 
 const DIVERGING: Readonly<Record<Theme, readonly [string, string]>> = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -59,6 +59,28 @@ CategoryGroup: TypeAlias = Literal[
     "temp",
     "unknown",
 ]
+
+CATEGORY_LABELS: Final = {
+    "param": "Params",
+    "sharded_param": "Sharded params",
+    "unsharded_param": "Unsharded params",
+    "buffer": "Buffers",
+    "grad": "Grads",
+    "sharded_grad": "Sharded grads",
+    "unsharded_grad": "Unsharded grads",
+    "optimizer": "Optimizer",
+    "activation": "Activations",
+    "input": "Inputs",
+    "activation_grad": "Activation grads",
+    "comm": "Comm",
+    "all_gather": "All-gather",
+    "reduce_scatter": "Reduce-scatter",
+    "bucket": "DDP buckets",
+    "temp": "Temp",
+    "other": "Other",
+    "unknown": "Unknown",
+}
+"""By fine name and by group, where there is little room: in legends and over columns."""
 
 
 class ModuleMoment(Struct, frozen=True):

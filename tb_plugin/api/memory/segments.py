@@ -5,7 +5,7 @@ All are of one history and one device, as those of `allocations`, and need it to
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -38,6 +38,21 @@ AllocatorAction: TypeAlias = Literal[
     "annotate",
     "unknown",
 ]
+
+ACTION_WORDS: Final = {
+    "alloc": "allocated",
+    "free_requested": "free requested",
+    "free_completed": "freed",
+    "free": "freed",
+    "segment_alloc": "segment reserved",
+    "segment_free": "segment returned",
+    "segment_map": "segment mapped",
+    "segment_unmap": "segment unmapped",
+    "snapshot": "snapshot",
+    "oom": "out of memory",
+    "annotate": "annotation",
+    "unknown": "unknown event",
+}
 
 
 class SegmentRows(Columns, frozen=True):
@@ -177,35 +192,18 @@ class SegmentTimelineResponse(Struct, frozen=True):
     picture: AllocationsResponse
 
 
-class AllocatorEventsResponse(Columns, frozen=True):
+class AllocatorEventsResponse(Struct, frozen=True):
     """Route `/allocator_events` (run, history, device): events as a list.
 
-    Rows e0 up to e0 + count (default 200, at most 2,000); columns of equal length. With
-    `actions` (AllocatorAction, separated by commas) rows are those events alone.
+    Rows e0 up to e0 + count (default 200, at most 2,000). With `actions`
+    (AllocatorAction, separated by commas) rows are those events alone.
     """
 
     device: int
     e0: int
     num_events: int
-    num_rows: int  # Those of `actions`
     row_of_moment: int
     """The last row not after the parameter `moment` (default: the end); -1: none."""
-    event: I32Column
-    actions: tuple[AllocatorAction, ...]
-    action: U8Column  # Index in `actions`
-    address: F64Column
-    """NaN where it has none."""
-    version: I32Column
-    """How often the address had been used before, as memory_viz counts; -1: no block."""
-    bytes: F64Column
-    """As asked for; segments: theirs; oom: what was asked for; snapshot: active."""
-    stream: I32Column  # Row of `HistoryFacts.streams`
-    stack: I32Column  # -1: none
-    life: I32Column
-    """The allocation it begins or ends; -1: none."""
-    active: F64Column
-    reserved: F64Column
-    device_free: F64Column
-    """oom: bytes the device had free; else NaN."""
-    time_ms: F64Column
-    """Since the epoch; NaN: not known."""
+    table: TableRows
+    """`num_all`: those of `actions`. For requests, without a heading: `life`, the
+    allocation that the event begins or ends; -1: none."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from memboard.collector.format.memory import LABELS
+from memboard.tb_plugin.api.memory.modules import CATEGORY_LABELS
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.modules.columns import column_of, in_order
 
@@ -172,7 +172,7 @@ def _categories(values: ModuleValues) -> Sequence[_Quantity]:
     for name in categories_of(values):
         column = Column(
             f"{name}_bytes",
-            LABELS.get(name, name),
+            CATEGORY_LABELS.get(name, name),
             unit="bytes",
             help=_CATEGORY_HELP[values.measure],
             bar=name,

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.collector.format.snapshots.tags import annotation_data, is_tag
-from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from memboard.tb_plugin.analysis.allocator.listing.events import block_of, event_page
 from memboard.tb_plugin.analysis.allocator.live import siblings, version_of
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
-from memboard.tb_plugin.api.base import f64, i32, u8
 from memboard.tb_plugin.api.memory.blocks import AllocationBlockResponse
 from memboard.tb_plugin.api.memory.segments import (
     AllocatorAction,
@@ -20,12 +18,12 @@ from memboard.tb_plugin.api.memory.segments import (
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Moment, Whole
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
+from memboard.tb_plugin.facts.histories.event_table import block_name, event_table
 from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
     MomentQuery,
 )
-from memboard.tb_plugin.pages.memory.blocks import US_PER_MS
 from memboard.tb_plugin.server.views.history import of_history
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_COUNT: Final = 200
 MAX_COUNT: Final = 2_000
 
-WORDS: Final = (*ACTIONS, "unknown")
 _MAX_TEXT: Final = 1000
 _MAX_ANNOTATIONS: Final = 20
 
@@ -83,26 +80,12 @@ def allocator_events(
     moment = device.num_events - 1 if query.moment is None else query.moment
     count = min(query.count or DEFAULT_COUNT, MAX_COUNT)
     page = event_page(device.replay, query.actions, query.e0 or 0, count, moment)
-    rows = page.rows
     return AllocatorEventsResponse(
         device=device.number,
         e0=page.first,
         num_events=device.num_events,
-        num_rows=page.num_rows,
         row_of_moment=page.row_of_moment,
-        event=i32(rows.event),
-        actions=WORDS,
-        action=u8(rows.action),
-        address=f64(rows.address),
-        version=i32(rows.version),
-        bytes=f64(rows.size),
-        stream=i32(rows.stream),
-        stack=i32(rows.stack),
-        life=i32(rows.life),
-        active=f64(device.active.at(rows.event)),
-        reserved=f64(device.reserved.at(rows.event)),
-        device_free=f64(rows.device_free),
-        time_ms=f64(rows.time_us / US_PER_MS),
+        table=event_table(device, page),
     )
 
 
@@ -143,7 +126,7 @@ def allocation_block(
     return AllocationBlockResponse(
         device=device.number,
         life=life,
-        name=f"b{_hex(lives.addr[life])[2:]}_{version_of(lives, life)}",
+        name=block_name(lives.addr[life], version_of(lives, life)),
         address=_hex(lives.addr[life]),
         size_bytes=float(lives.size[life]),
         is_rounded=rounded,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
+from memboard.tb_plugin.api.memory.segments import ACTION_WORDS
 from tests.builders import RunBuilder
 from tests.simulate import Form, oom_case
-from tests.tb_plugin.client import numbers_of
+from tests.tb_plugin.client import numbers_of, texts_of
 from tests.tb_plugin.pages.history_runs import Asked, asked_of, trained
 
 
@@ -183,24 +185,29 @@ def test_events_are_those_of_the_trace(asked, snapshot):
     trace = snapshot["device_traces"][0]
     found = asked.get("allocator_events", e0=100, count=50)
     assert found["num_events"] == len(trace)
-    words = [found["actions"][code] for code in found["action"].tolist()]
-    assert words == [event["action"] for event in trace[100:150]]
-    assert found["bytes"].tolist() == [event["size"] for event in trace[100:150]]
+    table = found["table"]
+    actions = next(c["hints"] for c in table["columns"] if c["key"] == "action")
+    assert actions == [event["action"] for event in trace[100:150]]
+    words = [ACTION_WORDS[event["action"]] for event in trace[100:150]]
+    assert texts_of(table, "action") == words
+    sizes = np.abs(numbers_of(table, "bytes")).tolist()
+    assert sizes == [event["size"] for event in trace[100:150]]
+    blocks = texts_of(table, "block")
     for row, event in enumerate(trace[100:150]):
         if event["action"] in ("alloc", "free_requested", "free_completed"):
-            life = int(found["life"][row])
+            life = int(numbers_of(table, "life")[row])
             card = asked.get("allocation_block", life=life)
             assert int(card["address"], 16) == event["addr"]
-            assert card["name"].endswith(f"_{found['version'][row]}")
+            assert card["name"] == blocks[row]
         else:
-            assert found["life"][row] == -1
+            assert numbers_of(table, "life")[row] == -1
 
 
 def test_events_behind_the_end_are_the_last_one(asked, snapshot):
     last = len(snapshot["device_traces"][0]) - 1
     found = asked.get("allocator_events", e0=10**8)
     assert found["e0"] == last
-    assert len(found["action"]) == 1
+    assert found["table"]["num_rows"] == 1
 
 
 def test_events_of_some_actions_are_a_list_of_their_own(asked, snapshot):
@@ -209,22 +216,38 @@ def test_events_of_some_actions_are_a_list_of_their_own(asked, snapshot):
     known = [row for row, event in enumerate(trace) if event["action"] in wanted]
     found = asked.get("allocator_events", actions=",".join(wanted), moment=known[3])
     assert found["num_events"] == len(trace)
-    assert found["num_rows"] == len(known)
+    assert found["table"]["num_all"] == len(known)
     assert found["row_of_moment"] == 3
-    assert found["event"].tolist() == known[:200]
+    assert numbers_of(found["table"], "event").tolist() == known[:200]
     later = asked.get("allocator_events", actions="free_completed", e0=40, count=5)
     freed = [row for row, one in enumerate(trace) if one["action"] == "free_completed"]
-    assert later["event"].tolist() == freed[40:45]
-    for row, life in zip(freed[40:45], later["life"].tolist(), strict=True):
+    assert numbers_of(later["table"], "event").tolist() == freed[40:45]
+    for row, life in zip(
+        freed[40:45], numbers_of(later["table"], "life").tolist(), strict=True
+    ):
         card = asked.get("allocation_block", life=life)
         assert card["gone"]["moment"] == row
 
 
 def test_events_of_an_action_that_never_was_are_none(asked):
     found = asked.get("allocator_events", actions="annotate")
-    assert found["num_rows"] == 0
+    assert (found["table"]["num_rows"], found["table"]["num_all"]) == (0, 0)
     assert found["row_of_moment"] == -1
-    assert len(found["event"]) == 0
+    assert found["table"]["empty"] == "None of these is in this history."
+
+
+def test_bytes_of_events_have_the_sign_of_what_they_do(asked, snapshot):
+    trace = snapshot["device_traces"][0]
+    signs = {"alloc": 1, "free_completed": -1, "segment_alloc": 1, "segment_free": -1}
+    for action, sign in signs.items():
+        found = asked.get("allocator_events", actions=action, count=20)["table"]
+        sizes = [event["size"] for event in trace if event["action"] == action][:20]
+        assert numbers_of(found, "bytes").tolist() == [sign * size for size in sizes]
+        assert set(texts_of(found, "unit")) <= {"change_bytes"}
+    times = numbers_of(asked.get("allocator_events", count=3)["table"], "time_ms")
+    began = trace[0]["time_us"]
+    expected = [(event["time_us"] - began) / 1e3 for event in trace[:3]]
+    assert times == pytest.approx(expected, abs=1e-3)
 
 
 def test_blocks_have_the_category_of_their_card(asked):

@@ -11,6 +11,7 @@ import pytest
 from memboard.collector.format.snapshots import tables_of
 from tests.builders import RunBuilder
 from tests.made_snapshots import block, event, segment
+from tests.tb_plugin.client import numbers_of, texts_of
 from tests.tb_plugin.pages.history_runs import Asked, asked_of
 
 NUM_SEGMENTS = 2_600
@@ -148,28 +149,34 @@ def long(tmp_path_factory) -> Asked:
 @pytest.mark.parametrize("e0", [0, 524_287, 1_049_000])
 def test_any_piece_of_a_million_events_is_what_it_is(long, e0):
     found = long.get("allocator_events", e0=e0, count=900)
-    assert found["num_events"] == found["num_rows"] == 3 * NUM_LIVES
+    table = found["table"]
+    assert found["num_events"] == table["num_all"] == 3 * NUM_LIVES
     rows = np.arange(e0, min(e0 + 900, 3 * NUM_LIVES))
     life = rows // 3
-    assert found["event"].tolist() == rows.tolist()
-    assert found["life"].tolist() == life.tolist()
-    assert found["bytes"].tolist() == (512 * (1 + life % 9973)).tolist()
-    assert found["address"].tolist() == (BASE + life % 1000 * APART).tolist()
-    assert found["version"].tolist() == (life // 1000).tolist()
-    active = np.where(rows % 3 == 2, 0, found["bytes"])
-    assert found["active"].tolist() == active.tolist()
+    assert numbers_of(table, "event").tolist() == rows.tolist()
+    assert numbers_of(table, "life").tolist() == life.tolist()
+    sizes = 512 * (1 + life % 9973)
+    assert np.abs(numbers_of(table, "bytes")).tolist() == sizes.tolist()
+    addresses = (BASE + life % 1000 * APART).tolist()
+    uses = (life // 1000).tolist()
+    names = [f"b{at:x}_{use}" for at, use in zip(addresses, uses, strict=True)]
+    assert texts_of(table, "block") == names
+    active = np.where(rows % 3 == 2, 0, sizes)
+    assert numbers_of(table, "active").tolist() == active.tolist()
 
 
 def test_a_million_rows_are_answered_in_pieces_of_bounded_size(long):
     found = long.get("allocator_events", count=10**6)
-    assert len(found["event"]) == 2000
-    assert size_of(long, "allocator_events", count=10**6) < 100 * 2000
+    assert found["table"]["num_rows"] == 2000
+    assert size_of(long, "allocator_events", count=10**6) < 150 * 2000
     last = 3 * NUM_LIVES - 1
-    assert long.get("allocator_events", e0=10**9)["event"].tolist() == [last]
+    (found,) = numbers_of(long.get("allocator_events", e0=10**9)["table"], "event")
+    assert found == last
 
 
 def test_one_kind_of_a_million_events_is_a_list_of_its_own(long):
     found = long.get("allocator_events", actions="alloc", e0=200_000, count=5)
-    assert found["num_rows"] == NUM_LIVES
-    assert found["event"].tolist() == [600_000 + 3 * at for at in range(5)]
+    assert found["table"]["num_all"] == NUM_LIVES
+    events = numbers_of(found["table"], "event").tolist()
+    assert events == [600_000 + 3 * at for at in range(5)]
     assert found["row_of_moment"] == NUM_LIVES - 1

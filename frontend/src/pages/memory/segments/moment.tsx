@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Client, Query } from "../../../api/client";
-import type {
-  AllocatorAction,
-  HistoryDevice,
-  SegmentsResponse,
+import {
+  ACTION_WORDS,
+  type HistoryDevice,
+  type SegmentsResponse,
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { CommandRow } from "../../../base/commands";
@@ -101,25 +101,6 @@ export function useStates(of: {
   };
 }
 
-const ACTION_WORDS: Readonly<Record<AllocatorAction, string>> = {
-  alloc: "allocated",
-  free_requested: "free requested",
-  free_completed: "freed",
-  free: "freed",
-  segment_alloc: "segment reserved",
-  segment_free: "segment returned",
-  segment_map: "segment mapped",
-  segment_unmap: "segment unmapped",
-  snapshot: "snapshot",
-  oom: "out of memory",
-  annotate: "annotation",
-  unknown: "unknown event",
-};
-
-export function actionWords(action: AllocatorAction): string {
-  return ACTION_WORDS[action];
-}
-
 export function MomentBar(props: {
   readonly device: HistoryDevice;
   readonly moment: number;
@@ -200,7 +181,7 @@ function Happened({
   readonly state: SegmentsResponse;
   readonly byteUnit: ByteUnit;
 }) {
-  const actionText = action === null ? "before all events" : actionWords(action);
+  const actionText = action === null ? "before all events" : ACTION_WORDS[action];
   const relation = action === "oom" ? "requested" : "block of";
   const own = action?.startsWith("segment") === true ? "" : `${relation} `;
   const bytes = actionBytes ? `: ${own}${formatBytes(actionBytes, byteUnit)}` : "";
