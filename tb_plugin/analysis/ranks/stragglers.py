@@ -77,11 +77,16 @@ def step_seconds(times: StepTimes) -> float:
     return median_known(middle_values(times.seconds))
 
 
-def middle_rank(times: StepTimes, is_known: npt.NDArray[np.bool_]) -> int:
-    """Row of the rank whose usual step is in the middle, of those with parts."""
+def middle_of(values: Floats) -> float:
+    """The value in the middle, of two the lower; NaN where there is none."""
+    present = np.sort(values[~np.isnan(values)])
+    return float(present[(len(present) - 1) // 2]) if len(present) else np.nan
+
+
+def middle_rank(own_seconds: Floats, is_known: npt.NDArray[np.bool_]) -> int:
+    """Row of the rank whose step, (ranks,), is in the middle, of those with parts."""
     rows = np.flatnonzero(is_known.any(axis=1))
-    usual = [median_known(times.coarse_seconds[row]) for row in rows]
-    order = np.argsort(usual, kind="stable")
+    order = np.argsort(own_seconds[rows], kind="stable")
     return int(rows[order[(len(order) - 1) // 2]])
 
 

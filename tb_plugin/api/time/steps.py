@@ -171,7 +171,8 @@ class StragglersResponse(Struct, frozen=True, kw_only=True):
     sentence: str = ""
     """How long a step takes, the parts that take most of it, and what was left out."""
     step_seconds: float | None = None
-    """The middle rank's step, at the median."""
+    """The middle rank's step: the median of its steps behind the warm-up that are not the
+    profiler's own, as Overview and Compare have it."""
     parts: tuple[StepPartMean, ...] = ()
     ranks: TableRows | None = None
     """At most 64, those that cost most first; how many stand out, of how many."""

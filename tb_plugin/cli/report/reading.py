@@ -194,7 +194,7 @@ class Reader:
             overview=first,
             findings=findings,
             steps=course if has_steps else None,
-            stragglers=stragglers_of(view(ranks)) if has_steps else None,
+            stragglers=stragglers_of(view(ranks), readers.facts) if has_steps else None,
             modules=None if by_module.window is None else by_module,
             passed_over=tuple(passed_over),
             functions=tuple(by_function),

@@ -62,7 +62,7 @@ _ENDS: Final = {
     "running": "not yet",
 }
 _RATES: Final = {
-    "steps": "steps per second",
+    "steps": "steps per second, with pauses",
     "samples": "samples per second",
     "tokens": "tokens per second",
     "flops": "operations per second",
@@ -323,7 +323,8 @@ def _steps(report: RunReport) -> Section | None:
         return None
     usual = beside.step_seconds
     took = "-" if usual is None else duration_text(usual)
-    section = Section(f"steps: {beside.num_steps}, {took} each at the median")
+    on = "on the median rank" if beside.num_ranks > 1 else "at the median"
+    section = Section(f"steps: {beside.num_steps}, {took} each {on}")
     if beside.parts:
         section.add(Table(PARTS, beside.parts))
     if steps.rates:

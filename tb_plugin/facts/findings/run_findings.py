@@ -145,7 +145,7 @@ def _beside_errors(
     accounts = tuple(losses.of_run(run, set(shown), view.budget))
     missing = filter(None, (steps_missing(accounts), traces_missing(accounts)))
     cycles = cycle_findings(run, shown, view.series, view.budget)
-    times = stragglers_of(view).findings
+    times = stragglers_of(view, facts).findings
     findings = [*missing, *simulating(view), *ends, *of_ranks, *cycles, *times]
     return findings, is_reading
 

@@ -61,7 +61,7 @@ WORDS: Final[Mapping[HeadlineKey, tuple[str, str]]] = {
     ),
     "step_time": (
         "Step time",
-        "The median time of one training step, on the slowest rank.",
+        "The median time of one training step, on the slowest rank, without the profiler's own.",
     ),
     "cpu": ("CPU", "How busy the busiest host's processors were."),
     "workers_rss": (

@@ -22,7 +22,9 @@ from memboard.tb_plugin.analysis.series.growth import (
     Trend,
     trend,
 )
+from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
 from memboard.tb_plugin.analysis.series.rows import NO_STEP
+from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.ranks.columns import (
     ALLOCATED,
     ALLOCATED_NOW,
@@ -40,16 +42,17 @@ from memboard.tb_plugin.facts.ranks.columns import (
     WORKERS,
 )
 from memboard.tb_plugin.facts.ranks.error_states import error_states
+from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps_of
 from memboard.tb_plugin.formats.recording.series import SeriesKey, main_phase, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
     from memboard.collector.format.records import Schema
     from memboard.tb_plugin.analysis.arrays import Floats
-    from memboard.tb_plugin.budget import Budget
+    from memboard.tb_plugin.api.time.steps import ProfilerStep
     from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.facts.ranks.error_states import ErrorState
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
@@ -58,8 +61,10 @@ if TYPE_CHECKING:
 Aggregate: TypeAlias = Literal["max", "mean"]
 
 
-MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
-"""Columns summed up by their median behind that share of their rows."""
+MEDIANS: Final = (STEP_TIME, CPU)
+"""Columns summed up by their median."""
+_CAPTURES_SECONDS: Final = 2.0
+"""Time for reading which steps of a file are the profiler's own."""
 
 _HOST_SHARE: Final = 0.1
 """Of resident memory at first: what it must grow by, or it is not said to."""
@@ -91,7 +96,8 @@ class FileFacts:
     """What the overview needs to know of one file."""
 
     readings: dict[str, Reading] = field(default_factory=dict)
-    """By column: the peak, or the median for the columns in `MEDIANS`.
+    """By column: the peak, or the median for the columns in `MEDIANS`. A step's time is
+    this one on every page.
 
     A peak of the device or of the process is the highest of the steps and of the state
     at each error.
@@ -176,12 +182,19 @@ class FactsReader:
         stamped = self._known.get(file)
         stamp = _stamp(file)
         if stamped is None or stamped[0] != stamp:
-            facts = _facts(self._columns(file))
+            columns = self._columns(file)
+            facts = _facts(columns)
+            if STEP_TIME in columns:
+                _include_step_time(facts, columns[STEP_TIME], self._profiled(file))
             facts.error_states = tuple(error_states(file, self._cache))
             for state in facts.error_states:
                 _include(facts, state)
             stamped = self._known[file] = (stamp, facts)
         return stamped[1]
+
+    def _profiled(self, file: RankFile) -> list[ProfilerStep]:
+        phase = main_phase(file)
+        return profiler_steps_of(self.series, file, phase, Budget(_CAPTURES_SECONDS))
 
     def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
         """Make the facts of files that have none yet, before any are made anew."""
@@ -261,18 +274,8 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     for name in LATEST:
         if name in columns:
             facts.latest[name] = float(columns[name].values[-1])
-    for name, skipped in MEDIANS.items():
-        if name in columns:
-            column = columns[name]
-            values = column.values[int(len(column.values) * skipped) :]
-            present = values[~np.isnan(values)]
-            if len(present):
-                facts.readings[name] = Reading(
-                    median(present),
-                    int(column.last[-1]),
-                    column.width,
-                    _spread(present),
-                )
+    if CPU in columns:
+        _include_median(facts, CPU, columns[CPU], columns[CPU].values)
     main = columns.get(ALLOCATED) or columns.get(RSS)
     if main is not None:
         facts.last_step = int(main.last[-1])
@@ -324,6 +327,26 @@ def _include(facts: FileFacts, state: ErrorState) -> None:
     for column, size in state.peaks.items():
         at_error = Reading(size, state.step, 1)
         facts.readings[column] = _higher(facts.readings.get(column), at_error)
+
+
+def _include_step_time(
+    facts: FileFacts, column: _Column, profiled: Sequence[ProfilerStep]
+) -> None:
+    """The median of the steps behind the warm-up that are not the profiler's own."""
+    edges = np.append(column.first, column.last[-1] + 1).astype(np.float64)
+    is_usual = usual_columns(profiled, edges)
+    is_usual[: int(len(is_usual) * WARMUP_FRACTION)] = False
+    _include_median(facts, STEP_TIME, column, column.values[is_usual])
+
+
+def _include_median(
+    facts: FileFacts, name: str, column: _Column, values: Floats
+) -> None:
+    present = values[~np.isnan(values)]
+    if len(present):
+        last = int(column.last[-1])
+        spread = _spread(present)
+        facts.readings[name] = Reading(median(present), last, column.width, spread)
 
 
 def _higher(peak: Reading | None, at_error: Reading) -> Reading:

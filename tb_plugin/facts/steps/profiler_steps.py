@@ -48,25 +48,32 @@ def profiler_steps(
         for _, file in reversed(run.rank_files(rank)):
             if not budget.allows():
                 break
-            captures = file.behind.captures.found
-            key = (_STAMP, stamp_of(file), len(captures), phase)
-            make = partial(_of_file, reader, file, phase, budget)
-            numbers = reader.derived(key, make)
             steps = reader.steps(file)
-            if numbers is None or steps is None:
+            if steps is None:
                 continue
             # A later start of the job replaced the steps that it ran again.
             newest = min(steps[1], again)
-            for kind, first, last in numbers.reshape(-1, 3):
-                if first <= newest:
-                    word = _WHAT[int(kind)]
-                    steps_of_profilers.add(
-                        ProfilerStep(int(first), int(min(last, newest)), word)
-                    )
+            for step in profiler_steps_of(reader, file, phase, budget):
+                if step.first <= newest:
+                    last = int(min(step.last, newest))
+                    steps_of_profilers.add(ProfilerStep(step.first, last, step.what))
             again = min(again, steps[0] - 1)
     return tuple(
         sorted(steps_of_profilers, key=lambda step: (step.first, step.last, step.what))
     )
+
+
+def profiler_steps_of(
+    reader: SeriesReader, file: RankFile, phase: str, budget: Budget
+) -> list[ProfilerStep]:
+    """Of one file; what the budget left out is read the next time."""
+    key = (_STAMP, stamp_of(file), len(file.behind.captures.found), phase)
+    make = partial(_of_file, reader, file, phase, budget)
+    numbers = reader.derived(key, make, is_final=lambda _: not budget.exhausted)
+    return [
+        ProfilerStep(int(first), int(last), _WHAT[int(kind)])
+        for kind, first, last in numbers.reshape(-1, 3)
+    ]
 
 
 def _of_file(

@@ -20,8 +20,8 @@ from memboard.tb_plugin.analysis.findings.text import duration_text
 from memboard.tb_plugin.analysis.ranks.stragglers import (
     StepTimes,
     median_known,
+    middle_of,
     middle_rank,
-    step_seconds,
     stragglers,
     usual_parts,
 )
@@ -40,7 +40,9 @@ from memboard.tb_plugin.api.time.steps import StepPartMean, StragglersResponse
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
+from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.ranks.overload import overloaded
+from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
 from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     RanksQuery,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.findings import Finding
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.steps import ProfilerStep
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
@@ -117,8 +120,11 @@ _NEWEST_STEPS: Final = 4096
 """Single steps of one rank among which slow ones are counted."""
 
 
-def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
-    """Ranks by what they cost the others, parts of a step, and findings about both."""
+def stragglers_of(view: View[RanksQuery], facts: FactsReader) -> StragglersResponse:
+    """Ranks by what they cost the others, parts of a step, and findings about both.
+
+    `facts` tell how long a step of each rank takes.
+    """
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))
@@ -150,7 +156,8 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
     for values in (times.coarse_seconds, *times.parts.values()):
         values[:, left_out] = np.nan
     ordered = stragglers(times)
-    usual = step_seconds(times)
+    own_seconds = _own_seconds(view, facts, tables.key.phase, times)
+    usual = middle_of(own_seconds)
     hosts = {rank: run.rank_files(rank)[-1][1].header.host for rank in read}
     standing_out = [straggler for straggler in ordered if straggler.stands_out]
     findings: list[Finding] = []
@@ -163,7 +170,7 @@ def stragglers_of(view: View[RanksQuery]) -> StragglersResponse:
             run, tables, times, edges, standing_out, hosts, usual, profiled
         )
         findings = [finding for finding in made if finding is not None]
-    parts = _part_means(times, usual, ordered[0].rank if ordered else None)
+    parts = _part_means(times, own_seconds, ordered[0].rank if ordered else None)
     num_steps = high - low + 1
     num_profiled = _num_left_out(profiled, low, high, usual_steps)
     return StragglersResponse(
@@ -227,6 +234,22 @@ def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> Ste
     )
 
 
+def _own_seconds(
+    view: View[RanksQuery], facts: FactsReader, phase: str, times: StepTimes
+) -> Floats:
+    """(ranks,): seconds of each rank's step, as Overview and Compare have them.
+
+    Of another phase than theirs, and of a rank that is not read yet, the median of what
+    was read here.
+    """
+    of_columns = np.array([median_known(seconds) for seconds in times.seconds])
+    if phase != view.run.catalogue.phase(None):
+        return of_columns
+    numbers = RankNumbers(facts, view.run, view.budget)
+    seconds = numbers.highest(times.ranks, STEP_TIME).value
+    return np.where(np.isnan(seconds), of_columns, seconds)
+
+
 def _num_left_out(
     profiled: Sequence[ProfilerStep], low: int, high: int, usual: npt.NDArray[np.bool_]
 ) -> int:
@@ -244,11 +267,11 @@ def _num_left_out(
 
 
 def _part_means(
-    times: StepTimes, usual: float, first: int | None
+    times: StepTimes, own_seconds: Floats, first: int | None
 ) -> tuple[StepPartMean, ...]:
     """Parts that sum to the step: of all ranks in the mean, and of single ranks.
 
-    `usual`: seconds of the middle rank's step; `first`: the rank of the first row.
+    `own_seconds`: (ranks,) of each rank's step; `first`: the rank of the first row.
     """
     if not times.parts:
         return ()
@@ -259,13 +282,12 @@ def _part_means(
     if not is_known.any():
         return ()
     whole = float(times.coarse_seconds[is_known].mean())
-    of_usual = usual_parts(times, parts, middle_rank(times, is_known), usual)
+    middle = middle_rank(own_seconds, is_known)
+    of_usual = usual_parts(times, parts, middle, middle_of(own_seconds))
     of_first: Mapping[str, float] = {}
     if first is not None:
         row = times.ranks.index(first)
-        of_first = usual_parts(
-            times, parts, row, median_known(times.coarse_seconds[row])
-        )
+        of_first = usual_parts(times, parts, row, float(own_seconds[row]))
     return tuple(
         StepPartMean(
             name,

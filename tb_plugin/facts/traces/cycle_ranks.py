@@ -60,7 +60,8 @@ def _of_recorded_steps(
         if version == run.version:
             return judged
         query = RanksQuery(run=summary.id)
-        steps = stragglers_of(View(readers.store.series, run, summary, query, budget))
+        view = View(readers.store.series, run, summary, query, budget)
+        steps = stragglers_of(view, readers.facts)
         if steps.num_left_out and budget.exhausted:
             return RunStraggler(None, is_final=False)
         by_key = {finding.key: finding for finding in steps.findings}

@@ -48,7 +48,7 @@ _FIGURES: Final[Mapping[Key, tuple[str, ColumnUnit, str]]] = {
     "step_time": (
         "Step time (median)",
         "seconds",
-        "Over the steps, of the slowest rank",
+        "Of the slowest rank, over the steps behind the warm-up that are not the profiler's",
     ),
     "samples": ("Samples per second", "count", f"Median over the steps, {_TOGETHER}"),
     "tokens": ("Tokens per second", "count", f"Median over the steps, {_TOGETHER}"),

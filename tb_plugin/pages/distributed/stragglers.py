@@ -10,10 +10,16 @@ from memboard.tb_plugin.server.views.run import of_run
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.api.time.steps import StragglersResponse
+    from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
 
 
-@of_run("stragglers", RanksQuery, prefetches="series")
-def stragglers(view: View[RanksQuery]) -> StragglersResponse:
+@of_run(
+    "stragglers",
+    RanksQuery,
+    reads=lambda readers: (readers.facts,),
+    prefetches="series",
+)
+def stragglers(view: View[RanksQuery], facts: FactsReader) -> StragglersResponse:
     # Answer `/stragglers`
-    return stragglers_of(view)
+    return stragglers_of(view, facts)

@@ -16,18 +16,23 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "tokens": (
             "Tokens/s",
-            "Tokens of rec.step(tokens=…) ÷ step time; over all ranks, the sum.",
+            "Tokens of rec.step(tokens=…) ÷ the time that passed; over all ranks, the sum.",
         ),
         "samples": (
             "Samples/s",
-            "Samples of rec.step(samples=…) ÷ step time; over all ranks, the sum.",
+            "Samples of rec.step(samples=…) ÷ the time that passed; over all ranks, the sum.",
         ),
         "mfu": ("MFU", ""),
-        "steps": ("Steps/s", "1 ÷ step time, by the time from step to step."),
+        "steps": (
+            "Steps/s, with pauses",
+            "Steps ÷ all the time that passed, with whatever lies between two steps.",
+        ),
         "flops": ("FLOP/s", ""),
     }
 )
 """The most telling one first."""
+_FORMS: Final = {"mfu": "MFU {}", "steps": "{} with pauses"}
+"""How a rate stands beside a step's time."""
 _PREFIXES: Final = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
@@ -69,7 +74,7 @@ def _worded(
         rate,
         title=title,
         help=f"{help_text} {note}".strip(),
-        text=f"MFU {text}" if rate.key == "mfu" else text,
+        text=_FORMS.get(rate.key, "{}").format(text),
         hint=f"{help_text} Median over the steps. {whose}. {exact}",
     )
 

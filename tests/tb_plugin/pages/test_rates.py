@@ -78,7 +78,10 @@ def test_rates_say_what_mfu_is_based_on(tmp_path):
     assert "2.00 TFLOP per step" in mfu["help"]
     assert mfu["text"].startswith("MFU ")
     assert "Mean of 3 ranks; rank 0: " in mfu["hint"]
-    assert (steps["title"], found["grain"]) == ("Steps/s", "Every step is drawn.")
+    assert (steps["title"], found["grain"]) == (
+        "Steps/s, with pauses",
+        "Every step is drawn.",
+    )
 
 
 def test_rates_say_what_mfu_lacks(tmp_path):

@@ -161,6 +161,36 @@ def assert_composition_agrees(page: Page, run: str, answers: dict[str, Any]) -> 
     return True
 
 
+def assert_step_times_agree(page: Page, run: str, answers: dict[str, Any]) -> None:
+    """Of each rank on Steps, Overview and Compare; of the run in the report as well."""
+    by_rank = {}
+    for rank in answers["overview"]["strip"]["rank"].tolist():
+        steps = page.of_run("/stragglers", run, rank=rank)
+        compared = answered(
+            lambda rank=rank: page.of_run("/compare_runs", run, rank=rank, b_rank=rank),
+            lambda got: not got["still_reading"],
+        )
+        figures_of_rank = compared_figures(compared)
+        headlines = page.of_run("/overview", run, rank=rank)["headlines"]
+        told = [
+            figures_of_rank.get("Step time (median)"),
+            *(one["value"] for one in headlines if one["key"] == "step_time"),
+        ]
+        seconds = by_rank[rank] = steps["step_seconds"]
+        assert all(value in (None, seconds) for value in told), (rank, told)
+        if seconds is not None:
+            assert told[0] == seconds
+    reported_steps = answers["report"]["stragglers"]
+    of_run = page.of_run("/stragglers", run)["step_seconds"]
+    if reported_steps is None:
+        assert of_run is None
+        return
+    assert reported_steps["step_seconds"] == of_run
+    assert of_run == sorted(by_rank.values())[(len(by_rank) - 1) // 2]
+    slowest = compared_figures(answers["compare_runs"])["Step time (median)"]
+    assert slowest == max(by_rank.values())
+
+
 def reported_runs(page: Page) -> list[dict[str, Any]]:
     """What the command says of each run of the page, as JSON."""
     runs: list[dict[str, Any]] = json.loads(reported(page, "--json"))["runs"]
@@ -270,6 +300,7 @@ def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
         (standing,) = (one for one in standings if one["run"] == run["id"])
         if run["made_of"] == "recording" and len(peaks):
             assert standing["peak_bytes"] == peaks.max()
+        assert_step_times_agree(page, run["name"], answers)
         steps = page.of_run("/stragglers", run["name"])
         if steps["parts"]:
             usual = [part["usual"] or 0.0 for part in steps["parts"]]
