@@ -90,15 +90,15 @@ def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
     return folder
 
 
-def books_folder(environ: Mapping[str, str]) -> Path:
-    """Where books are kept that nobody has named; made where it is missing.
+def accounting_folder(environ: Mapping[str, str]) -> Path:
+    """The folder of accounting files that nobody has named; made where it is missing.
 
     Raises:
         VirtualGpuUnavailable: it cannot be made, or is not this user's alone.
     """
     cache = cache_folder(environ)
     with _kept_in(cache):
-        return private_folder(cache / "books")
+        return private_folder(cache / "accounting")
 
 
 @contextmanager

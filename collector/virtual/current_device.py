@@ -7,7 +7,7 @@ import os
 SPEC = "MEMBOARD_VIRTUAL_GPU"
 """The environment variable that describes the devices, `key=value;` each."""
 
-BOOKS = "MEMBOARD_VIRTUAL_BOOKS"
+ACCOUNTING = "MEMBOARD_VIRTUAL_ACCOUNTING"
 """The environment variable with the file in which processes count together."""
 
 

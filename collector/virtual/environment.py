@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memboard.collector.process.private_folder import own_files
-from memboard.collector.virtual.build import CORE, books_folder, cache_folder, stubs_for
-from memboard.collector.virtual.current_device import BOOKS, SPEC
+from memboard.collector.virtual.build import (
+    CORE,
+    accounting_folder,
+    cache_folder,
+    stubs_for,
+)
+from memboard.collector.virtual.current_device import ACCOUNTING, SPEC
 from memboard.collector.virtual.torch_build import torch_of
 from memboard.collector.virtual.unavailable import VirtualGpuUnavailable
 
@@ -27,7 +32,7 @@ __all__ = ["VirtualGpuUnavailable", "environment"]
 
 MAX_DEVICES = 64
 
-_BOOKS_NAME = re.compile("([0-9]+)-[0-9a-f]{12}")
+_ACCOUNTING_NAME = re.compile("([0-9]+)-[0-9a-f]{12}")
 """The number of the process that asked for it, and a random one."""
 
 
@@ -37,13 +42,13 @@ def environment(
     devices: int = 1,
     python: str = sys.executable,
     base: Mapping[str, str] = os.environ,
-    books: Path | None = None,
+    accounting: Path | None = None,
     context_bytes: int | None = None,
 ) -> dict[str, str]:
     """The variables of a child process whose torch finds `devices` of `device`.
 
     Stubs are built where the torch of `python` has none yet (seconds, once).
-    Processes that are given the same `books` share their devices; without,
+    Processes that are given the same `accounting` share their devices; without,
     a new file is kept in the cache, which the child's own children share.
     `context_bytes` is counted for each process on each device it uses: the
     lower estimate of the device unless given.
@@ -68,7 +73,7 @@ def environment(
         if variable != "CUDA_VISIBLE_DEVICES"
     }
     variables[SPEC] = _words(device, devices, torch, context)
-    variables[BOOKS] = str(books or _new_books(books_folder(base)))
+    variables[ACCOUNTING] = str(accounting or _new_accounting(accounting_folder(base)))
     preloaded = [stubs / CORE, *sorted(stubs.glob("*.so.*"))]
     variables["LD_PRELOAD"] = _joined(map(str, preloaded), base.get("LD_PRELOAD"))
     variables["LD_LIBRARY_PATH"] = _joined([str(stubs)], base.get("LD_LIBRARY_PATH"))
@@ -105,11 +110,11 @@ def _words(device: Device, devices: int, torch: TorchBuild, context: int) -> str
     return ";".join(f"{key}={value}" for key, value in values.items())
 
 
-def _new_books(folder: Path) -> Path:
+def _new_accounting(folder: Path) -> Path:
     """A file of its own; those of the day before go whose processes have ended."""
     yesterday = time.time() - 86400
     for old, status in own_files(folder):
-        made_by = _BOOKS_NAME.fullmatch(old.name)
+        made_by = _ACCOUNTING_NAME.fullmatch(old.name)
         if made_by and status.st_mtime < yesterday and not _is_alive(int(made_by[1])):
             old.unlink(missing_ok=True)
     return folder / f"{os.getpid()}-{uuid4().hex[:12]}"

@@ -15,7 +15,7 @@ from tests.virtual.snippets import Snippets
 def on_gpu(tmp_path_factory):
     """Runs short programs on virtual GPUs; skips without a CUDA build of torch."""
     python()
-    return Snippets(tmp_path_factory.mktemp("books"))
+    return Snippets(tmp_path_factory.mktemp("accounting"))
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +23,6 @@ def virtual_python(tmp_path_factory):
     """A `--python` of `memboard run --on` whose process has imported torch already."""
     folder = tmp_path_factory.mktemp("python")
     variables = environment(
-        parse_device("h100"), python=python(), books=folder / "books"
+        parse_device("h100"), python=python(), accounting=folder / "accounting"
     )
     return programs.python_that_forks(folder / "python", variables, python())

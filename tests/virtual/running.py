@@ -85,7 +85,10 @@ class Machine:
     def __init__(self, folder: Path, device: str, **options: Any) -> None:
         self._folder = folder
         self.variables = environment(
-            parse_device(device), python=python(), books=folder / "books", **options
+            parse_device(device),
+            python=python(),
+            accounting=folder / "accounting",
+            **options,
         )
         for name in ALLOCATOR:
             self.variables.pop(name, None)

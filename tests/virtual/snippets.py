@@ -39,7 +39,7 @@ class Snippets:
     ) -> dict[str, Any]:
         """What it said; `variables` are of its environment, others as `environment` has."""
         variables = options.pop("variables", {})
-        options.setdefault("books", self.new_books())
+        options.setdefault("accounting", self.new_accounting())
         whole = environment(parse_device(device), python=python(), **options)
         whole["PYTHONPATH"] = str(ROOT)
         text = HEAD + textwrap.dedent(code) + TAIL
@@ -47,6 +47,6 @@ class Snippets:
         said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return said
 
-    def new_books(self) -> Path:
-        """A file for the books of devices that nobody else uses."""
+    def new_accounting(self) -> Path:
+        """A file for the accounting of devices that nobody else uses."""
         return self._folder / uuid4().hex

@@ -289,18 +289,21 @@ def test_a_cache_that_others_write_to_is_refused_before_anything_is_preloaded(
             preloaded(cache)
 
 
-def test_only_old_books_of_ended_processes_go(tmp_path, built):
+def test_only_old_files_of_ended_processes_go(tmp_path, built):
     cache = tmp_path / "cache"
     shutil.copytree(built, cache, symlinks=True)
-    books = cache / "virtual" / "books"
-    shutil.rmtree(books)
-    books.mkdir(mode=0o700)
+    accounting = cache / "virtual" / "accounting"
+    shutil.rmtree(accounting)
+    accounting.mkdir(mode=0o700)
     mine = tmp_path / "mine"
     mine.touch()
     ended = subprocess.Popen(["true"])
     ended.wait()
-    gone, living = books / f"{ended.pid}-0123456789ab", books / f"{os.getpid()}-0123456789ab"  # fmt: skip
-    other, link = books / "a-list-of-mine", books / f"{ended.pid}-ab0123456789"
+    gone, living = accounting / f"{ended.pid}-0123456789ab", accounting / f"{os.getpid()}-0123456789ab"  # fmt: skip
+    other, link = (
+        accounting / "a-list-of-mine",
+        accounting / f"{ended.pid}-ab0123456789",
+    )
     for path in (gone, living, other):
         path.touch()
         os.utime(path, (0, 0))
@@ -308,44 +311,47 @@ def test_only_old_books_of_ended_processes_go(tmp_path, built):
     os.utime(link, (0, 0), follow_symlinks=False)
     os.utime(mine, (0, 0))
     preloaded(cache)
-    assert {*books.iterdir()} >= {living, other, link}
+    assert {*accounting.iterdir()} >= {living, other, link}
     assert not gone.exists()
     assert mine.exists()
 
 
-def test_books_that_are_a_link_are_refused(tmp_path, built):
+def test_a_folder_of_accounting_that_is_a_link_is_refused(tmp_path, built):
     cache = tmp_path / "cache"
     shutil.copytree(built, cache, symlinks=True)
-    shutil.rmtree(cache / "virtual" / "books")
+    shutil.rmtree(cache / "virtual" / "accounting")
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "1-0123456789ab").touch()
     os.utime(theirs / "1-0123456789ab", (0, 0))
-    (cache / "virtual" / "books").symlink_to(theirs)
+    (cache / "virtual" / "accounting").symlink_to(theirs)
     with pytest.raises(VirtualGpuUnavailable, match="is a link"):
         preloaded(cache)
     assert [path.name for path in theirs.iterdir()] == ["1-0123456789ab"]
 
 
 @pytest.mark.parametrize("obstacle", ["a link", "a file of mine", "a pipe"])
-def test_a_file_that_is_no_book_stays_as_it_is(tmp_path, built, obstacle):
-    mine, books = tmp_path / "mine", tmp_path / "books"
+def test_a_file_that_holds_no_accounting_stays_as_it_is(tmp_path, built, obstacle):
+    mine, accounting = tmp_path / "mine", tmp_path / "accounting"
     mine.write_bytes(b"my results, of many days")
     if obstacle == "a link":
-        books.symlink_to(mine)
+        accounting.symlink_to(mine)
     elif obstacle == "a pipe":
-        os.mkfifo(books)
+        os.mkfifo(accounting)
     else:
-        books = mine
+        accounting = mine
     variables = environment(
-        DEVICES["l4"], python=python(), base={**os.environ, **at(built)}, books=books
+        DEVICES["l4"],
+        python=python(),
+        base={**os.environ, **at(built)},
+        accounting=accounting,
     )
     done = subprocess.run(
         [python(), "-c", SMOKE],
         env=variables, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "cuda:0\n"
-    assert "no books at" in done.stderr
+    assert "no accounting at" in done.stderr
     assert mine.read_bytes() == b"my results, of many days"
 
 

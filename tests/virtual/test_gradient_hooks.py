@@ -47,7 +47,7 @@ they are told only where gradients of these stay: with accumulation, in the firs
 def trained(folder, model, context):
     """The history's replay, and by life what hooks saw of it: 1 of a parameter, 2 not."""
     variables = environment(
-        parse_device("h100"), python=python(), books=folder / "books"
+        parse_device("h100"), python=python(), accounting=folder / "accounting"
     )
     variables["PYTHONPATH"] = str(ROOT)
     out = folder / "snapshot.pickle"

@@ -108,7 +108,7 @@ except torch.OutOfMemoryError:
 print(json.dumps(out))
 """
     variables = environment(
-        parse_device("24GiB,8.9"), python=python(), books=tmp_path / "books"
+        parse_device("24GiB,8.9"), python=python(), accounting=tmp_path / "accounting"
     )
     variables["PYTORCH_CUDA_ALLOC_CONF"] = setting
     done = subprocess.run(
@@ -253,7 +253,7 @@ def test_what_has_no_cpu_side_is_a_clear_crash(tmp_path):
         "ctypes.string_at(torch.empty(8, device='cuda').data_ptr(), 8)\n"
     )
     variables = environment(
-        parse_device("t4"), python=python(), books=tmp_path / "books"
+        parse_device("t4"), python=python(), accounting=tmp_path / "accounting"
     )
     done = subprocess.run(
         [python(), "-c", program],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
-from memboard.collector.virtual.books import read_books
+from memboard.collector.virtual.accounting import read_accounting
 from memboard.collector.virtual.devices import parse_device
 from memboard.collector.virtual.environment import environment
 from tests.virtual.running import python
@@ -21,9 +21,12 @@ sys.stdin.read()
 
 
 def test_processes_share_a_device(on_gpu):
-    books = on_gpu.new_books()
+    accounting = on_gpu.new_accounting()
     variables = environment(
-        parse_device("24GiB,8.9"), python=python(), books=books, context_bytes=100 * MIB
+        parse_device("24GiB,8.9"),
+        python=python(),
+        accounting=accounting,
+        context_bytes=100 * MIB,
     )
     with subprocess.Popen(
         [python(), "-c", HOLDER],
@@ -49,7 +52,7 @@ def test_processes_share_a_device(on_gpu):
                 out["words"] = str(error)
             """,
             "24GiB,8.9",
-            books=books,
+            accounting=accounting,
             context_bytes=100 * MIB,
         )
         holder.kill()
@@ -59,11 +62,11 @@ def test_processes_share_a_device(on_gpu):
     after = on_gpu(
         "out['used'] = [t - f for f, t in [torch.cuda.mem_get_info()]]",
         "24GiB,8.9",
-        books=books,
+        accounting=accounting,
         context_bytes=100 * MIB,
     )
     assert after["used"] == [100 * MIB]
-    peaks = {one.pid: one.peak for one in read_books(books).processes}
+    peaks = {one.pid: one.peak for one in read_accounting(accounting).processes}
     assert peaks[pid] == {0: 3172 * MIB}
 
 
@@ -202,7 +205,7 @@ out["shard"] = sum(p.to_local().numel() * 4 for p in sharded.parameters())
 
 
 def test_calls_that_nobody_wrote_are_listed(on_gpu):
-    books = on_gpu.new_books()
+    accounting = on_gpu.new_accounting()
     on_gpu(
         """
         import ctypes
@@ -211,9 +214,9 @@ def test_calls_that_nobody_wrote_are_listed(on_gpu):
             runtime.cudaGraphKernelNodeCopyAttributes(None, None)
         a = torch.randn(8, 8, device="cuda"); a @ a
         """,
-        books=books,
+        accounting=accounting,
     )
-    calls = {one.name: one for one in read_books(books).calls}
+    calls = {one.name: one for one in read_accounting(accounting).calls}
     assert calls["cudaGraphKernelNodeCopyAttributes"].count == 3
     assert [one.name for one in calls.values() if not one.known] == [
         "cudaGraphKernelNodeCopyAttributes"

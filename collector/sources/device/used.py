@@ -2,7 +2,7 @@
 
 The statistics are taken as the nested dict that torch's C code builds, without the
 flattening and sorting that `torch.cuda.memory_stats` adds (75 us). They are the host's
-own books: nothing waits for the device.
+own accounting: nothing waits for the device.
 """
 
 from __future__ import annotations

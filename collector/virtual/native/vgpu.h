@@ -2,12 +2,12 @@
  *
  * Every function of NVIDIA's libraries that is written by hand is exported as
  * `vgpu_<name>`; the stubs, built for one torch, jump to them. The figures of a
- * device come from the environment, what is used of it stands in the books.
+ * device come from the environment, what is used of it is accounted for in a file.
  *
  * runtime/    libcudart: the device, memory, streams, graphs, launches
  * driver/     what NVIDIA's driver brings: libcuda and NVML
  * libraries/  cuBLAS and the like, cuDNN, NCCL
- * books/      what is kept: bytes taken, addresses, small data, calls
+ * accounting/ what is kept: bytes taken, addresses, small data, calls
  * tables/     names: what unwritten functions answer, all functions of a library
  */
 #ifndef VGPU_H
@@ -69,7 +69,7 @@ bool has_context(int device);
 int current_device(void);
 int capability(void); /* 90 for 9.0 */
 
-/* books/books.c: what is used, shared by all processes on the same devices. */
+/* accounting/accounting.c: what is used, shared by all processes on the same devices. */
 int take(int device, size_t bytes);
 void give(int device, size_t bytes, unsigned generation);
 unsigned generation(void); /* rises in a forked child: memory before is not its own */
@@ -82,7 +82,7 @@ typedef struct {
 } user_t;
 int users_of(int device, user_t *users, int room);
 
-/* books/ranges.c: which address belongs to what. */
+/* accounting/ranges.c: which address belongs to what. */
 typedef enum { DEVICE_MEMORY, RESERVED_ADDRESSES, PINNED_HOST, REGISTERED_HOST, MANAGED } kind_t;
 typedef struct range {
   uintptr_t start;
@@ -111,7 +111,7 @@ void finish_device(int device);
 void works_on(void *stream);
 void count_work(void);
 
-/* books/calls.c */
+/* accounting/calls.c */
 typedef struct {
   const char *library, *name;
   uint64_t *slot;

@@ -24,7 +24,7 @@ from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.collector.running.plan import Outcome, Plan
 from memboard.collector.running.single_rank.calls import Calls
 from memboard.collector.running.stopping import CLOSE_SECONDS
-from memboard.collector.virtual.books import read_books
+from memboard.collector.virtual.accounting import read_accounting
 from memboard.collector.virtual.environment import VirtualGpuUnavailable, environment
 from memboard.tb_plugin.cli.prediction.request import WARM_UP_STEPS, Request
 
@@ -116,8 +116,8 @@ def launch(request: Request) -> Iterator[Ran]:
                     own = folder / f"{number}-{place}"
                     # Each host has devices of its own.
                     host = variables.get("GROUP_RANK", "0")
-                    books = folder / f"books-{number}-{host}"
-                    processes.append(_Process(request, variables, books, own))
+                    accounting = folder / f"accounting-{number}-{host}"
+                    processes.append(_Process(request, variables, accounting, own))
                     stack.callback(processes[-1].end)
                 called = _OnDemandRanks(
                     request, together[0], calls_between, folder, number
@@ -125,7 +125,9 @@ def launch(request: Request) -> Iterator[Ran]:
                 stack.callback(called.end)
                 _wait(processes, called)
                 for process in processes:
-                    calls = _unanswered(process.books) if request.is_verbose else ()
+                    calls = (
+                        _unanswered(process.accounting) if request.is_verbose else ()
+                    )
                     yield replace(process.ran(), calls=calls)
 
 
@@ -133,16 +135,20 @@ class _Process:
     """One process of a request."""
 
     def __init__(
-        self, request: Request, variables: Mapping[str, str], books: Path, own: Path
+        self,
+        request: Request,
+        variables: Mapping[str, str],
+        accounting: Path,
+        own: Path,
     ) -> None:
         """`own` is a new folder of its own, inside the one that all of the request have.
 
         Raises:
             Failure: there can be no virtual device here.
         """
-        environment = _environment(request, books, variables)
+        environment = _environment(request, accounting, variables)
         own.mkdir()
-        self.books = books
+        self.accounting = accounting
         self._request = request
         self._outcome = own / "outcome.json"
         self._words: IO[bytes] | None = None
@@ -273,7 +279,7 @@ class _OnDemandRanks:
             own = self._folder / f"{self._number}-for-others-{rank}"
             request = replace(self._request, is_quiet=True, run_dir=own / "run")
             variables = self._request.ranks.variables(rank, self._job)
-            self._ranks[rank] = _Process(request, variables, own / "books", own)
+            self._ranks[rank] = _Process(request, variables, own / "accounting", own)
         for rank, process in self._ranks.items():
             if not process.is_running and rank not in self._over:
                 self._over.add(rank)
@@ -330,7 +336,7 @@ def _plan(request: Request, rank: int, outcome: Path, messages: Path) -> Plan:
 
 
 def _environment(
-    request: Request, books: Path, variables: Mapping[str, str]
+    request: Request, accounting: Path, variables: Mapping[str, str]
 ) -> dict[str, str]:
     base = {**os.environ, **request.variables, **variables}
     for path, text in _SETTINGS.items():
@@ -343,21 +349,21 @@ def _environment(
             devices=request.num_devices,
             python=request.python,
             base=base,
-            books=books,
+            accounting=accounting,
             context_bytes=request.outside_bytes,
         )
     except (VirtualGpuUnavailable, ValueError) as error:
         raise Failure(str(error)) from error
 
 
-def _unanswered(books: Path) -> tuple[str, ...]:
+def _unanswered(accounting: Path) -> tuple[str, ...]:
     try:
-        books_read = read_books(books)
+        accounted = read_accounting(accounting)
     except (OSError, ValueError):
         return ()
     return tuple(
         f"{call.library} {call.name} ({counted(call.count, 'time')})"
-        for call in (() if books_read is None else books_read.calls)
+        for call in (() if accounted is None else accounted.calls)
         if not call.known
     )
 

@@ -1,4 +1,4 @@
-"""Several private memory pools, looked at one by one: against the allocator's own books.
+"""Several private memory pools, looked at one by one: against the allocator's own totals.
 
 The simulated allocator serves graphs' pools and the ordinary one on two streams, gives
 segments back and takes their addresses again for other pools. What it held is written
@@ -28,7 +28,7 @@ SIZES = (512, 4096, 65_536, MIB, 3 * MIB, 12 * MIB, 22 * MIB)
 CALLS = 600
 
 
-class Books(NamedTuple):
+class PoolTotals(NamedTuple):
     """What the allocator held after an event, by pool."""
 
     moment: int
@@ -38,26 +38,28 @@ class Books(NamedTuple):
     """Sizes of blocks in use."""
 
 
-def books_of(allocator: CachingAllocator, moment: int) -> Books:
-    books = Books(moment, Counter(), Counter(), {pool: Counter() for pool in POOLS})
+def totals_of(allocator: CachingAllocator, moment: int) -> PoolTotals:
+    totals = PoolTotals(
+        moment, Counter(), Counter(), {pool: Counter() for pool in POOLS}
+    )
     for segment in allocator.segments.values():
         pool = segment.arena.pool_id
         for block in segment.blocks():
             if block.mapped:
-                books.reserved[pool] += block.size_bytes
+                totals.reserved[pool] += block.size_bytes
                 if not block.is_free:
-                    books.active[pool] += block.size_bytes
-                    books.blocks[pool][block.size_bytes] += 1
-    return books
+                    totals.active[pool] += block.size_bytes
+                    totals.blocks[pool][block.size_bytes] += 1
+    return totals
 
 
-def played(seed: int, max_entries: int | None = None) -> tuple[Any, list[Books]]:
-    """An allocator that worked for a while, and its books after each call."""
+def played(seed: int, max_entries: int | None = None) -> tuple[Any, list[PoolTotals]]:
+    """An allocator that worked for a while, and its totals after each call."""
     rng = random.Random(seed)
     history = History(max_entries)
     allocator = CachingAllocator(4 << 30, history=history)
     live: list[Any] = []
-    books = [books_of(allocator, -1)]
+    totals = [totals_of(allocator, -1)]
     for call in range(CALLS):
         choice = rng.random()
         if choice < 0.5 or not live:
@@ -85,21 +87,21 @@ def played(seed: int, max_entries: int | None = None) -> tuple[Any, list[Books]]
                 allocator.synchronize(stream)
             allocator.use_pool(None)
             allocator.empty_cache()
-        books.append(books_of(allocator, history.num_recorded - 1))
-    return allocator, books
+        totals.append(totals_of(allocator, history.num_recorded - 1))
+    return allocator, totals
 
 
-def asked_and_books(
+def asked_and_totals(
     folder: Any, seed: int, torch: Any, max_entries: int | None
-) -> tuple[Asked, list[Books], dict[Any, int]]:
-    """The routes on it, the books of the moments there are, and each pool's row."""
-    allocator, books = played(seed, max_entries)
-    last = books[-1].moment  # before the snapshot itself is noted
+) -> tuple[Asked, list[PoolTotals], dict[Any, int]]:
+    """The routes on it, the totals of the moments there are, and each pool's row."""
+    allocator, totals = played(seed, max_entries)
+    last = totals[-1].moment  # before the snapshot itself is noted
     made = snapshot([allocator], Sites(), Form(torch=torch))
     asked = asked_of(RunBuilder(folder / "exp"), made)
     lost = last + 1 - len(made["device_traces"][0])
     kept = [
-        one._replace(moment=one.moment - lost) for one in books if one.moment >= lost
+        one._replace(moment=one.moment - lost) for one in totals if one.moment >= lost
     ]
     facts = asked.opened()["facts"]
     names = {
@@ -123,8 +125,8 @@ def private_pool(kind: str) -> str | None:
 
 @pytest.mark.parametrize(("seed", "max_entries"), [(1, None), (2, None), (4, 500)])
 def test_each_pool_alone_holds_what_the_allocator_says(tmp_path, seed, max_entries):
-    asked, books, rows = asked_and_books(tmp_path, seed, "2.13", max_entries)
-    for one in random.Random(seed).sample(books, 25):
+    asked, totals, rows = asked_and_totals(tmp_path, seed, "2.13", max_entries)
+    for one in random.Random(seed).sample(totals, 25):
         whole = asked.get("segments", moment=one.moment)
         total = 0.0
         for pool, row in rows.items():
@@ -144,9 +146,9 @@ def test_each_pool_alone_holds_what_the_allocator_says(tmp_path, seed, max_entri
 
 @pytest.mark.parametrize("max_entries", [None, 500])
 def test_tiles_of_pools_add_up_to_the_tile_of_all(tmp_path, max_entries):
-    asked, books, rows = asked_and_books(tmp_path, 5, "2.13", max_entries)
-    last = books[-1].moment
-    by_moment = {one.moment: one for one in books}
+    asked, totals, rows = asked_and_totals(tmp_path, 5, "2.13", max_entries)
+    last = totals[-1].moment
+    by_moment = {one.moment: one for one in totals}
     e0, e1 = last // 2, last // 2 + 200
     # As wide as events, so that each column is one moment.
     whole = asked.get("allocations", px=200, e0=e0, e1=e1)["columns"]
@@ -176,9 +178,9 @@ def test_tiles_of_pools_add_up_to_the_tile_of_all(tmp_path, max_entries):
 
 def test_a_pool_that_is_not_recorded_is_no_other_pool(tmp_path):
     """Before torch 2.13 events do not say it: of segments that are gone nothing does."""
-    asked, books, rows = asked_and_books(tmp_path, 3, "2.11", None)
+    asked, totals, rows = asked_and_totals(tmp_path, 3, "2.11", None)
     some_unknown = False
-    for one in random.Random(3).sample(books, 25):
+    for one in random.Random(3).sample(totals, 25):
         whole = asked.get("segments", moment=one.moment)
         is_unknown = ["not recorded" in kind for kind in kinds_of(whole)]
         unknown = whole["segments"]["total_bytes"][is_unknown].sum()
@@ -195,7 +197,7 @@ def test_a_pool_that_is_not_recorded_is_no_other_pool(tmp_path):
             total += found["reserved_bytes"]
         assert total + unknown == sum(one.reserved.values())
     assert some_unknown
-    at_end = books[-1]
+    at_end = totals[-1]
     for pool, row in rows.items():
         found = asked.get("segments", moment=at_end.moment, pool=row)
         assert found["reserved_bytes"] == at_end.reserved[pool]

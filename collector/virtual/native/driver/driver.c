@@ -1,6 +1,6 @@
 /* The driver's interface (libcuda), as torch, NVRTC users and Triton call it. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "runtime/streams.h"
 #include "vgpu.h"
 

@@ -1,7 +1,7 @@
 /* Addresses reserved and memory mapped into them: expandable segments.
  * Memory counts from cuMemCreate until it is released and nowhere mapped. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

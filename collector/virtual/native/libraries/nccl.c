@@ -1,7 +1,7 @@
 /* NCCL with one rank that is there: nothing moves but small known data, for
  * which all ranks are taken to hold the same. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <stdio.h>

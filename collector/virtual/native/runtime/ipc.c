@@ -1,7 +1,7 @@
 /* Memory and events shared between processes: the other one gets addresses of
  * its own, which count nothing. Nothing that is written passes over. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Kernels: registered, asked about, launched. A launch does nothing. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Device and host memory: taken, given back, copied, asked about. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

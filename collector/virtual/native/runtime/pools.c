@@ -3,7 +3,7 @@
  * follow what is documented: free chunks go back at a trim, at a
  * synchronisation above the release threshold, and when memory runs out. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

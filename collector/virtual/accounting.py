@@ -1,4 +1,4 @@
-"""The books of virtual GPUs, read from outside: who uses what, which calls were made."""
+"""Accounting of virtual GPUs, read from outside: who uses what, which calls were made."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# As books.c has them.
+# As accounting.c has them.
 _DEVICES = 64
 _PROCESSES = 256
 _HEADER = struct.Struct("<8sIIQ64x")
 _PROCESS = struct.Struct(f"<iiQ{_DEVICES}Q{_DEVICES}Q")
 _CALL = struct.Struct("<88sQ")
-_MAGIC, _VERSION = b"VGPUBOOK", 2
+_MAGIC, _VERSION = b"VGPUACCT", 2
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Books:
-    """A file of books, as it was when it was read."""
+class Accounting:
+    """A file of accounting as it was when it was read."""
 
     devices: int
     memory_bytes: int
@@ -57,21 +57,21 @@ class Books:
     calls: list[Calls]
 
 
-def read_books(path: Path) -> Books | None:
+def read_accounting(path: Path) -> Accounting | None:
     """What the file holds; None where no process has opened it yet.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is not a file of books, or another version's.
+        ValueError: it holds no accounting, or another version's.
     """
     content = path.read_bytes() if path.exists() else b""
     if len(content) < _HEADER.size or not any(content[: _HEADER.size]):
         return None
     magic, version, devices, memory = _HEADER.unpack_from(content)
     if magic != _MAGIC or version != _VERSION:
-        raise ValueError(f"{path} holds no books of virtual GPUs of this version")
+        raise ValueError(f"{path} holds no accounting of virtual GPUs of this version")
     calls = _HEADER.size + _PROCESSES * _PROCESS.size
-    return Books(
+    return Accounting(
         devices=devices,
         memory_bytes=memory,
         processes=list(_processes(content[_HEADER.size : calls])),

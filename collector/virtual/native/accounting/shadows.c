@@ -8,7 +8,7 @@
  * known place (runtime/launch.c). A kernel that reaches a piece from an
  * address before it is not noticed. What is not known reads as zeros. */
 #define _GNU_SOURCE
-#include "books/shadows.h"
+#include "accounting/shadows.h"
 #include "vgpu.h"
 
 #include <pthread.h>

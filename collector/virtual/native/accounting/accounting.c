@@ -1,7 +1,7 @@
-/* The books: bytes used, by device and process, in a file that all processes map.
+/* Accounting: bytes used, by device and process, in a file that all processes map.
  *
- * Without a file (MEMBOARD_VIRTUAL_BOOKS) a process keeps its own. Processes
- * that died without giving back are dropped when somebody counts. books.py
+ * Without a file (MEMBOARD_VIRTUAL_ACCOUNTING) a process accounts for itself alone. Processes
+ * that died without giving back are dropped when somebody counts. accounting.py
  * reads the same layout.
  */
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@
 
 #define MAX_PROCESSES 256
 #define MAX_CALLS 4096
-#define VERSION 2 /* of what follows; books.py knows it */
+#define VERSION 2 /* of what follows; accounting.py knows it */
 
 /* What ended stays listed with its peaks until its place is needed. */
 typedef struct {
@@ -44,10 +44,10 @@ typedef struct {
   } lock;
   process_t processes[MAX_PROCESSES];
   counted_t calls[MAX_CALLS];
-} books_t;
+} accounting_t;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static books_t *books;
+static accounting_t *accounting;
 static process_t *own;
 static unsigned forks;
 static bool used_cuda, forked;
@@ -55,7 +55,7 @@ static bool used_cuda, forked;
 unsigned generation(void) { return forks; }
 bool forked_after_use(void) { return forked; }
 
-static void set_up(books_t *new) {
+static void set_up(accounting_t *new) {
   pthread_mutexattr_t shared;
   pthread_mutexattr_init(&shared);
   pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
@@ -64,11 +64,11 @@ static void set_up(books_t *new) {
   new->version = VERSION;
   new->devices = (uint32_t)spec()->count;
   new->memory = spec()->memory;
-  memcpy(new->magic, "VGPUBOOK", 8);
+  memcpy(new->magic, "VGPUACCT", 8);
 }
 
-/* A new file, or one of books: what else there is in a user's file stays there. */
-static bool may_be_books(int file) {
+/* A new file, or one of ours: what else there is in a user's file stays there. */
+static bool may_be_ours(int file) {
   static const char blank[8];
   char magic[8];
   struct stat status;
@@ -78,18 +78,18 @@ static bool may_be_books(int file) {
   errno = EEXIST;
   ssize_t n = pread(file, magic, sizeof magic, 0);
   if (n != sizeof magic) return n == 0;
-  return !memcmp(magic, "VGPUBOOK", 8) || !memcmp(magic, blank, 8);
+  return !memcmp(magic, "VGPUACCT", 8) || !memcmp(magic, blank, 8);
 }
 
-static books_t *map_file(const char *path) {
+static accounting_t *map_file(const char *path) {
   /* No link is followed, and no pipe waited for. */
   int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file < 0) return NULL;
-  books_t *new = MAP_FAILED;
+  accounting_t *new = MAP_FAILED;
   flock(file, LOCK_EX);
-  if (may_be_books(file) && !ftruncate(file, sizeof *new))
+  if (may_be_ours(file) && !ftruncate(file, sizeof *new))
     new = mmap(NULL, sizeof *new, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (new != MAP_FAILED && (memcmp(new->magic, "VGPUBOOK", 8) || new->version != VERSION)) {
+  if (new != MAP_FAILED && (memcmp(new->magic, "VGPUACCT", 8) || new->version != VERSION)) {
     memset(new, 0, sizeof *new);
     set_up(new);
   }
@@ -100,36 +100,36 @@ static books_t *map_file(const char *path) {
   return new == MAP_FAILED ? NULL : new;
 }
 
-static books_t *the_books(void) {
-  books_t *known = __atomic_load_n(&books, __ATOMIC_ACQUIRE);
-  if (known) return known;
+static accounting_t *the_accounting(void) {
+  accounting_t *mapped = __atomic_load_n(&accounting, __ATOMIC_ACQUIRE);
+  if (mapped) return mapped;
   pthread_mutex_lock(&opening);
-  if (!books) {
-    const char *path = getenv("MEMBOARD_VIRTUAL_BOOKS");
-    known = path && *path ? map_file(path) : NULL;
-    if (!known) {
+  if (!accounting) {
+    const char *path = getenv("MEMBOARD_VIRTUAL_ACCOUNTING");
+    mapped = path && *path ? map_file(path) : NULL;
+    if (!mapped) {
       if (path && *path)
-        fprintf(stderr, "virtual GPU: no books at %s (%s); other processes' memory "
+        fprintf(stderr, "virtual GPU: no accounting at %s (%s); other processes' memory "
                 "is not seen\n", path, strerror(errno));
-      known = mmap(NULL, sizeof *known, PROT_READ | PROT_WRITE,
+      mapped = mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-      if (known == MAP_FAILED) abort();
-      set_up(known);
+      if (mapped == MAP_FAILED) abort();
+      set_up(mapped);
     }
-    __atomic_store_n(&books, known, __ATOMIC_RELEASE);
+    __atomic_store_n(&accounting, mapped, __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&opening);
-  return books;
+  return accounting;
 }
 
-static books_t *locked(void) {
-  books_t *all = the_books();
+static accounting_t *locked(void) {
+  accounting_t *all = the_accounting();
   if (pthread_mutex_lock(&all->lock.mutex) == EOWNERDEAD)
     pthread_mutex_consistent(&all->lock.mutex);
   return all;
 }
 
-static void unlocked(books_t *all) { pthread_mutex_unlock(&all->lock.mutex); }
+static void unlocked(accounting_t *all) { pthread_mutex_unlock(&all->lock.mutex); }
 
 /* When a living process was born; 0 for one that ended, reaped or not. */
 static uint64_t birth(int pid) {
@@ -147,25 +147,25 @@ static uint64_t birth(int pid) {
   return state == 'Z' || state == 'X' ? 0 : born ? born : 1;
 }
 
-static void ended(process_t *one) {
-  one->living = 0;
-  memset(one->used, 0, sizeof one->used);
+static void ended(process_t *process) {
+  process->living = 0;
+  memset(process->used, 0, sizeof process->used);
 }
 
-static void drop_dead(books_t *all) {
+static void drop_dead(accounting_t *all) {
   for (int i = 0; i < MAX_PROCESSES; ++i) {
-    process_t *one = &all->processes[i];
-    if (one->living && one != own && birth(one->pid) != one->born) ended(one);
+    process_t *process = &all->processes[i];
+    if (process->living && process != own && birth(process->pid) != process->born) ended(process);
   }
 }
 
-static void add(process_t *one, int device, size_t bytes) {
-  one->used[device] += bytes;
-  if (one->used[device] > one->peak[device]) one->peak[device] = one->used[device];
+static void add(process_t *process, int device, size_t bytes) {
+  process->used[device] += bytes;
+  if (process->used[device] > process->peak[device]) process->peak[device] = process->used[device];
 }
 
 /* Under the lock. Without a free entry the process is alone with its memory. */
-static process_t *self(books_t *all) {
+static process_t *self(accounting_t *all) {
   static process_t unlisted;
   if (own) return own;
   int pid = getpid();
@@ -183,7 +183,7 @@ static process_t *self(books_t *all) {
   return own;
 }
 
-static size_t total(const books_t *all, int device) {
+static size_t total(const accounting_t *all, int device) {
   size_t sum = 0;
   for (int i = 0; i < MAX_PROCESSES; ++i)
     if (all->processes[i].living) sum += all->processes[i].used[device];
@@ -192,12 +192,12 @@ static size_t total(const books_t *all, int device) {
 
 /* `bytes` of a (physical) device, or OUT_OF_MEMORY. */
 int take(int device, size_t bytes) {
-  books_t *all = locked();
-  process_t *one = self(all);
+  accounting_t *all = locked();
+  process_t *process = self(all);
   size_t capacity = spec()->memory;
   if (bytes > capacity || total(all, device) + bytes > capacity) drop_dead(all);
   bool fits = bytes <= capacity && total(all, device) + bytes <= capacity;
-  if (fits) add(one, device, bytes);
+  if (fits) add(process, device, bytes);
   unlocked(all);
   return fits ? SUCCESS : OUT_OF_MEMORY;
 }
@@ -205,13 +205,13 @@ int take(int device, size_t bytes) {
 /* Memory from before a fork is the parent's, who gives it back. */
 void give(int device, size_t bytes, unsigned taken_in) {
   if (taken_in != forks) return;
-  books_t *all = locked();
+  accounting_t *all = locked();
   if (own) own->used[device] -= bytes < own->used[device] ? bytes : own->used[device];
   unlocked(all);
 }
 
 size_t used_by_all(int device) {
-  books_t *all = locked();
+  accounting_t *all = locked();
   drop_dead(all);
   size_t sum = total(all, device);
   unlocked(all);
@@ -220,13 +220,13 @@ size_t used_by_all(int device) {
 
 /* The context is there even where it does not fit: what follows says so. */
 void context_made(int device) {
-  books_t *all = locked();
+  accounting_t *all = locked();
   add(self(all), device, spec()->context);
   unlocked(all);
 }
 
 int users_of(int device, user_t *users, int room) {
-  books_t *all = locked();
+  accounting_t *all = locked();
   int n = 0;
   drop_dead(all);
   for (int i = 0; i < MAX_PROCESSES && n < room; ++i)
@@ -238,14 +238,14 @@ int users_of(int device, user_t *users, int room) {
 
 /* calls.c: where calls of this name are counted, or NULL where there is no room. */
 uint64_t *counter(const char *library, const char *name) {
-  char whole[sizeof books->calls[0].name] = {0};
+  char whole[sizeof accounting->calls[0].name] = {0};
   snprintf(whole, sizeof whole, "%s %s", library, name);
-  books_t *all = locked();
+  accounting_t *all = locked();
   uint64_t *slot = NULL;
   for (int i = 0; i < MAX_CALLS && !slot; ++i) {
-    counted_t *one = &all->calls[i];
-    if (!one->name[0]) memcpy(one->name, whole, sizeof whole);
-    if (!strncmp(one->name, whole, sizeof whole)) slot = &one->count;
+    counted_t *call = &all->calls[i];
+    if (!call->name[0]) memcpy(call->name, whole, sizeof whole);
+    if (!strncmp(call->name, whole, sizeof whole)) slot = &call->count;
   }
   unlocked(all);
   return slot;
@@ -253,10 +253,10 @@ uint64_t *counter(const char *library, const char *name) {
 
 static void before_fork(void) {
   pthread_mutex_lock(&opening);
-  if (books) locked();
+  if (accounting) locked();
 }
 static void in_parent(void) {
-  if (books) unlocked(books);
+  if (accounting) unlocked(accounting);
   pthread_mutex_unlock(&opening);
 }
 /* A robust mutex belongs to a thread of the parent, who lets it go. */
@@ -272,8 +272,8 @@ __attribute__((constructor)) static void across_forks(void) {
 }
 
 __attribute__((destructor)) static void at_exit(void) {
-  if (!books || !own || forked) return;
-  books_t *all = locked();
+  if (!accounting || !own || forked) return;
+  accounting_t *all = locked();
   ended(own);
   unlocked(all);
 }
