@@ -103,7 +103,9 @@ class ReaderProcess:
         [inherited] = forkserver.get_inherited_fds() or []
         tasks = socket.socket(fileno=inherited)
         reporter = _Reporter(tasks.makefile("wb"))
-        while select.select([tasks], [], [], _IDLE_S)[0]:
+        another = select.poll()  # select() takes file numbers below 1,024 only
+        another.register(tasks, select.POLLIN)
+        while another.poll(1e3 * _IDLE_S):
             data, files, _, _ = socket.recv_fds(tasks, MAX_MESSAGE, 2)
             if not data:  # there is no other file, or no parent
                 break
