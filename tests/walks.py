@@ -29,6 +29,8 @@ STEP_TO_DISK, DISK_TO_TIMELINE, TIMELINES_PAGE = 49, 28, 97
 SNAPSHOT_TO_STACK, TRACE_TO_OPERATORS = 60, 55
 """How many files each walk may enter: the goals, which format.md has too."""
 _STEPS_BEFORE = 3
+_LOOPS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+"""Of a module's body: only some versions of Python make functions of them."""
 _IMPORT = re.compile(r'^(?:import|export)(?! type)[^"]*?from "(\.[^"]+)"', re.MULTILINE)
 
 
@@ -63,10 +65,10 @@ class Walk:
 
     def _called(self, frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
-        is_function = (
-            code.co_flags & inspect.CO_OPTIMIZED
-        )  # no module's or class's body
-        if self._is_on and event == "call" and is_function:
+        # No module's or class's body, nor what is looped over there.
+        is_function = code.co_flags & inspect.CO_OPTIMIZED
+        is_loop = code.co_qualname in _LOOPS
+        if self._is_on and event == "call" and is_function and not is_loop:
             name = code.co_filename
             if name.startswith(self._below):
                 self.files.add(f"{self._package}/{name.removeprefix(self._below)}")

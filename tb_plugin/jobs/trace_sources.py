@@ -15,7 +15,6 @@ from memboard.tb_plugin.analysis.time.profiled_steps import Steps, steps_of
 from memboard.tb_plugin.analysis.time.slice_roles import Role, slice_roles
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.timeline.counters import with_counters
-from memboard.tb_plugin.analysis.trace.timeline.tiles import TraceTiles
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.cache import held_bytes
 from memboard.tb_plugin.contract.errors import NotReadyError
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.spans.events import SpanEvent
     from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.timeline.tiles import TraceTiles
     from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.api.time.trace import TraceSourceKind
     from memboard.tb_plugin.budget import Budget
@@ -84,9 +84,15 @@ class OpenSource:
     def __init__(self, source: FoundSource, trace: Trace) -> None:
         self.found = source
         self.trace = trace
-        self.tiles = TraceTiles(trace)
         self.lazy = LazyCache()
         self._searched: tuple[str, npt.NDArray[Any]] | None = None
+
+    @cached_property
+    def tiles(self) -> TraceTiles:
+        """What is drawn of it."""
+        from memboard.tb_plugin.analysis.trace.timeline.tiles import TraceTiles
+
+        return TraceTiles(self.trace)
 
     @cached_property
     def steps(self) -> Steps:

@@ -206,6 +206,12 @@ def version_of(lives: Lifetimes, life: int) -> int:
     return int(versions(lives, np.array([life]))[0])
 
 
+def block_name(address: float, version: int) -> str:
+    """`b7f3a40000000_2` of a block, `s7f…` of a segment, as in memory_viz."""
+    digits = f"{int(address) & (2**64 - 1):x}"
+    return f"s{digits}" if version < 0 else f"b{digits}_{version}"
+
+
 def versions(lives: Lifetimes, rows: Ints) -> Ints:
     """By row: the number of earlier allocations at its address, as memory_viz counts."""
     if not len(rows):

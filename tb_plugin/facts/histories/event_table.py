@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from memboard.tb_plugin.analysis.allocator.live import block_name
 from memboard.tb_plugin.analysis.findings.text import size_text
 from memboard.tb_plugin.api.memory.segments import ACTION_WORDS
 from memboard.tb_plugin.contract.table import Column, table_of
@@ -119,9 +120,3 @@ def _block_names(rows: EventRows) -> list[str]:
             rows.address.tolist(), rows.version.tolist(), strict=True
         )
     ]
-
-
-def block_name(address: float, version: int) -> str:
-    """`b7f3a40000000_2` of a block, `s7f…` of a segment, as in memory_viz."""
-    digits = f"{int(address) & (2**64 - 1):x}"
-    return f"s{digits}" if version < 0 else f"b{digits}_{version}"

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, get_args
 from memboard.collector.format.memory import CATEGORIES, FOLDS_INTO
 from memboard.collector.format.snapshots.tags import annotation_data, is_tag
 from memboard.tb_plugin.analysis.allocator.listing.events import block_of, event_page
-from memboard.tb_plugin.analysis.allocator.live import siblings, version_of
+from memboard.tb_plugin.analysis.allocator.live import (
+    block_name,
+    siblings,
+    version_of,
+)
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.categories.attribution import EVIDENCE
 from memboard.tb_plugin.api.memory.blocks import AllocationBlockResponse
@@ -18,7 +22,7 @@ from memboard.tb_plugin.api.memory.segments import (
 from memboard.tb_plugin.contract.errors import NotFoundError
 from memboard.tb_plugin.contract.parameters import Moment, Whole
 from memboard.tb_plugin.facts.histories.description import moment_of, moment_words
-from memboard.tb_plugin.facts.histories.event_table import block_name, event_table
+from memboard.tb_plugin.facts.histories.event_table import event_table
 from memboard.tb_plugin.facts.histories.opening import (
     DeviceNumber,
     HistoryQuery,
