@@ -23,6 +23,8 @@ class HostLine(Columns, frozen=True):
     x: F64Column
     y: F64Column
     y_low: F64Column
+    is_flat: bool
+    """Of all that was recorded: its value never changed."""
 
 
 class HostTrack(Struct, frozen=True):

@@ -38,6 +38,8 @@ class SeriesInfo(Struct, frozen=True):
     headline: bool
     """Kept pre-aggregated: instant at any number of ranks."""
     num_ranks: int
+    is_flat: bool = False
+    """Of the one rank shown, and all that was recorded: its value never changed."""
 
 
 class AbsentSeries(Struct, frozen=True):

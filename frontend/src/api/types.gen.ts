@@ -382,6 +382,7 @@ export interface HostLine {
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly yLow: Float64Array;
+  readonly isFlat: boolean;
 }
 
 /** One chart of the Host view. */
@@ -1952,6 +1953,7 @@ export interface SeriesInfo {
   readonly group: SeriesGroup;
   readonly headline: boolean;
   readonly numRanks: number;
+  readonly isFlat: boolean;
 }
 
 /** A series some source would give, with the reason it is not there. */

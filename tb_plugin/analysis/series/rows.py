@@ -46,6 +46,16 @@ class Rows(Table):
         """The highest value; None where nothing was recorded."""
         return None if np.isnan(self.high).all() else float(np.nanmax(self.high))
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether its value never changed, at the grain that was kept.
+
+        One value alone does not tell.
+        """
+        if np.count_nonzero(~np.isnan(self.high)) < 2:
+            return False
+        return bool(np.nanmin(self.low) == np.nanmax(self.high))
+
     def row_at(self, x: float) -> int | None:
         """Index of the row or bucket that covers `x`; x must ascend."""
         row = int(np.searchsorted(self.last, x, "left"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.tb_plugin.analysis.series.rows import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import CapacityKind
+    from memboard.tb_plugin.api.timeline import SeriesInfo
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.facts.ranks.error_states import ErrorState
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
@@ -350,3 +352,20 @@ def visible_range(query: DrawnQuery, low: float, high: float) -> tuple[float, fl
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else max(min(query.x1, high), low)
     return (x0, x1) if x0 <= x1 else (low, high)
+
+
+def drawable_series(
+    reader: SeriesReader, run: Run, ranks: Sequence[int], axis: XAxis, phase: str
+) -> tuple[SeriesInfo, ...]:
+    """All series of a run; of a single rank, also which of them never change."""
+    infos = run.catalogue.series
+    if len(ranks) != 1:
+        return infos
+
+    def is_flat(info: SeriesInfo) -> bool:
+        table, _, column = info.key.partition("/")
+        source = RankRows(reader, run, SeriesKey(table, column, phase), axis)
+        rows = source.rollup(ranks[0], low=True)
+        return rows is not None and rows.is_flat
+
+    return tuple(replace(info, is_flat=is_flat(info)) for info in infos)

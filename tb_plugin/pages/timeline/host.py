@@ -292,6 +292,7 @@ class _Drawing:
                     x=f64(drawn.first),
                     y=f64(drawn.high),
                     y_low=f64(drawn.low),
+                    is_flat=rows.is_flat,
                 )
             )
         return tuple(lines)

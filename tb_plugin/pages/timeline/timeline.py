@@ -18,6 +18,7 @@ from memboard.tb_plugin.facts.series.selection import (
     RankRows,
     capacity_of,
     chosen_ranks,
+    drawable_series,
     errors_within,
     extent,
     visible_range,
@@ -68,7 +69,7 @@ class TimelineQuery(DrawnQuery, frozen=True):
 def timeline(view: View[TimelineQuery], facts: FactsReader) -> TimelineResponse:
     # Answer `/timeline`
     reader, run, query, budget = view.series, view.run, view.query, view.budget
-    ranks = chosen_ranks(run, query)
+    ranks = chosen = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)
     axis = x_axis(run, query.x)
     info = None if key is None else run.catalogue.info(key.table, key.column)
@@ -98,7 +99,9 @@ def timeline(view: View[TimelineQuery], facts: FactsReader) -> TimelineResponse:
         marks=marks_of(reader, run, axis, ranks),
         available=tuple(
             sorted(
-                run.catalogue.series,
+                drawable_series(
+                    reader, run, chosen, axis, run.catalogue.phase(query.phase)
+                ),
                 key=lambda series: (GROUPS.index(series.group), not series.headline),
             )
         ),

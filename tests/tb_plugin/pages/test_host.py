@@ -87,3 +87,29 @@ def test_what_is_absent_says_why(run, tmp_path):
     found = Page(tmp_path).of_run("/host", "exp")
     assert found["tracks"] == []
     assert [(a["source"], a["group"]) for a in found["absent"]] == [("gpu", "sensor")]
+
+
+def test_a_line_is_flat_if_it_never_changed_in_all_that_was_recorded(run, tmp_path):
+    rank = run.rank(0)
+    rank.steps(
+        range(400), rss_bytes=[GIB] * 399 + [2 * GIB], workers_rss_bytes=[0] * 400
+    )
+    rank.rows("cpu", range(20), cpu_total_pct=[7.0] * 20)
+    rank.rows("memory", range(1), memory_used_bytes=[GIB])
+    rank.close()
+    page = Page(tmp_path)
+    # The rise lies outside the window.
+    for window in ({}, {"x0": 0, "x1": 100}):
+        found = page.of_run("/host", "exp", px=10, **window)
+        lines = [line for track in found["tracks"] for line in track["lines"]]
+        assert {line["name"]: line["is_flat"] for line in lines} == {
+            "cpu_total_pct": True,
+            "memory_used_bytes": False,  # one value does not tell
+            "rss_bytes": False,
+            "workers_rss_bytes": True,
+        }
+    series = page.of_run("/timeline", "exp")["available"]
+    assert {one["key"] for one in series if one["is_flat"]} == {
+        "cpu/cpu_total_pct",
+        "step/workers_rss_bytes",
+    }

@@ -18,11 +18,13 @@ export function Controls(props: {
       <Choice
         label="Series"
         value={answer.series?.key ?? ""}
-        of={answer.available.map(({ key, label, group }) => [
-          key,
-          label,
-          GROUP_WORDS[group],
-        ])}
+        of={[...answer.available]
+          .sort((a, b) => Number(a.isFlat) - Number(b.isFlat))
+          .map(({ key, label, group, isFlat }) => [
+            key,
+            label,
+            isFlat ? "Flat" : GROUP_WORDS[group],
+          ])}
         onChange={(series) => setState({ series }, "push")}
       />
       <XSwitch view={view} />

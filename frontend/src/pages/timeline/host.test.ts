@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../api/types.gen";
 import { dashOf } from "../../widgets/line_chart/palette";
-import { hostTable, trackColumns, trackLimit, trackLines } from "./host";
+import { hostTable, isFlat, trackColumns, trackLimit, trackLines } from "./host";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);
@@ -19,9 +19,22 @@ function track(lines: readonly (readonly [string, number])[]): HostTrack {
       x: column,
       y: column,
       yLow: column,
+      isFlat: name === "flat",
     })),
   };
 }
+
+it("folds a track away where none of its lines changes", () => {
+  expect(isFlat(track([["flat", 0]]))).toBe(true);
+  expect(
+    isFlat(
+      track([
+        ["flat", 0],
+        ["cpu_user_pct", 0],
+      ]),
+    ),
+  ).toBe(false);
+});
 
 describe("trackLines", () => {
   it("draws every column of one host", () => {

@@ -14,6 +14,7 @@ import { Segmented } from "../shared/controls/choices";
 import { AbsentList } from "../shared/panels/absent_list";
 import type { RangeState } from "../shared/range/use_range";
 import { lookOf, type ViewProps } from "../shared/view_props";
+import { FlatSeries } from "./flat_series";
 
 const TRACK_PX = 172;
 /** A longer legend is taller than its chart; the tooltip names the lines then. */
@@ -50,6 +51,11 @@ export function Host(props: {
       </>
     );
   }
+  const flat = data.tracks.filter(isFlat);
+  const tracks = (some: readonly HostTrack[]) =>
+    some.map((track) => (
+      <Track key={track.key} track={track} data={data} view={view} range={range} />
+    ));
   return (
     <section class="column host" aria-label="Host" aria-busy={stale}>
       <header class="panel-head">
@@ -59,12 +65,18 @@ export function Host(props: {
         {...view}
         findings={findings.filter(({ key }) => GROWING.includes(key))}
       />
-      {data.tracks.map((track) => (
-        <Track key={track.key} track={track} data={data} view={view} range={range} />
-      ))}
+      {tracks(data.tracks.filter((track) => !isFlat(track)))}
+      <FlatSeries count={flat.reduce((sum, { lines }) => sum + lines.length, 0)}>
+        {tracks(flat)}
+      </FlatSeries>
       <AbsentList absent={data.absent} />
     </section>
   );
+}
+
+/** A track moves with any of its lines. */
+export function isFlat({ lines }: Pick<HostTrack, "lines">): boolean {
+  return lines.every((line) => line.isFlat);
 }
 
 function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {

@@ -119,6 +119,7 @@ function timeline(more: Partial<TimelineResponse>): TimelineResponse {
       group: "device",
       headline: true,
       numRanks: 4,
+      isFlat: false,
     },
     x: "step",
     xLow: 0,

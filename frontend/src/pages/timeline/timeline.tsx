@@ -19,6 +19,7 @@ import { useRange, type RangeState } from "../shared/range/use_range";
 import type { ViewProps } from "../shared/view_props";
 import { AbsentList } from "../shared/panels/absent_list";
 import { Controls } from "./controls";
+import { FlatSeries } from "./flat_series";
 import { Host } from "./host";
 import {
   chosenMark,
@@ -75,6 +76,7 @@ export function TimelineView(view: ViewProps) {
     if (rank !== ranks.rank) view.chooseRank(rank);
   };
   const series = answer?.series ?? null;
+  const flat = answer?.available.filter(({ isFlat }) => isFlat) ?? [];
   const shared = { view, params, choose };
 
   return (
@@ -108,7 +110,10 @@ export function TimelineView(view: ViewProps) {
           {(ranks.rank !== null || run.numRanks === 1) && (
             <div class="timeline-companions">
               {answer.available
-                .filter(({ headline, key }) => headline && key !== series.key)
+                .filter(
+                  ({ headline, isFlat, key }) =>
+                    headline && !isFlat && key !== series.key,
+                )
                 .slice(0, MOST_COMPANIONS)
                 .map(({ key }) => (
                   <SeriesBelow
@@ -124,6 +129,15 @@ export function TimelineView(view: ViewProps) {
                 ))}
             </div>
           )}
+          <FlatSeries count={flat.length}>
+            <p class="flat-series-names">
+              {flat.map(({ key, label }) => (
+                <TextButton key={key} press={() => setState({ series: key }, "push")}>
+                  {label}
+                </TextButton>
+              ))}
+            </p>
+          </FlatSeries>
         </>
       )}
       {hasMap && (

@@ -166,6 +166,7 @@ describe("domainOf", () =>
         unit: "seconds" as const,
         group: "timing" as const,
         headline: true,
+        isFlat: false,
         numRanks: 2,
       },
       valueLow: 0.0979,
