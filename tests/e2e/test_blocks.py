@@ -298,6 +298,36 @@ def test_moments_are_marked_compared_and_ranges_summed(board_of, open_page, snap
     chosen.wait_for(state="detached")
 
 
+def test_the_slider_of_the_flame_graph_moves_the_moment_of_all(
+    board_of, open_page, snapshots
+):
+    page = opened(
+        board_of(snapshots.logdir), open_page, "blocks", f"moment={snapshots.peak}"
+    )
+    painted(page)
+    slider = tab(page).get_by_role("slider", name="Moment of the flamegraph")
+    expect(slider).to_have_attribute("aria-valuenow", str(snapshots.peak))
+    same = flame(page)
+    point(slider, 0.3, 0.3)
+    page.mouse.down()
+    point(slider, 0.5, 0.3)
+    # Before the button is released, and before the address changes.
+    eventually(page, lambda: flame(page), lambda now: now != same)
+    page.mouse.up()
+    eventually(
+        page,
+        lambda: words_of(page, "moment"),
+        lambda words: words != (str(snapshots.peak),),
+    )
+    (moment,) = words_of(page, "moment")
+    expect(slider).to_have_attribute("aria-valuenow", moment)
+    see(tab(page), f"at event {int(moment):,}")
+    slider.press("Home")
+    hash_holds(page, "p.memboard.moment=-1")
+    page.go_back()
+    expect(slider).to_have_attribute("aria-valuenow", moment)
+
+
 def test_files_hold_what_is_shown(board_of, open_page, snapshots, tmp_path):
     board = board_of(snapshots.logdir)
     page = opened(board, open_page, "blocks", f"moment={snapshots.peak}")

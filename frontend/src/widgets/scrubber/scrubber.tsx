@@ -1,4 +1,4 @@
-/** Drag or keys choose a moment. The wheel zooms; a strip then shows the whole. */
+/** Drag or keys choose a moment. With `onRange` the wheel zooms; a strip then shows the whole. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { HistoryDevice } from "../../api/types.gen";
@@ -32,11 +32,11 @@ interface ScrubberProps {
   readonly axis: BlockAxis;
   readonly marks: DrawnMarks;
   readonly moment: number;
-  /** null: all. */
-  readonly range: XRange | null;
+  /** Default: all. */
+  readonly range?: XRange | null;
   readonly valueText: string;
   readonly onMoment: (moment: number) => void;
-  readonly onRange: (range: XRange | null) => void;
+  readonly onRange?: (range: XRange | null) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
@@ -48,7 +48,8 @@ export function Scrubber(props: ScrubberProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dragging = useRef(false);
   const fullPx = useWidth(box);
-  const range = props.range ?? wholeRange(numEvents);
+  const { range: part = null } = props;
+  const range = part ?? wholeRange(numEvents);
   const { low, high } = range;
   // Only steps: spans inside have no room.
   const marks = useMemo(() => {
@@ -87,7 +88,8 @@ export function Scrubber(props: ScrubberProps) {
   const onWheel = useRef<((event: WheelEvent) => void) | null>(null);
   onWheel.current = (event) => {
     const factor = wheelFactor(event.deltaY, event.deltaMode);
-    if (size.widthPx < 2 || (props.range === null && factor >= 1)) return;
+    if (onRange === undefined || size.widthPx < 2) return;
+    if (part === null && factor >= 1) return;
     event.preventDefault();
     onRange(zoomedRange(range, xAt(event), factor, numEvents));
   };
@@ -127,7 +129,7 @@ export function Scrubber(props: ScrubberProps) {
         }}
         onPointerUp={end}
         onPointerCancel={end}
-        onDblClick={() => onRange(null)}
+        onDblClick={() => onRange?.(null)}
         onKeyDown={(event) => {
           if (event.altKey || event.ctrlKey || event.metaKey) return;
           const { key, shiftKey } = event;
@@ -140,7 +142,7 @@ export function Scrubber(props: ScrubberProps) {
       >
         <canvas ref={canvas} />
       </div>
-      {props.range !== null && (
+      {part !== null && onRange !== undefined && (
         <HistoryMinimap
           label={`All of ${counted(numEvents, "event")}; drag to choose the part above. Shown: ${momentText(Math.floor(low))} to ${momentText(Math.ceil(high) - 1)}`}
           of={props}

@@ -160,6 +160,8 @@ const OF_HISTORY: Words = Object.fromEntries(
     "b1",
     "r0",
     "r1",
+    "s0",
+    "s1",
   ].map((name) => [name, null]),
 );
 

@@ -10,10 +10,12 @@ import type {
 } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import type { Live } from "../../../api/live/watch";
+import { useDebouncedUrl } from "../../../base/debounced_url";
 import type { ViewProps } from "../../shared/view_props";
 import { CallStacks } from "../../../model/stacks/call_stacks";
+import { clampedMoment } from "../../../widgets/scrubber/place";
 import { NO_LINES } from "../../../widgets/block_stack/paint/colours";
-import type { MomentPlace } from "./moment";
+import { momentWords, readMemory, shownMoment, type MomentPlace } from "./moment";
 
 /** While a history opens. Each request itself waits up to a second in the server. */
 const OPENING_POLL_MS = 50;
@@ -144,4 +146,24 @@ export function useCulprits(
 export function culpritLines({ findings }: FindingsResponse): readonly string[] {
   const blamed = findings.filter(({ severity, line }) => severity !== "info" && line);
   return [...new Set(blamed.map(({ line }) => line))].sort();
+}
+
+/** The moment: immediate on the page, in the URL once it rests. */
+export function useMoment(
+  { params, setParams }: ViewProps,
+  place: MomentPlace,
+): readonly [number, (moment: number) => void] {
+  const named = shownMoment(readMemory(params), place);
+  const [moment, setMoment] = useState(named);
+  const write = useDebouncedUrl({
+    params,
+    setParams,
+    names: ["moment"],
+    follow: () => setMoment(named),
+  });
+  const choose = (next: number): void => {
+    setMoment(next);
+    write(() => momentWords(next, place));
+  };
+  return [clampedMoment(moment, place.device.numEvents), choose];
 }

@@ -7,7 +7,6 @@ import {
 } from "../../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../../base/bytes";
 import type { CommandRow } from "../../../base/commands";
-import { useDebouncedUrl } from "../../../base/debounced_url";
 import { momentText } from "../../../widgets/block_stack/axis";
 import { IconButton, type IconName } from "../../../widgets/icon/icon";
 import { ZoomButtons } from "../../../widgets/plot/chart_frame";
@@ -15,39 +14,12 @@ import type { XRange } from "../../../widgets/plot/range";
 import { clampedMoment, playStep, wholeRange } from "../../../widgets/scrubber/place";
 import { TextButton } from "../../shared/controls/choices";
 import { EventField } from "../../shared/controls/event_field";
-import type { ViewProps } from "../../shared/view_props";
-import {
-  momentWords,
-  readMemory,
-  shownMoment,
-  type MomentPlace,
-} from "../history/moment";
 import { useAnswers } from "./answers";
 
 const FRAMES_PER_SECOND = 12;
 /** Playback time of the visible range, whatever its length. */
 const SECONDS = 20;
 const STEPS_AHEAD = 4;
-
-/** The moment: immediate on the page, in the URL once it rests. */
-export function useMoment(
-  { params, setParams }: ViewProps,
-  place: MomentPlace,
-): readonly [number, (moment: number) => void] {
-  const named = shownMoment(readMemory(params), place);
-  const [moment, setMoment] = useState(named);
-  const write = useDebouncedUrl({
-    params,
-    setParams,
-    names: ["moment"],
-    follow: () => setMoment(named),
-  });
-  const choose = (next: number): void => {
-    setMoment(next);
-    write(() => momentWords(next, place));
-  };
-  return [clampedMoment(moment, place.device.numEvents), choose];
-}
 
 /** During playback each state is shown once it arrives. */
 export function useStates(of: {

@@ -21,6 +21,7 @@ import { FLAMES } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
 import type { LiveStacks } from "./held";
+import { MomentSlider } from "./moment_slider";
 
 const HEIGHT_PX = 320;
 const SIDES_GAP_PX = 28;
@@ -94,6 +95,7 @@ export function FlamePanel(props: {
           />
         )}
       </div>
+      <MomentSlider of={of} />
       {mode === "sandwich" ? (
         <Sandwich of={of} stacks={stacks} flames={flames} />
       ) : mode === "difference" && before === null ? (

@@ -1,0 +1,45 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { atMoment, BlockAxis } from "../../../../widgets/block_stack/axis";
+import { drawnMarks } from "../../../../widgets/block_stack/marks";
+import { Scrubber } from "../../../../widgets/scrubber/scrubber";
+import { momentName } from "../../history/moment";
+import { useMoment } from "../../history/use_history";
+import type { Blocks } from "../use_blocks";
+
+/** Dragging shows each moment at once, in the flamegraph and in the picture; at rest it is pinned. */
+export function MomentSlider({ of }: { readonly of: Blocks }) {
+  const { view, device, momentPlace, stage, anchor } = of;
+  const { theme, byteUnit } = view;
+  const [moment, setMoment] = useMoment(view, momentPlace);
+  const axis = useMemo(() => new BlockAxis(device, "event"), [device]);
+  const marks = useMemo(() => drawnMarks(device.marks, axis), [device, axis]);
+  const hasMoved = useRef(false);
+  useEffect(() => {
+    if (hasMoved.current) stage.clearCursor();
+    hasMoved.current = false;
+  }, [anchor]);
+  if (device.numEvents === 0) return null;
+  const name = momentName(device, moment);
+  return (
+    <Scrubber
+      label="Moment of the flamegraph"
+      device={device}
+      axis={axis}
+      marks={marks}
+      moment={moment}
+      valueText={atMoment(moment) + (name === "" ? "" : `, ${name}`)}
+      onMoment={(next) => {
+        setMoment(next);
+        hasMoved.current = next !== anchor;
+        stage.reveal(next);
+        stage.moveTo(picturePlace(of, next), null);
+      }}
+      theme={theme}
+      byteUnit={byteUnit}
+    />
+  );
+}
+
+function picturePlace({ picture: { axis } }: Blocks, moment: number): number {
+  return Math.min(Math.max(axis.xOf(moment), axis.low), axis.high);
+}
