@@ -230,7 +230,7 @@ def _decode_table(
     head: _Table, blocks: Sequence[memoryview], room: int
 ) -> tuple[CaptureTable, int]:
     """The table, and how many bytes it holds."""
-    names = [name for name, _ in head.columns]
+    names = [column for column, _ in head.columns]
     is_text = [dtype == "text" for _, dtype in head.columns]
     used = head.num_rows * sum(_TEXT_BYTES if text else 8 for text in is_text)
     if used > room:

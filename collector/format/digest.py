@@ -141,10 +141,10 @@ class RollupSpan(NamedTuple):
         Raises:
             CorruptError: they do not decode.
         """
-        recorded = [name for name in wanted if name in self.names]
+        recorded = [column for column in wanted if column in self.names]
         self.num_buckets(payload)
         block = memoryview(payload)[self.start : self.end]
-        values = decode_block(block, [self.names.index(name) for name in recorded])
+        values = decode_block(block, [self.names.index(column) for column in recorded])
         return dict(zip(recorded, values, strict=True))
 
 

@@ -68,9 +68,9 @@ def rank_file_stem(rank: int, attempt: str) -> str:
     return f"rank{rank:05d}-{attempt}"
 
 
-def parse_rank_file_name(name: str) -> RankFileName | None:
-    """The parts of `name`, or None where it is not a rank file's name."""
-    match = _RANK_FILE.fullmatch(name)
+def parse_rank_file_name(file_name: str) -> RankFileName | None:
+    """The parts of a file's name; None where it is not a rank file's."""
+    match = _RANK_FILE.fullmatch(file_name)
     if match is None:
         return None
     segment = match["segment"]

@@ -177,7 +177,8 @@ def category_table(sums: Sequence[tuple[int, int, int]]) -> CaptureTable:
     """Table `categories` from category, bytes and number of tensors."""
     names = ("category", "num_bytes", "num_tensors")
     return {
-        name: _ints([row[index] for row in sums]) for index, name in enumerate(names)
+        column: _ints([row[index] for row in sums])
+        for index, column in enumerate(names)
     }
 
 

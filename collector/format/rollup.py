@@ -58,7 +58,7 @@ def rollup_names(names: Sequence[str], *, max_only: bool) -> tuple[str, ...]:
     steps and maxima. Times, which take the most bytes, stand last.
     """
     kinds = ("max",) if max_only else ("max", "mean", "min")
-    values = (f"{name}:{kind}" for kind in kinds for name in names)
+    values = (f"{column}:{kind}" for kind in kinds for column in names)
     return (*_STEPS, *values, *_TIMES)
 
 

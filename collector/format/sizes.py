@@ -153,13 +153,13 @@ def sizes_in(text: str) -> dict[str, int]:
     """Bytes by name, and `device`, as far as a message tells them."""
     text = text[:MAX_TEXT]
     size_by_name: dict[str, int] = {}
-    for name, patterns in _COMPILED.items():
+    for size_name, patterns in _COMPILED.items():
         for pattern in patterns:
             match = pattern.search(text)
             if match is not None:
                 size = round(float(match[1]) * UNITS[match[2]])
                 if size <= MAX_BYTES:
-                    size_by_name[name] = size
+                    size_by_name[size_name] = size
                 break
     spare = size_by_name.pop("reserved_but_unallocated_bytes", None)
     if spare is not None and "allocated_bytes" in size_by_name:

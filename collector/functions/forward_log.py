@@ -113,8 +113,8 @@ class ForwardColumns:
             index = ~code if code < 0 else code
             for names, now in self._values.of(entry):
                 before, after, difference = (
-                    self._columns.setdefault(name, self._nothing.copy())
-                    for name in names
+                    self._columns.setdefault(attribute, self._nothing.copy())
+                    for attribute in names
                 )
                 if code >= 0:
                     before[index] = now
@@ -124,9 +124,9 @@ class ForwardColumns:
                 after[index] = now
                 difference[index] = difference[index] + change if adds_up else change
 
-    def column(self, name: str) -> list[float]:
+    def column(self, attribute: str) -> list[float]:
         """One column; all NaN where nothing was found."""
-        return self._columns.get(name, self._nothing)
+        return self._columns.get(attribute, self._nothing)
 
 
 def root_values(
@@ -136,12 +136,12 @@ def root_values(
     left: Mapping[str, float | None],
 ) -> dict[str, float | None]:
     """What the root has by `outer` entries, and what was `left` on it; None: nothing."""
-    own = {name: _root_value(values, outer, name) for name in names}
+    own = {attribute: _root_value(values, outer, attribute) for attribute in names}
     return {**own, **left}
 
 
 def _root_value(
-    values: ForwardValues, outer: Iterable[Entry], name: str
+    values: ForwardValues, outer: Iterable[Entry], attribute: str
 ) -> float | None:
     root = ForwardColumns(1, values)
     first: dict[str, float] = {}
@@ -156,13 +156,13 @@ def _root_value(
                     last[names[0]] = now
                 else:
                     first.setdefault(names[0], now)
-    own = root.column(name)[ROOT]
+    own = root.column(attribute)[ROOT]
     if not math.isnan(own):
         return own
-    names = RSS_ATTRS if name in RSS_ATTRS else NPP_ATTRS
+    names = RSS_ATTRS if attribute in RSS_ATTRS else NPP_ATTRS
     begun, ended = first.get(names[0]), last.get(names[0])
-    if name == names[0]:
+    if attribute == names[0]:
         return begun
-    if name == names[1] or ended is None or begun is None:
+    if attribute == names[1] or ended is None or begun is None:
         return ended
     return ended - begun

@@ -92,29 +92,29 @@ def _itself(function: Any, *_: Any) -> Any:
 
 
 @guarded(tell, instead=_itself)
-def _profiled(function: Function, name: str) -> Function:
-    name = name or name_of(function)
-    return wrapped(function, lambda: _block(name))
+def _profiled(function: Function, function_name: str) -> Function:
+    function_name = function_name or name_of(function)
+    return wrapped(function, lambda: _block(function_name))
 
 
-def _block(name: str) -> ProfiledCall | None:
+def _block(function: str) -> ProfiledCall | None:
     sink = active_sink()
-    return None if sink is None else ProfiledCall(sink, name)
+    return None if sink is None else ProfiledCall(sink, function)
 
 
 class ProfiledCall:
     """One call: it begins and ends at its recorder."""
 
-    __slots__ = ("_call", "_name", "_sink")
+    __slots__ = ("_call", "_function", "_sink")
 
-    def __init__(self, sink: Recording, name: str) -> None:
+    def __init__(self, sink: Recording, function: str) -> None:
         self._sink = sink
-        self._name = name
+        self._function = function
         self._call: Any = None
 
     @guarded(tell, traced=_itself)
     def __enter__(self) -> None:
-        self._call = self._sink.begin_call(self._name)
+        self._call = self._sink.begin_call(self._function)
 
     @guarded(tell)
     def __exit__(
@@ -137,14 +137,14 @@ class ProfiledCall:
 
 def tell_missing(functions: FunctionsConfig, warn_once: WarnOnce) -> None:
     """Say at once which names lead into a module that has no such thing."""
-    for name in _named(functions):
-        reason_and_remedy = _missing(name)
+    for function in _named(functions):
+        reason_and_remedy = _missing(function)
         if reason_and_remedy is not None:
             warn_once(
-                f"function {name}",
+                f"function {function}",
                 "'%s' in functions: the module %s has no '%s'. Correct the name; a"
                 " function is called by its own, without its module.",
-                name,
+                function,
                 *reason_and_remedy,
             )
 
@@ -154,19 +154,19 @@ def tell_unmatched(
 ) -> None:
     """Say at the end which names no call had; `seen`: those that calls had."""
     called = [name for name in seen if name != WHOLE_STEP]
-    for name in _named(functions):
-        if any(names((name,), function) for function in called):
+    for listed in _named(functions):
+        if any(names((listed,), function) for function in called):
             continue
-        own = name.rpartition(".")[2]
+        own = listed.rpartition(".")[2]
         near = difflib.get_close_matches(own, called, n=1, cutoff=0.6)
         remedy = f"Did you mean '{near[0]}'? " if near else ""
         remedy += "Decorate the function with mb.profiled, or use a span with"
         remedy += " memory=True; calls inside of compiled code are not seen."
         if called:
             remedy += f" Called were: {', '.join(called[:_MAX_NAMED])}."
-        reason = f"no call of a function '{name}' was seen, which functions names"
-        note(SourceInfo(name=f"function {name}", cost=""), "absent", reason, remedy)
-        warn_once(f"function {name} unseen", "%s. %s", reason, remedy)
+        reason = f"no call of a function '{listed}' was seen, which functions names"
+        note(SourceInfo(name=f"function {listed}", cost=""), "absent", reason, remedy)
+        warn_once(f"function {listed} unseen", "%s. %s", reason, remedy)
 
 
 def _named(functions: FunctionsConfig) -> list[str]:
@@ -176,9 +176,9 @@ def _named(functions: FunctionsConfig) -> list[str]:
     return [name for name in dict.fromkeys(every) if name not in (ALL, WHOLE_STEP)]
 
 
-def _missing(name: str) -> tuple[str, str] | None:
+def _missing(dotted: str) -> tuple[str, str] | None:
     """The imported module that a dotted name begins with, and what it does not have."""
-    parts = name.split(".")
+    parts = dotted.split(".")
     for length in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:length]))
         if module is None:

@@ -211,7 +211,9 @@ class HooksKind:
         left: dict[str, float | None] = {}
         if self._saved_attrs:
             root = self._watch.module(ROOT) if self._watch.paths else None
-            left = {name: number_of(root, name) for name in self._saved_attrs}
+            left = {
+                attribute: number_of(root, attribute) for attribute in self._saved_attrs
+            }
         return partial(root_values, hooked.values, outer, self._own_names, left)
 
     # The log of forwards.
@@ -270,12 +272,12 @@ class HooksKind:
     def _left_on_modules(self) -> dict[str, FloatArray]:
         """What they have left on each module, by attribute."""
         columns = {}
-        for name in self._saved_attrs:
+        for attribute in self._saved_attrs:
             column = np.full(len(self._watch.paths), math.nan)
             for index, module in self._watch.modules():
-                number = number_of(module, name)
+                number = number_of(module, attribute)
                 column[index] = math.nan if number is None else number
-            columns[name] = column
+            columns[attribute] = column
         return columns
 
 
@@ -346,7 +348,7 @@ def _tables(
     left: Mapping[str, FloatArray],
 ) -> Mapping[str, CaptureTable]:
     columns = hooked.columns(entries)
-    own = {name: np.array(columns.column(name)) for name in own_names}
+    own = {attribute: np.array(columns.column(attribute)) for attribute in own_names}
     index = np.arange(len(hooked.paths), dtype=np.int64)
     return {
         "modules": {"path": hooked.paths, "type": hooked.types},

@@ -176,13 +176,13 @@ def make_slots(
         "history": named.history,
     }
     openers = _Openers(config, sink, device, sizes)
-    for name, its in functions.items() if named.enabled else ():
-        if getattr(config, name).enabled:
-            asked, opener = name in _ASKED_FOR, getattr(openers, name)
-            slot = Slot(name, its, opener, sink, warn_once, is_asked_for=asked)
-            openers.slots[name] = slot
+    for kind, its in functions.items() if named.enabled else ():
+        if getattr(config, kind).enabled:
+            asked, opener = kind in _ASKED_FOR, getattr(openers, kind)
+            slot = Slot(kind, its, opener, sink, warn_once, is_asked_for=asked)
+            openers.slots[kind] = slot
         else:
-            _note_off(sink, name)
+            _note_off(sink, kind)
     if not named.enabled:
         _note_off(sink, "functions")
     return tuple(openers.slots.values())
@@ -268,10 +268,10 @@ class _Openers:
         return None if activations is None else activations.npp_compat_bytes()
 
 
-def _note_off(sink: Sink, name: str) -> None:
+def _note_off(sink: Sink, setting: str) -> None:
     sink.note_kind(
-        SourceInfo(name=name, cost=""),
+        SourceInfo(name=setting, cost=""),
         "off",
         "switched off in the configuration",
-        f"Set {name}: true to record it.",
+        f"Set {setting}: true to record it.",
     )

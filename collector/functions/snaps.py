@@ -169,7 +169,10 @@ class SnapsKind:
         columns = self._columns.get(shape)
         if columns is None:
             columns = (*AXES, *_KEY, *(() if sizes is None else _HOST))
-            columns += (*device_columns, *(_hook_column(name) for name in hooked))
+            columns += (
+                *device_columns,
+                *(_hook_column(attribute) for attribute in hooked),
+            )
             self._columns[shape] = columns
         row = [now, call.step, call.iteration, context, *(sizes or ())]
         row += [*stats.values(), *hooked.values()]
@@ -177,9 +180,9 @@ class SnapsKind:
         results.put_row(table, call.phase, columns, row, rolled_up=False)
 
 
-def _hook_column(name: str) -> Column:
-    unit: Any = "bytes" if name.startswith(("rss_", "npp_")) else "count"
-    return Column(name=HOOK_PREFIX + name, unit=unit, group="process", dtype="f8")
+def _hook_column(attribute: str) -> Column:
+    unit: Any = "bytes" if attribute.startswith(("rss_", "npp_")) else "count"
+    return Column(name=HOOK_PREFIX + attribute, unit=unit, group="process", dtype="f8")
 
 
 class DeviceStats:
@@ -219,9 +222,9 @@ class DeviceStats:
         if columns is not None:
             return columns
         if len(self._columns) >= MAX_SHAPES:
-            for name in names:
-                if name not in (self._always or ()):
-                    del stats[name]
+            for stat in names:
+                if stat not in (self._always or ()):
+                    del stats[stat]
             names = tuple(stats)
             columns = self._columns.get(names)
             if columns is not None:
@@ -229,7 +232,7 @@ class DeviceStats:
         elif names:
             always = self._always
             self._always = frozenset(names) if always is None else always & set(names)
-        columns = self._columns[names] = tuple(_column(name) for name in names)
+        columns = self._columns[names] = tuple(_column(stat) for stat in names)
         return columns
 
 
@@ -247,10 +250,10 @@ def _leaves(above: str, stats: Mapping[Any, Any]) -> Iterator[tuple[str, int]]:
             yield above + part, value
 
 
-def _column(name: str) -> Column:
-    first, _, last = name.partition(".")
+def _column(stat: str) -> Column:
+    first, _, last = stat.partition(".")
     unit: Unit = "bytes" if "bytes" in first or first.endswith("_size") else "count"
     kind = _KINDS.get(last.rpartition(".")[2], "gauge")
     if first.startswith("num_"):
         kind = "counter"
-    return Column(name=name, unit=unit, group="device", kind=kind)
+    return Column(name=stat, unit=unit, group="device", kind=kind)

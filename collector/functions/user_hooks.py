@@ -61,8 +61,8 @@ class Attributes:
         for reference, names in self._added.values():
             module = reference()
             if module is not None:
-                for name in names:
-                    vars(module).pop(name, None)
+                for attribute in names:
+                    vars(module).pop(attribute, None)
         self._added = {}
 
 
@@ -174,23 +174,23 @@ def _takes(signature: inspect.Signature, num_arguments: int) -> bool:
 
 def switch_off(sink: Sink, key: str, hook: Any, error: BaseException) -> None:
     """Say that code of the user's, named by the setting `key`, failed and is off."""
-    name = code_name(hook)
-    remedy = f"Correct {name}, or remove it from {key}."
-    reason = f"{name}: {type(error).__name__}: {error}"
+    hook_name = code_name(hook)
+    remedy = f"Correct {hook_name}, or remove it from {key}."
+    reason = f"{hook_name}: {type(error).__name__}: {error}"
     sink.note_kind(SourceInfo(name=key, cost=""), "failed", reason, remedy)
     warn(
         "%s in %s failed and is off from now on; training and the rest go on. %s",
-        name,
+        hook_name,
         key,
         remedy,
         error=error,
     )
 
 
-def number_of(module: Any, name: str) -> float | None:
+def number_of(module: Any, attribute: str) -> float | None:
     """A module's attribute as a number; None where there is none, or it is no number.
 
     A tensor is none: reading it may wait for the device.
     """
-    value = getattr(module, name, None)
+    value = getattr(module, attribute, None)
     return float(value) if isinstance(value, numbers.Real) else None

@@ -215,10 +215,10 @@ class Windows:
             if list_storages is not None:
                 yield from list_storages()
 
-    def kind(self, name: str) -> Any:
+    def kind(self, kind_name: str) -> Any:
         """The kind of that name, opened if need be; None where it is off."""
         with self._lock:
-            slots = [slot for slot in self._slots if slot.name == name]
+            slots = [slot for slot in self._slots if slot.name == kind_name]
             return self._opened(slots[0]) if slots else None
 
     def close(self, error: BaseException | None) -> None:

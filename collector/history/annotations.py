@@ -108,10 +108,10 @@ class TensorAnnotations:
             if tensors is None:
                 return
             left = MAX_ANNOTATIONS
-            for address, code, name in zip(
+            for address, code, tensor_name in zip(
                 tensors.address, tensors.category, tensors.name, strict=True
             ):
-                code_and_name = code, name
+                code_and_name = code, tensor_name
                 if annotated.get(address) == code_and_name or not left:
                     continue
                 if code in _STAY:
@@ -120,7 +120,7 @@ class TensorAnnotations:
                 text = texts.get(code_and_name)
                 if text is None:
                     text = texts[code_and_name] = annotation_text(
-                        CATEGORIES[code], name
+                        CATEGORIES[code], tensor_name
                     )
                 recording.allocator.annotate(address, text)
 
@@ -134,10 +134,12 @@ class TensorAnnotations:
             if gradients is None:
                 self._annotated.clear()  # a new one may be where an old one was
                 return False
-            for address, name in islice(gradients.items(), MAX_ANNOTATIONS):
-                text = texts.get(name)
+            for address, parameter in islice(gradients.items(), MAX_ANNOTATIONS):
+                text = texts.get(parameter)
                 if text is None:
-                    text = texts[name] = annotation_text("grad", f"{name}.grad")
+                    text = texts[parameter] = annotation_text(
+                        "grad", f"{parameter}.grad"
+                    )
                 annotate(address, text)
             return True
         return False

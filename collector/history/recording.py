@@ -136,8 +136,10 @@ class Recording:
         if self._watched is not None:
             return
         self._watched = Patches()
-        for owner, name in self.allocator.entry_points:
-            self._watched.attribute(owner, name, self._wrapper(getattr(owner, name)))
+        for owner, attribute in self.allocator.entry_points:
+            self._watched.attribute(
+                owner, attribute, self._wrapper(getattr(owner, attribute))
+            )
 
     def _unwatch(self) -> None:
         """Put the functions back; one that somebody wrapped since stays, idle."""

@@ -107,10 +107,12 @@ class Walk:
 
     def known(self, storages: Known) -> None:
         """Storages that others know; a name that is there already stays."""
-        for storage, category, name in storages:
+        for storage, category, tensor_name in storages:
             device = storage.device
             if device.type == self._device_type:
-                self._keep(storage, name, -1 if device.index is None else device.index)
+                self._keep(
+                    storage, tensor_name, -1 if device.index is None else device.index
+                )
                 self._mark(category)
 
     def _take(self, values: Sequence[Any], names: Sequence[str], category: int) -> None:
@@ -118,9 +120,9 @@ class Walk:
         seen, met, least = self._seen, self._seen.add, self._least_device
         add_address, add_size = self.address.append, self.num_bytes.append
         add_name, add_device = self.name.append, self.device.append
-        for value, name in zip(values, names, strict=True):
+        for value, tensor_name in zip(values, names, strict=True):
             if type(value) not in PLAIN:
-                self._take_parts(value, name)
+                self._take_parts(value, tensor_name)
                 continue
             try:
                 device = value.get_device()  # -1: on the host
@@ -130,31 +132,33 @@ class Walk:
                     continue
                 size = storage.nbytes()
             except RuntimeError:  # sparse ones have no bytes of their own
-                self._take_parts(value, name)
+                self._take_parts(value, tensor_name)
                 continue
             met(address)
             add_address(address)
             add_size(size)
-            add_name(name)
+            add_name(tensor_name)
             add_device(device)
         self._mark(category)
 
-    def _take_parts(self, value: Any, name: str) -> None:
+    def _take_parts(self, value: Any, tensor_name: str) -> None:
         """What a value's bytes lie in; nothing where it is lazy, or shows none."""
         with forgiving:
             for tensor in tensors_in(value):
                 for part in plain_tensors(tensor):
                     device = part.get_device()
                     if device >= self._least_device:
-                        self._keep(part.untyped_storage(), name, device)
+                        self._keep(part.untyped_storage(), tensor_name, device)
 
-    def _keep(self, storage: torch.UntypedStorage, name: str, device: int) -> None:
+    def _keep(
+        self, storage: torch.UntypedStorage, tensor_name: str, device: int
+    ) -> None:
         address, size = storage.data_ptr(), storage.nbytes()
         if address not in self._seen:
             self._seen.add(address)
             self.address.append(address)
             self.num_bytes.append(size)
-            self.name.append(name)
+            self.name.append(tensor_name)
             self.device.append(device)
 
     def _mark(self, category: int) -> None:
@@ -164,16 +168,18 @@ class Walk:
     def _unit(self, unit: Unit, path: str, managed: set[int]) -> None:
         """One FSDP state: shards, whole parameters, and what is under way."""
         for param in unit.params():
-            name = str(getattr(param, "_param_fqn", None) or path)
+            parameter_name = str(getattr(param, "_param_fqn", None) or path)
             sharded, whole = param.sharded_param, [*unsharded(param)]
-            self._owners[id(sharded)] = name
+            self._owners[id(sharded)] = parameter_name
             managed.add(id(sharded))
             managed.update(map(id, whole))
-            self._add("sharded_param", name, sharded)
+            self._add("sharded_param", parameter_name, sharded)
             if sharded.grad is not None:
-                self._add("sharded_grad", f"{name}.grad", sharded.grad)
-            self._add("unsharded_param", name, *whole)
-            self._add("unsharded_grad", f"{name}.grad", *unsharded_grads(param))
+                self._add("sharded_grad", f"{parameter_name}.grad", sharded.grad)
+            self._add("unsharded_param", parameter_name, *whole)
+            self._add(
+                "unsharded_grad", f"{parameter_name}.grad", *unsharded_grads(param)
+            )
         for group in unit.groups:
             for category, noun, buffers in (
                 ("all_gather", "all-gather", gathered_buffers(group)),
@@ -181,8 +187,8 @@ class Walk:
             ):
                 self._add(category, f"{noun} of {path}", *buffers)
 
-    def _add(self, category: str, name: str, *tensors: torch.Tensor) -> None:
-        self._take(tensors, [name] * len(tensors), _CODE[category])
+    def _add(self, category: str, tensor_name: str, *tensors: torch.Tensor) -> None:
+        self._take(tensors, [tensor_name] * len(tensors), _CODE[category])
 
 
 class Members:
@@ -219,7 +225,7 @@ class Members:
             TypeError: a gradient is not of plain memory.
         """
         name_by_address: dict[int, str] = {}
-        for reference, address, name in self._members:
+        for reference, address, parameter_name in self._members:
             tensor = reference()
             if tensor is None or tensor.data_ptr() != address:
                 return None
@@ -228,7 +234,9 @@ class Members:
                 continue
             if type(gradient) not in PLAIN or gradient.layout is not torch.strided:
                 raise TypeError("a gradient is not of plain memory")
-            name_by_address.setdefault(gradient.untyped_storage().data_ptr(), name)
+            name_by_address.setdefault(
+                gradient.untyped_storage().data_ptr(), parameter_name
+            )
         return name_by_address
 
 
@@ -238,12 +246,12 @@ def _gradients(
     """Gradients that are there, with their names."""
     gradients: list[Any] = []
     of: list[str] = []
-    for parameter, name in zip(parameters, names, strict=True):
+    for parameter, parameter_name in zip(parameters, names, strict=True):
         if type(parameter) in PLAIN or not is_lazy(parameter):
             gradient = parameter.grad
             if gradient is not None:
                 gradients.append(gradient)
-                of.append(f"{name}.grad")
+                of.append(f"{parameter_name}.grad")
     return gradients, of
 
 
@@ -287,16 +295,16 @@ def _members(model: Any, modules: _Modules, kind: str) -> tuple[list[str], list[
     members: list[Any] = []
     method = f"named_{kind}"
     if not _is_torchs(model, method):
-        for name, member in listed(model, method):
-            names.append(name)
+        for member_name, member in listed(model, method):
+            names.append(member_name)
             members.append(member)
         return names, members
     own_of = attrgetter(f"_{kind}")
     for start, own in zip(modules.starts, map(own_of, modules.modules), strict=True):
         if own:
-            for name, member in tuple(own.items()):
+            for member_name, member in tuple(own.items()):
                 if member is not None:
-                    names.append(start + name)
+                    names.append(start + member_name)
                     members.append(member)
     return names, members
 

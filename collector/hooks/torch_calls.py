@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Listener(Protocol):
     """Is told of calls, on the thread that makes them. Never raises."""
 
-    def begin(self, part: str, name: str, args: tuple[Any, ...], /) -> Any:
-        """A call of the function `name` begins; None: its end is of no interest.
+    def begin(self, part: str, function: str, args: tuple[Any, ...], /) -> Any:
+        """A call of the function begins; None: its end is of no interest.
 
         Of an optimizer's step `args` is the optimizer alone.
         """
@@ -181,14 +181,15 @@ def _uninstall() -> None:
 
 
 def _wrapper(point: _Point, before: Callable[..., Any]) -> Callable[..., Any]:
-    part, name, is_traced = point.part, point.name, point.part in _TRACED
+    part, function, is_traced = point.part, point.name, point.part in _TRACED
 
     @functools.wraps(before)
     def called(*args: Any, **kwargs: Any) -> Any:
         if is_traced and _is_compiling():
             return before(*args, **kwargs)
         begun = [
-            (listener, listener.begin(part, name, args)) for listener in listeners(part)
+            (listener, listener.begin(part, function, args))
+            for listener in listeners(part)
         ]
         failed = True
         try:

@@ -51,11 +51,11 @@ class MemBoardCallback(Recording, Callback):
 
     def run_event(self, event: Any, state: Any, logger: Any) -> None:
         """Composer's way to every event: each is a span from its beginning to its end."""
-        name = _event_name(event)
-        shown, begins = canonical(name)
+        event_name = _event_name(event)
+        shown, begins = canonical(event_name)
         self._before(f"event/{shown}", begins)
-        with Block(partial(self._session.tell, name)):
-            self._happens(name, state, logger)
+        with Block(partial(self._session.tell, event_name)):
+            self._happens(event_name, state, logger)
         super().run_event(event, state, logger)  # type: ignore[misc]  # Callback's
         self._after(f"event/{shown}", begins)
 
@@ -117,8 +117,8 @@ class MemBoardCallback(Recording, Callback):
         spans = self._session.spans
         for callback in getattr(state, "callbacks", None) or ():
             if callback is not self:
-                name = _named("callback", callback)
-                spans.time_method(callback, "run_event", name)
+                span_name = _named("callback", callback)
+                spans.time_method(callback, "run_event", span_name)
         for algorithm in getattr(state, "algorithms", None) or ():
             spans.time_method(algorithm, "apply", _named("algorithm", algorithm))
 
@@ -131,10 +131,10 @@ def _moment(state: Any) -> dict[str, object]:
     """Composer's own counts: of all ranks, and of the starts before a resumption too."""
     timestamp = state.timestamp
     return {
-        name: getattr(timestamp, name).total_seconds()
-        if name.endswith("_wct")
-        else int(getattr(timestamp, name))
-        for name in MOMENT
+        variable: getattr(timestamp, variable).total_seconds()
+        if variable.endswith("_wct")
+        else int(getattr(timestamp, variable))
+        for variable in MOMENT
     }
 
 

@@ -35,25 +35,27 @@ class TrainerSpans:
         self._under_way: dict[str, list[Span]] = {}
         self._patches = Patches()
 
-    def begin(self, name: str, category: str = EVENT) -> None:
+    def begin(self, event: str, category: str = EVENT) -> None:
         """An event begins; it may nest in one of the same name."""
-        states = STATES if name in LONG else None
-        span = self._recorder.span(name, category=category, states=states)
-        self._under_way.setdefault(name, []).append(span.start())
+        states = STATES if event in LONG else None
+        span = self._recorder.span(event, category=category, states=states)
+        self._under_way.setdefault(event, []).append(span.start())
 
-    def end(self, name: str) -> None:
+    def end(self, event: str) -> None:
         """It has ended; one that never began is none."""
-        spans = self._under_way.get(name)
+        spans = self._under_way.get(event)
         if spans:
             spans.pop().stop()
 
-    def time_method(self, owner: Any, method: str, name: Callable[..., str]) -> None:
-        """Each call of the method is a span; `name` is asked with its arguments."""
+    def time_method(
+        self, owner: Any, method: str, span_name: Callable[..., str]
+    ) -> None:
+        """Each call of the method is a span; `span_name` is given its arguments."""
         recorder = self._recorder
         before = getattr(owner, method)
 
         def timed(*args: Any, **kwargs: Any) -> Any:
-            with recorder.span(name(*args), category=CALLBACK):
+            with recorder.span(span_name(*args), category=CALLBACK):
                 return before(*args, **kwargs)
 
         self.replace(owner, method, timed)

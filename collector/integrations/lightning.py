@@ -158,9 +158,9 @@ class MemBoardCallback(Recording, Callback):
         spans, start, stop = self._session.spans, profiler.start, profiler.stop
 
         def begun(action_name: str, *args: Any, **kwargs: Any) -> Any:
-            name, category = _span_of(action_name)
-            if name:
-                spans.begin(name, category)
+            span_name, category = _span_of(action_name)
+            if span_name:
+                spans.begin(span_name, category)
             return start(action_name, *args, **kwargs)
 
         def ended(action_name: str, *args: Any, **kwargs: Any) -> Any:
@@ -187,9 +187,9 @@ def _span_of(action: str) -> tuple[str, str]:
     hook = rest.rpartition(".")[2]
     if kind == "[Callback":
         owner = re.match(r"\w*", rest)
-        name = owner.group() if owner else ""
-        ours = name == MemBoardCallback.__name__
-        return ("", "") if ours else (f"callback/{name}/event/{hook}", CALLBACK)
+        callback = owner.group() if owner else ""
+        ours = callback == MemBoardCallback.__name__
+        return ("", "") if ours else (f"callback/{callback}/event/{hook}", CALLBACK)
     if kind == "[Strategy" and hook in _FORWARDS:
         return f"event/{hook}", "forward"
     if hook.endswith("dataloader_next"):

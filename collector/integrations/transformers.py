@@ -146,7 +146,7 @@ class MemBoardCallback(Recording, TrainerCallback):
         self._time_others(_callbacks())
 
     def _time_others(self, callbacks: Iterable[Any]) -> None:
-        hooks = [name for name in dir(TrainerCallback) if name.startswith("on_")]
+        hooks = [method for method in dir(TrainerCallback) if method.startswith("on_")]
         for callback in callbacks:
             if callback is self:
                 continue
@@ -154,9 +154,9 @@ class MemBoardCallback(Recording, TrainerCallback):
             for hook in hooks:
                 own = getattr(type(callback), hook, None)
                 if own not in (None, getattr(TrainerCallback, hook)):
-                    name = prefix + hook
+                    span_name = prefix + hook
                     self._session.spans.time_method(
-                        callback, hook, lambda *_, name=name: name
+                        callback, hook, lambda *_, name=span_name: name
                     )
 
     def _evaluated(self) -> None:

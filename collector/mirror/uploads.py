@@ -234,11 +234,11 @@ class Uploads:
         """Whether a local file may be deleted: of a recording the newest one stays."""
         if not self._settings.prune or job.kind != "events":
             return self._settings.prune
-        name = parse_rank_file_name(job.path.name)
-        if name is None or name.segment is None:
+        rank_file = parse_rank_file_name(job.path.name)
+        if rank_file is None or rank_file.segment is None:
             return False
         after = job.path.with_name(
-            rank_file_name(name.rank, name.attempt, name.segment + 1)
+            rank_file_name(rank_file.rank, rank_file.attempt, rank_file.segment + 1)
         )
         # In this order: another thread may be about to delete the next one as copied.
         return after.exists() or after in self.copied

@@ -133,9 +133,9 @@ def _bequeath_flags(mode: TorchDispatchMode, above: TorchDispatchMode) -> None:
     Each puts back the flags that stood when it was entered. The one that stays would
     put back that a mode was active, and torch.compile would never compile again.
     """
-    for name, flags in vars(mode).items():
-        others = vars(above).get(name)
-        if name.startswith("old_") and flags and others:
+    for attribute, flags in vars(mode).items():
+        others = vars(above).get(attribute)
+        if attribute.startswith("old_") and flags and others:
             flags[-1], others[-1] = others[-1], flags[-1]
 
 

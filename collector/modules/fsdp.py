@@ -89,12 +89,12 @@ class ShardingWatch:
             id(tensor)
             for unit in self.units
             for param in unit.params()
-            for name in (
+            for attribute in (
                 "sharded_param",
                 "_unsharded_param",
                 "_sharded_post_forward_param",
             )
-            if (tensor := getattr(param, name, None)) is not None
+            if (tensor := getattr(param, attribute, None)) is not None
         }
 
     def assign_all(self) -> None:
@@ -301,10 +301,10 @@ class ShardingWatch:
                 self._ledger.assign(args[1], _REDUCE_SCATTER, unit.modules[0])
 
         scatter = reduce_scatter()
-        for name, before, after in (
+        for method, before, after in (
             ("unshard", begin_unshard, end_unshard),
             ("pre_backward", begin_pre_backward, end_pre_backward),
             ("post_backward", begin_post_backward, end_post_backward),
         ):
-            wrapper = self._around(getattr(group, name), before, after)
-            self._patches.attribute(group, name, wrapper)
+            wrapper = self._around(getattr(group, method), before, after)
+            self._patches.attribute(group, method, wrapper)

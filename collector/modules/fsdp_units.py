@@ -67,11 +67,11 @@ def hook_id(handle: Any, hooks: dict[int, Any]) -> int | None:
 
 def gathered_buffers(group: Any) -> Iterator[torch.Tensor]:
     """What all-gathers of a group have filled and not yet let go of."""
-    for holder, name in (
+    for holder, attribute in (
         (group, "_all_gather_result"),
         (getattr(group, "comm_ctx", None), "all_gather_state"),
     ):
-        result = getattr(holder, name, None)
+        result = getattr(holder, attribute, None)
         result = getattr(result, "all_gather_result", result)
         buffer = getattr(result, "all_gather_output", None)
         if buffer is not None:

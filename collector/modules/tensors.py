@@ -72,14 +72,14 @@ def plain_tensors(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     indices and values.
     """
     if tensor.layout is not torch.strided and tensor.layout in _COMPRESSED:
-        for name in _COMPRESSED[tensor.layout]:
-            yield from plain_tensors(getattr(tensor, name)())
+        for attribute in _COMPRESSED[tensor.layout]:
+            yield from plain_tensors(getattr(tensor, attribute)())
         return
     if type(tensor) not in PLAIN:
         flatten = getattr(tensor, "__tensor_flatten__", None)
         if flatten is not None:
-            for name in flatten()[0]:
-                part = getattr(tensor, name)
+            for attribute in flatten()[0]:
+                part = getattr(tensor, attribute)
                 if isinstance(part, torch.Tensor):
                     yield from plain_tensors(part)
             return

@@ -28,15 +28,15 @@ def find_root(model: Any, path: str) -> nn.Module:
             f"modules tracks a torch.nn.Module, not a {type(root).__name__}. Attach the"
             " module itself."
         )
-    for name in path.split(".") if path else ():
+    for child in path.split(".") if path else ():
         children = dict(listed(root, "named_children"))
-        if name not in children:
+        if child not in children:
             child_names = ", ".join(sorted(children)[:12]) or "none"
             raise ConfigError(
                 f"modules.root is {path!r}, but {type(root).__name__} has no module"
-                f" {name!r}. It has: {child_names}."
+                f" {child!r}. It has: {child_names}."
             )
-        root = uncompiled(children[name])
+        root = uncompiled(children[child])
     module: nn.Module = root
     return module
 

@@ -65,8 +65,8 @@ def memory_of(device: Device, index: int | None) -> dict[str, int | None] | None
             return None
         stats = device.backend.stats(index)
         figures: dict[str, int | None] = dict.fromkeys(MEMORY)
-        for key, (name, figure) in _STATISTICS.items():
-            figures[key] = _whole(stats.get(name, {}).get("all", {}).get(figure))
+        for key, (statistic, figure) in _STATISTICS.items():
+            figures[key] = _whole(stats.get(statistic, {}).get("all", {}).get(figure))
         for key in ("num_alloc_retries", "num_ooms"):
             figures[key] = _whole(stats.get(key))
         return figures
@@ -105,7 +105,7 @@ def last_step(values: Mapping[str, Any] | None) -> dict[str, int | None] | None:
 
 def allocator_facts(side: TorchSide | None) -> dict[str, Any]:
     """The allocator's settings, which one it is, and what of both torch says itself."""
-    texts = (os.environ.get(name, "") for name in _SETTINGS_VARIABLES)
+    texts = (os.environ.get(variable, "") for variable in _SETTINGS_VARIABLES)
     settings, backend = next(filter(None, texts), ""), None
     if side is not None and side.in_use():
         with suppress(*TORCH_ERRORS):
@@ -173,8 +173,8 @@ def _frames(frame: FrameType | None) -> list[Frame]:
 
 
 def _frame(code: Any, line: int | None) -> Frame:
-    name = getattr(code, "co_qualname", code.co_name)  # Python 3.11 and newer
-    return str(name)[:_MAX_TEXT], str(code.co_filename)[:_MAX_TEXT], line or 0
+    function = getattr(code, "co_qualname", code.co_name)  # Python 3.11 and newer
+    return str(function)[:_MAX_TEXT], str(code.co_filename)[:_MAX_TEXT], line or 0
 
 
 # Who holds the memory.
@@ -239,8 +239,8 @@ def _largest(
 
 
 def _plain_frame(frame: Any) -> Frame:
-    name, filename = str(frame.get("name", "")), str(frame.get("filename", ""))
-    return name[:_MAX_TEXT], filename[:_MAX_TEXT], _whole(frame.get("line")) or 0
+    function, filename = str(frame.get("name", "")), str(frame.get("filename", ""))
+    return function[:_MAX_TEXT], filename[:_MAX_TEXT], _whole(frame.get("line")) or 0
 
 
 def _whole(value: Any) -> int | None:

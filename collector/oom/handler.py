@@ -164,11 +164,11 @@ class OomHandler:
         """An exception ends the recording."""
         self._raised(error, threading.current_thread().name, ends=True)
 
-    def signalled(self, name: str, seconds: float) -> None:
+    def signalled(self, signal_name: str, seconds: float) -> None:
         """A signal is about to end the process; `seconds`: longest wait for the snapshot."""
         began = time.perf_counter()
         step = self._progress.train_step
-        self._engine.note("signal", {"signal": name}, step=step, user=True)
+        self._engine.note("signal", {"signal": signal_name}, step=step, user=True)
         with self._alone() as is_alone, self._guard("signal"):
             if not is_alone:
                 return  # in the middle of a report; what is written of it stays
@@ -177,7 +177,7 @@ class OomHandler:
             if device.index is not None:
                 case.device_type, case.device = device.type, device.index
             case.known.update(report.raised_facts(device, device.index, ""))
-            case.known["signal"] = name
+            case.known["signal"] = signal_name
             self._reports.write(case, began)
             self._engine.writer.flush(seconds)
 
@@ -251,7 +251,7 @@ class OomHandler:
         if values is None:
             memory = case.known.get("memory") or facts.host_memory()
             values = {
-                name: value for name, value in memory.items() if value is not None
+                figure: value for figure, value in memory.items() if value is not None
             }
         data = {
             "message": text[: oom.MAX_MESSAGE],

@@ -113,7 +113,7 @@ class Reports:
             phase=progress.phase.name,
             stacks=stacks,
             # A part that is timed by itself lies within the program's span of that name.
-            spans=tuple(name for name, _ in groupby(under_way())),
+            spans=tuple(span for span, _ in groupby(under_way())),
             functions=tuple(self._functions()),
             known={"thread": threading.current_thread().name},
         )
@@ -281,14 +281,14 @@ def raised_facts(device: Device, index: int | None, text: str) -> dict[str, Any]
     sizes = sizes_in(text)
     # The text tells of the moment itself; by now memory may have been freed.
     parsed: list[str] = [
-        name for name in ("requested_bytes", "device_free_bytes") if name in sizes
+        figure for figure in ("requested_bytes", "device_free_bytes") if figure in sizes
     ]
     parsed += [
-        name
-        for name in ("device_total_bytes", "device_limit_bytes")
-        if name in sizes and facts_of_error.get(name) is None
+        figure
+        for figure in ("device_total_bytes", "device_limit_bytes")
+        if figure in sizes and facts_of_error.get(figure) is None
     ]
-    facts_of_error.update({name: sizes[name] for name in parsed})
+    facts_of_error.update({figure: sizes[figure] for figure in parsed})
     if memory is None and "allocated_bytes" in sizes:
         names = [n for n in ("allocated_bytes", "reserved_bytes") if n in sizes]
         memory = {**dict.fromkeys(oom.MEMORY), **{n: sizes[n] for n in names}}

@@ -49,13 +49,13 @@ def variables_of_children(variables: Mapping[str, str]) -> Iterator[None]:
 
     No longer than that: threads of C libraries that read the environment may crash.
     """
-    before = {name: os.environ.get(name) for name in variables}
+    before = {variable: os.environ.get(variable) for variable in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for variable, value in before.items():
             if value is None:
-                os.environ.pop(name, None)
+                os.environ.pop(variable, None)
             else:
-                os.environ[name] = value
+                os.environ[variable] = value

@@ -83,12 +83,14 @@ class _Watch:
             self.ended = error
 
     def _replace(self) -> None:
-        functions = [getattr(owner, name, None) for owner, name in _PLACES]
+        functions = [
+            getattr(owner, function_name, None) for owner, function_name in _PLACES
+        ]
         functions = [function for function in functions if function is not None]
-        for owner, name in (*_PLACES, *_taken(functions)):
-            function = getattr(owner, name, None)
+        for owner, function_name in (*_PLACES, *_taken(functions)):
+            function = getattr(owner, function_name, None)
             if function is not None:
-                self.patches.attribute(owner, name, self._noting(function))
+                self.patches.attribute(owner, function_name, self._noting(function))
 
     def _noting(self, function: Any) -> Any:
         @functools.wraps(function)

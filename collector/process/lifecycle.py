@@ -104,8 +104,8 @@ def ending(
     if error is None or (isinstance(error, SystemExit) and not error.code):
         return "closed", ""
     text = (own_text(error) or "").strip().split("\n", 1)[0]
-    name = type(error).__name__
-    return "exception", _short(f"{name}: {text}" if text else name)
+    kind = type(error).__name__
+    return "exception", _short(f"{kind}: {text}" if text else kind)
 
 
 def _short(message: str) -> str:

@@ -126,11 +126,11 @@ def identify(config: RecordConfig, environ: Mapping[str, str] = os.environ) -> I
     numbers: dict[str, int | None] = dict(torch)
     if not by_torch:
         numbers = _from_distributed() or _from_others(environ) or numbers
-        for name, value in torch.items():  # LOCAL_RANK is often set without RANK
-            numbers[name] = value if numbers.get(name) is None else numbers[name]
-    for name in ("rank", "local_rank", "world_size"):
-        chosen = getattr(config, name)
-        numbers[name] = numbers.get(name) if chosen is None else chosen
+        for field, value in torch.items():  # LOCAL_RANK is often set without RANK
+            numbers[field] = value if numbers.get(field) is None else numbers[field]
+    for field in ("rank", "local_rank", "world_size"):
+        chosen = getattr(config, field)
+        numbers[field] = numbers.get(field) if chosen is None else chosen
     rank = numbers.get("rank") or 0
     local_rank = numbers.get("local_rank")
     return Identity(
@@ -207,7 +207,7 @@ def _coordinates(pairs: Iterable[tuple[Any, Any]]) -> dict[str, int]:
     first = tuple(islice(pairs, _MAX_DIMENSIONS + 1))
     if len(first) > _MAX_DIMENSIONS:
         raise ValueError(f"it has more than {_MAX_DIMENSIONS} dimensions")
-    return {text_of(name): int(place) for name, place in first}
+    return {text_of(dimension): int(place) for dimension, place in first}
 
 
 def _from_environment(
@@ -250,8 +250,8 @@ def _guess_local_rank(rank: int) -> int:
 
 
 def _first_number(environ: Mapping[str, str], names: tuple[str, ...]) -> int | None:
-    for name in names:
-        text = environ.get(name, "").strip()
+    for variable in names:
+        text = environ.get(variable, "").strip()
         if text.isdecimal() and len(text) <= _MAX_DIGITS:
             return int(text)
     return None

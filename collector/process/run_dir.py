@@ -44,10 +44,10 @@ def run_dir_of(logdir: str | Path) -> Path:
         ) from error
 
 
-def free_run_dir(logdir: Path, name: str) -> Path:
+def free_run_dir(logdir: Path, run_name: str) -> Path:
     """`logdir/name`, or `name-2`, `name-3` ... where that is taken."""
-    candidate, number = logdir / name, 1
+    candidate, number = logdir / run_name, 1
     while candidate.exists():
         number += 1
-        candidate = logdir / f"{name}-{number}"
+        candidate = logdir / f"{run_name}-{number}"
     return candidate

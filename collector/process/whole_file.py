@@ -28,8 +28,8 @@ def begun(path: Path, folder: Path | None = None) -> Iterator[Path]:
     Raises:
         OSError: there can be no such file.
     """
-    name = f"{path.name}.{os.getpid()}.{secrets.token_hex(8)}{PART}"
-    part = (folder or path.parent) / name
+    part_name = f"{path.name}.{os.getpid()}.{secrets.token_hex(8)}{PART}"
+    part = (folder or path.parent) / part_name
     os.close(os.open(part, _NEW, 0o666))
     try:
         yield part

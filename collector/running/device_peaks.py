@@ -25,10 +25,10 @@ class DevicePeaks:
         """Look from now on; torch has just been imported, and nobody has wrapped it."""
         c: Any = sys.modules["torch"]._C  # noqa: SLF001
         self._stats = getattr(c, "_cuda_memoryStats", None)
-        for name in _RESETS:
-            reset = getattr(c, name, None)
+        for function in _RESETS:
+            reset = getattr(c, function, None)
             if self._stats is not None and reset is not None:
-                setattr(c, name, self._before(reset))
+                setattr(c, function, self._before(reset))
 
     def figures(self) -> list[DeviceFigures]:
         """Of every device that was used."""
@@ -61,7 +61,7 @@ class DevicePeaks:
         return kept
 
     def _keep(self, index: int, stats: Mapping[str, Any]) -> list[int]:
-        peaks = [stats[name]["all"]["peak"] for name in _STATS]
+        peaks = [stats[statistic]["all"]["peak"] for statistic in _STATS]
         before = self._kept.get(index, peaks)
         high = self._kept[index] = list(map(max, before, peaks))
         return high

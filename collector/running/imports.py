@@ -16,17 +16,17 @@ _waiting: Final[dict[str, list[Callable[[], None]]]] = {}
 """By name of the module: whom to call."""
 
 
-def after_import(name: str, call: Callable[[], None]) -> None:
-    """Call once module `name` has been imported; at once where it is there already.
+def after_import(module_name: str, call: Callable[[], None]) -> None:
+    """Call once the module has been imported; at once where it is there already.
 
     `call` must not raise. A module whose import fails is waited for again.
     """
-    module: Any = sys.modules.get(name)
+    module: Any = sys.modules.get(module_name)
     spec = getattr(module, "__spec__", None)
     if module is not None and not getattr(spec, "_initializing", False):
         call()
         return
-    _waiting.setdefault(name, []).append(call)
+    _waiting.setdefault(module_name, []).append(call)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

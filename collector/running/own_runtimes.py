@@ -81,8 +81,8 @@ def _has_own_runtime(file: Any) -> bool:
     for section in sections:
         if section[1] == _DYNAMIC_SYMBOLS:
             symbols, texts = content(section), content(sections[section[6]])
-            for name, _, _, defined_in, _, _ in _SYMBOL.iter_unpack(symbols):
-                if not defined_in and _text(texts, name) == _REGISTERS:
+            for name_offset, _, _, defined_in, _, _ in _SYMBOL.iter_unpack(symbols):
+                if not defined_in and _text(texts, name_offset) == _REGISTERS:
                     return False
     return True
 

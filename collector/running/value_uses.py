@@ -140,13 +140,13 @@ class _Source:
                     return False
         return True
 
-    def _scope(self, node: ast.AST, name: str) -> ast.AST:
+    def _scope(self, node: ast.AST, variable: str) -> ast.AST:
         """The function or module whose name it is; of a global or outer one the module."""
         while not isinstance(node, _SCOPES):
             node = self._parents[node]
         outer = any(
             isinstance(statement, (ast.Global, ast.Nonlocal))
-            and name in statement.names
+            and variable in statement.names
             for statement in ast.walk(node)
         )
         while outer and node in self._parents:

@@ -203,4 +203,4 @@ def _spans(series: RankSeries, step: int, state: int) -> Iterator[tuple[int, ...
 
 def _table(names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     values = np.array(rows, np.int64).reshape(len(rows), len(names))
-    return {name: values[:, index] for index, name in enumerate(names)}
+    return {column: values[:, index] for index, column in enumerate(names)}

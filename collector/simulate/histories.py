@@ -91,7 +91,7 @@ def last_words(scenario: Scenario, series: RankSeries) -> tuple[Note, Capture, C
         report = _report(scenario, series, device, error, at_ns)
         history = _history(device, at_ns, step, error)
     history.context = history.label = "oom"
-    values = {name: report.meta["memory"][name] for name in _IN_NOTE}
+    values = {figure: report.meta["memory"][figure] for figure in _IN_NOTE}
     data = {
         "message": "simulated: out of memory",
         "values": {**values, "num_alloc_retries": device.num_retries, "num_ooms": 1},
@@ -211,10 +211,12 @@ def _tensors(device: Device) -> Tensors:
         for b in device.live.values()
         if b.category in _KNOWN
     ]
-    address, num_bytes, category, name, device_index = map(
+    address, num_bytes, category, tensor_name, device_index = map(
         list, zip(*rows, strict=True)
     )
-    return Tensors(address, num_bytes, category, name, device_index, num_dropped=0)
+    return Tensors(
+        address, num_bytes, category, tensor_name, device_index, num_dropped=0
+    )
 
 
 def _report(
@@ -242,8 +244,8 @@ def _report(
         "device_free_bytes": error.free_bytes,
         "device_total_bytes": DEVICE_TOTAL_BYTES,
         "other_bytes": NON_TORCH_BYTES,
-        "memory": {name: row.get(name) for name in oom.MEMORY},
-        "last_step": {name: int(columns[name][last]) for name in oom.LAST_STEP}
+        "memory": {figure: row.get(figure) for figure in oom.MEMORY},
+        "last_step": {figure: int(columns[figure][last]) for figure in oom.LAST_STEP}
         if last >= 0
         else None,
         "spans": ["train_step"],

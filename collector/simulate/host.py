@@ -96,14 +96,14 @@ class _Samples:
             np.searchsorted(series.time_ns, self.time_ns), max(0, series.num_rows - 1)
         )
 
-    def measured(self, name: str) -> Sequence[Ints | Floats]:
+    def measured(self, source: str) -> Sequence[Ints | Floats]:
         """The columns of a table behind its axes."""
         around, count = self._around, self._count
         used = self._at_step("reserved_bytes") + NON_TORCH_BYTES
         rss = self._at_step("rss_bytes")
-        if name == "device_free":
+        if source == "device_free":
             return [DEVICE_TOTAL_BYTES - used, count(DEVICE_TOTAL_BYTES), used]
-        if name == "gpu":
+        if source == "gpu":
             busy = np.minimum(100.0, around(97, 2, 0))
             return [
                 busy,
@@ -113,39 +113,39 @@ class _Samples:
                 used,
                 used - 4 * MIB,
             ]
-        if name == "pinned":
+        if source == "pinned":
             block = 64 * MIB
             live = self._random.integers(2, 6, len(self.step)) * block
             return [live, count(6 * block), count(8 * block)]
-        if name == "process":
+        if source == "process":
             more = (count(97), count(214), around(118, 9))
             return [rss, rss + 38 * GIB, count(_SHARED_BYTES), *more]
-        if name == "process_full":
+        if source == "process_full":
             return [rss - _SHARED_BYTES, rss - _SHARED_BYTES + 140 * MIB]
-        if name == "workers":
+        if source == "workers":
             largest = self._worker_bytes()
             others = (largest * 0.97).astype(np.int64) // _PAGE * _PAGE
             together = largest + (NUM_WORKERS - 1) * others
             return [count(NUM_WORKERS), together, largest]
-        if name == "cpu":
+        if source == "cpu":
             user, system = around(31, 3), around(5, 0.8)
             busy = np.round(user + system, 1)
             return [busy, user, system, around(0.6, 0.4), 0 * busy, busy]
-        if name == "memory":
+        if source == "memory":
             workers = RANKS_PER_HOST * NUM_WORKERS * self._worker_bytes()
             in_use = self._pages(118 * GIB, 0.4 * GIB) + workers
             total, cached = count(HOST_MEMORY_BYTES), self._pages(160 * GIB, 0.6 * GIB)
             no_limit = (count(ABSENT), count(ABSENT))
             return [total, in_use, total - in_use, cached, *no_limit]
-        if name == "swap":
+        if source == "swap":
             return [count(0), count(0)]
-        if name == "disk":
+        if source == "disk":
             return [around(420e6, 90e6, 0), around(6e6, 3e6, 0), around(2900, 600)]
         return [around(2.1e9, 0.2e9, 0), around(2.1e9, 0.2e9, 0)]
 
-    def _at_step(self, name: str) -> Ints:
+    def _at_step(self, column: str) -> Ints:
         """A step column's value at each sample."""
-        return self._series.columns[name][self.step].astype(np.int64)
+        return self._series.columns[column][self.step].astype(np.int64)
 
     def _around(self, mean: float, spread: float, digits: int = 1) -> Floats:
         """Noise around a mean, never below zero, as coarse as the real counters."""

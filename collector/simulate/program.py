@@ -81,14 +81,14 @@ def _model(num_layers: int, hidden: int, feed_forward: int) -> Module:
 
         part("attention_norm", "RMSNorm", *norm)
         attention = part("attention", "Attention", 0, (row, heads), row, 90)
-        for name, size in (("qkv", 3), ("out", 1)):
+        for projection, size in (("qkv", 3), ("out", 1)):
             values = ("Linear", size * h * h, (size * row,), 0, 20 * size)
-            part(f"attention.{name}", *values, into=attention)
+            part(f"attention.{projection}", *values, into=attention)
         part("feed_forward_norm", "RMSNorm", *norm)
         product = part("feed_forward", "FeedForward", 0, (wide,), wide, 10)
-        for name, size in (("gate", wide), ("up", wide), ("down", row)):
+        for projection, size in (("gate", wide), ("up", wide), ("down", row)):
             values = ("Linear", h * f, (size,), wide, 55)
-            part(f"feed_forward.{name}", *values, into=product)
+            part(f"feed_forward.{projection}", *values, into=product)
         layers.children.append(block)
     loss = 2 * logits  # in fp32
     children = [
@@ -146,9 +146,9 @@ def _frames(frames_text: str) -> Iterator[Frame]:
     calls = _TORCH + "nn/modules/module.py"
     for word in frames_text.split():
         place, _, line = word.partition(":")
-        name, _, file = _SHORT.get(place, place).partition("@")
-        yield (name, _FOLDERS.get(file, "/workspace/llm/") + file, int(line))
-        if name == "forward":
+        function, _, file = _SHORT.get(place, place).partition("@")
+        yield (function, _FOLDERS.get(file, "/workspace/llm/") + file, int(line))
+        if function == "forward":
             yield ("_call_impl", calls, 1790)
             yield ("_wrapped_call_impl", calls, 1779)
     yield ("main", "/workspace/llm/train.py", 171)
@@ -218,10 +218,10 @@ class Training:
         for module in self.modules:
             if module.elements:
                 size = self.shard_bytes(module.elements)
-                name, row = f"{module.path}.weight", module.row
-                device.alloc(size, "parameter", "sharded_param", row, name)
+                parameter, row = f"{module.path}.weight", module.row
+                device.alloc(size, "parameter", "sharded_param", row, parameter)
                 for moment in ("exp_avg", "exp_avg_sq"):
-                    state = f"{name}.{moment}"
+                    state = f"{parameter}.{moment}"
                     device.alloc(size, "moments", "optimizer", row, state)
 
     def step(
@@ -347,8 +347,8 @@ class Training:
         packed = device.alloc(total * BF16_BYTES, "reduce", "reduce_scatter", row)
         device.free(*self._unsharded)
         device.work(20)
-        size, name = self.shard_bytes(total), f"{unit.path or ROOT}.grad"
-        self._grads.append(device.alloc(size, "reduce", "sharded_grad", row, name))
+        size, gradient = self.shard_bytes(total), f"{unit.path or ROOT}.grad"
+        self._grads.append(device.alloc(size, "reduce", "sharded_grad", row, gradient))
         device.free(packed)
 
     def _passing(self, size: int, site: str, row: int, category: str = "temp") -> None:

@@ -273,9 +273,9 @@ def _sources(scenario: Scenario, rank: int) -> Iterator[dict[str, Any]]:
     remedy = "Look at a rank that does, for example rank 0."
     if not everything:
         off, remedy = "this simulated run holds eight metrics", "Simulate it with all."
-    for name, is_recorded in recorded.items():
+    for source, is_recorded in recorded.items():
         yield {
-            "name": name,
+            "name": source,
             "status": "recorded" if is_recorded else "off",
             "reason": "" if is_recorded else off,
             "remedy": "" if is_recorded else remedy,

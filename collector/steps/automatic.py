@@ -136,12 +136,12 @@ class Automatic:
     # As a listener of torch's calls. Within a part of the same kind one is not noted.
 
     @guarded(_give_up)
-    def begin(self, part: str, name: str, args: tuple[Any, ...], /) -> Any:
+    def begin(self, part: str, function: str, args: tuple[Any, ...], /) -> Any:
         if self.parts.innermost() == INDEX[part]:
             return None
         if part == LOADING:
             return self._span_of_loading(args[0]).begin()
-        title = name if part == COMMUNICATION else part
+        title = function if part == COMMUNICATION else part
         span = self._spans.get(title)
         if span is None:
             span = self._spans[title] = Span(title, self._sink, _options(part))

@@ -71,8 +71,8 @@ def read_event(data: memoryview) -> tuple[str, bytes | None] | None:
         value
         for number, summary in _fields(data)
         if number == 5
-        for name, value in _fields(summary)
-        if name == 1
+        for number_inside, value in _fields(summary)
+        if number_inside == 1
     ]
     if len(values) != 1:
         return None
@@ -82,7 +82,9 @@ def read_event(data: memoryview) -> tuple[str, bytes | None] | None:
         if number == 1:
             tag = str(field, "utf-8")
         elif number == 8:
-            strings += [string for name, string in _fields(field) if name == 8]
+            strings += [
+                string for number_inside, string in _fields(field) if number_inside == 8
+            ]
     return tag, bytes(strings[0]) if len(strings) == 1 else None
 
 

@@ -49,12 +49,12 @@ def role_of(filename: str) -> Role:
     match = _OURS.search(filename)
     if match is None:
         return ""
-    name = match[1].replace("\\", "/")
-    if name not in _files():
+    module = match[1].replace("\\", "/")
+    if module not in _files():
         return ""
-    if name == _STARTS:
+    if module == _STARTS:
         return "starts"
-    return "passes" if _PASSES.match(name) else "works"
+    return "passes" if _PASSES.match(module) else "works"
 
 
 @cache

@@ -132,17 +132,17 @@ def tracks_modules(metadata: Mapping[str, Any]) -> bool:
 
 
 def kinds(
-    names: Sequence[str], categories: Sequence[str], name: Ints, category: Ints
+    names: Sequence[str], categories: Sequence[str], name_row: Ints, category: Ints
 ) -> Ints:
     """(slices,): the `Kind` of each, by rows of the texts."""
     python = _among(categories, PYTHON)
     operator = _among(categories, OPERATOR)
     is_python, is_operator = category == python, category == operator
     of_frame = np.zeros(len(names), np.uint8)
-    for row in np.unique(name[is_python]).tolist():
+    for row in np.unique(name_row[is_python]).tolist():
         of_frame[row] = _frame_kind(names[row])
-    is_mode = name == _among(names, DISPATCH_MODE)
-    kind_of_slice = np.where(is_python, of_frame[name], Kind.OTHER)
+    is_mode = name_row == _among(names, DISPATCH_MODE)
+    kind_of_slice = np.where(is_python, of_frame[name_row], Kind.OTHER)
     kind_of_slice[is_operator] = Kind.OPERATOR
     kind_of_slice[is_operator & is_mode] = Kind.MODE
     return kind_of_slice
@@ -348,10 +348,10 @@ _OF_ROLE: Final = {
 
 
 @lru_cache(maxsize=4096)
-def _frame_kind(name: str) -> Kind:
-    if name.startswith("<built-in"):
+def _frame_kind(slice_name: str) -> Kind:
+    if slice_name.startswith("<built-in"):
         return Kind.BUILT_IN
-    frame = _FRAME.fullmatch(name)
+    frame = _FRAME.fullmatch(slice_name)
     if frame is None:
         return Kind.FRAME
     kind = _OF_ROLE[role_of(frame[1])]

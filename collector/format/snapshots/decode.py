@@ -63,13 +63,13 @@ class _Decoder:
         return entries
 
     def _entry(self, key: str, kind: str, value: str) -> Any:
-        name = key or "segments"
+        part = key or "segments"
         if kind == "segments":
-            return self._segments(name)
+            return self._segments(part)
         if kind == "traces":
-            return self._traces(name)
+            return self._traces(part)
         if kind == "rows":
-            return self._rows(FLAT[name])
+            return self._rows(FLAT[part])
         if kind == "value":
             return plain_value(value)
         raise CorruptError(f"a snapshot's entry of kind {kind!r} is not known")
@@ -112,16 +112,18 @@ class _Decoder:
             for row in rows
         ]
 
-    def _column(self, table: str, name: str, kind: str, optional: int) -> list[Any]:
+    def _column(self, table: str, column: str, kind: str, optional: int) -> list[Any]:
         if kind == "pair":
-            first, second = (self._numbers(table, f"{name}.{half}") for half in (0, 1))
+            first, second = (
+                self._numbers(table, f"{column}.{half}") for half in (0, 1)
+            )
             pairs = list(zip(first.tolist(), second.tolist(), strict=True))
             return _with_gaps(pairs, first == ABSENT) if optional else pairs
         if kind == "float":
-            floats = np.asarray(self._tables[table][name], np.float64)
+            floats = np.asarray(self._tables[table][column], np.float64)
             values = floats.tolist()
             return _with_gaps(values, np.isnan(floats)) if optional else values
-        numbers = self._numbers(table, name)
+        numbers = self._numbers(table, column)
         if kind in ("int", "uint"):
             numbers_as = numbers.view(np.uint64) if kind == "uint" else numbers
             values = numbers_as.tolist()
@@ -156,7 +158,7 @@ class _Decoder:
             raise CorruptError("a snapshot has too many columns")
         names = ("table", "key", "column", "kind")
         optional = np.asarray(layout["optional"], np.int64).tolist()
-        texts = (map(str, layout[name]) for name in names)
+        texts = (map(str, layout[column]) for column in names)
         seen = set()
         for table, key, column, kind, may_lack in zip(*texts, optional, strict=True):
             if (table, key) in seen:

@@ -89,18 +89,18 @@ class _Encoder:
 
     def _entry(self, key: str, value: Any) -> tuple[str, str, str]:
         """A row of `root`; makes the entry's tables where it has the shape of any."""
-        name = key or "segments"
-        if name in FLAT and self._held is not None and self._held.has(value):
-            self._add_held(FLAT[name], [self._held.span(value)], ())
+        part = key or "segments"
+        if part in FLAT and self._held is not None and self._held.has(value):
+            self._add_held(FLAT[part], [self._held.span(value)], ())
             return key, "rows", ""
-        if name in ("segments", "host_segments") and _are_segments(value):
-            self._add_segments(name, value)
+        if part in ("segments", "host_segments") and _are_segments(value):
+            self._add_segments(part, value)
             return key, "segments", ""
-        if name in ("device_traces", "host_traces") and _are_lists_of_rows(value):
-            self._add_traces(name, value)
+        if part in ("device_traces", "host_traces") and _are_lists_of_rows(value):
+            self._add_traces(part, value)
             return key, "traces", ""
-        if name in FLAT and are_rows(value):
-            self._add_rows(FLAT[name], value, ())
+        if part in FLAT and are_rows(value):
+            self._add_rows(FLAT[part], value, ())
             return key, "rows", ""
         return key, "value", plain_text(value)
 
@@ -171,12 +171,12 @@ class _Encoder:
         arrays: tuple[Any, ...],
         optional: bool,
     ) -> None:
-        columns, name = self._tables[table], key
-        while name in own or name in columns or f"{name}.0" in columns:
-            name += "_"
+        columns, column = self._tables[table], key
+        while column in own or column in columns or f"{column}.0" in columns:
+            column += "_"
         for place, array in enumerate(arrays):
-            columns[f"{name}.{place}" if kind == "pair" else name] = array
-        self._layout.append((table, key, name, kind, int(optional)))
+            columns[f"{column}.{place}" if kind == "pair" else column] = array
+        self._layout.append((table, key, column, kind, int(optional)))
 
 
 def has_entries(snapshot: Any) -> bool:
@@ -274,7 +274,9 @@ def _owners(lengths: IntArray) -> IntArray:
 def _texts(
     names: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> dict[str, Column]:
-    return {name: tuple(row[index] for row in rows) for index, name in enumerate(names)}
+    return {
+        column: tuple(row[index] for row in rows) for index, column in enumerate(names)
+    }
 
 
 def _are_lists_of_rows(value: Any) -> bool:

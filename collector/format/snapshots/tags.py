@@ -19,9 +19,9 @@ def tag_text(*, step: int, phase: str, function: str) -> str:
     return _NAME + json.dumps(data, separators=(",", ":"))
 
 
-def annotation_text(category: str, name: str) -> str:
+def annotation_text(category: str, tensor_name: str) -> str:
     """The annotation of a tensor: `memboard {"category":"param","name":"fc.weight"}`."""
-    data = {"category": category, "name": name}
+    data = {"category": category, "name": tensor_name}
     return _NAME + json.dumps(data, separators=(",", ":"))
 
 
@@ -39,10 +39,10 @@ def tag_data(metadata: Any) -> dict[str, Any] | None:
 def annotation_data(metadata: Any) -> tuple[str, str] | None:
     """Category and name of an annotated tensor; None where it is not one of ours."""
     data = _data(metadata)
-    category, name = data.get("category"), data.get("name")
-    if not isinstance(category, str) or not isinstance(name, str):
+    category, tensor_name = data.get("category"), data.get("name")
+    if not isinstance(category, str) or not isinstance(tensor_name, str):
         return None
-    return category, name
+    return category, tensor_name
 
 
 def _data(metadata: Any) -> dict[str, Any]:

@@ -50,32 +50,32 @@ class Files:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
 
-    def put(self, name: str, content: bytes) -> None:
-        """Send it: names are unique, and ranks that run twice send the same twice."""
-        _write(self._folder / _SENT / _file_name(name), content)
+    def put(self, key: str, content: bytes) -> None:
+        """Send it: keys are unique, and ranks that run twice send the same twice."""
+        _write(self._folder / _SENT / _file_name(key), content)
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """What was sent; None where it has not been."""
         try:
-            return (self._folder / _SENT / _file_name(name)).read_bytes()
+            return (self._folder / _SENT / _file_name(key)).read_bytes()
         except FileNotFoundError:
             return None
 
-    def need(self, name: str, rank: int) -> bytes:
+    def need(self, key: str, rank: int) -> bytes:
         """What a rank sends; it is called where it has not, and waited for.
 
         Raises:
-            CallFailed: it does not come.
+            CallError: it does not come.
         """
-        content = self.get(name)
+        content = self.get(key)
         if content is not None:
             return content
         over = self._folder / _OVER / str(rank)
         _write(self._folder / _WANTED / str(rank), b"")
-        while (content := self.get(name)) is None:
+        while (content := self.get(key)) is None:
             if over.exists():
                 # It may have sent it as the last it did.
-                content = self.get(name)
+                content = self.get(key)
                 if content is None:
                     raise CallError(over.read_text(encoding="utf-8"))
                 return content
@@ -88,8 +88,8 @@ class Calls:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        for name in (_SENT, _WANTED, _OVER):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        for subfolder in (_SENT, _WANTED, _OVER):
+            (folder / subfolder).mkdir(parents=True, exist_ok=True)
 
     def wanted(self) -> list[int]:
         """Ranks that are waited for and were not told of before, in order."""
@@ -108,17 +108,17 @@ class Calls:
 
     def forget(self) -> None:
         """Whoever was called may be called again."""
-        for name in (_WANTED, _OVER):
-            for path in (self._folder / name).iterdir():
+        for subfolder in (_WANTED, _OVER):
+            for path in (self._folder / subfolder).iterdir():
                 path.unlink()
 
 
-def _file_name(name: str) -> str:
+def _file_name(key: str) -> str:
     """Of a group of ranks that are not evenly apart the name has all of them."""
-    plain = _NO_NAME.sub("_", name)
+    plain = _NO_NAME.sub("_", key)
     if len(plain) <= _MAX_NAME:
         return plain
-    return f"{plain[:_MAX_NAME]}.{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"{plain[:_MAX_NAME]}.{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _write(path: Path, content: bytes) -> None:

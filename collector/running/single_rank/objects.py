@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 class Mail(Protocol):
     """How bytes get from one rank to others."""
 
-    def put(self, name: str, content: bytes) -> None:
+    def put(self, key: str, content: bytes) -> None:
         """Send it: names are unique."""
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """What was sent; waits where it will come, None where it has not been sent."""
 
-    def need(self, name: str, rank: int) -> bytes:
+    def need(self, key: str, rank: int) -> bytes:
         """What a rank sends; waits for it.
 
         Raises:
-            CallFailed: it does not come; says why.
+            CallError: it does not come; says why.
         """
 
 
@@ -46,18 +46,18 @@ class InStore:
     def __init__(self, c10d: Any) -> None:
         self._c10d = c10d
 
-    def put(self, name: str, content: bytes) -> None:
-        self._c10d._get_default_store().set(f"memboard/{name}", content)  # noqa: SLF001
+    def put(self, key: str, content: bytes) -> None:
+        self._c10d._get_default_store().set(f"memboard/{key}", content)  # noqa: SLF001
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         store = self._c10d._get_default_store()  # noqa: SLF001
-        value: bytes = store.get(f"memboard/{name}")
+        value: bytes = store.get(f"memboard/{key}")
         return value
 
-    def need(self, name: str, rank: int) -> bytes:
+    def need(self, key: str, rank: int) -> bytes:
         """Wait for the key, whoever sets it."""
         del rank
-        return self.get(name) or b""
+        return self.get(key) or b""
 
 
 class _Here(NamedTuple):
@@ -87,7 +87,7 @@ class Objects:
 
     def install(self, *, wanted: Callable[[Any], bool] = lambda _: True) -> None:
         """Take the place of torch's; `wanted` says of a group whether it needs that."""
-        for name, ours, instead in (
+        for function, ours, instead in (
             ("all_gather_object", self._all_gather, None),
             ("gather_object", self._gather, None),
             ("broadcast_object_list", self._broadcast, None),
@@ -95,8 +95,8 @@ class Objects:
             ("send_object_list", self._send_list, None),
             ("recv_object_list", self._receive_list, -1),
         ):
-            theirs = getattr(self._c10d, name)
-            setattr(self._c10d, name, self._chosen(theirs, ours, instead, wanted))
+            theirs = getattr(self._c10d, function)
+            setattr(self._c10d, function, self._chosen(theirs, ours, instead, wanted))
 
     def _chosen(
         self,
@@ -181,27 +181,27 @@ class Objects:
         number = self._numbers[key] = self._numbers.get(key, -1) + 1
         return f"{key}/{number}"
 
-    def _send(self, name: str, content: Any) -> None:
-        self._mail.put(name, pickle.dumps(content))
+    def _send(self, key: str, content: Any) -> None:
+        self._mail.put(key, pickle.dumps(content))
 
     def _sent_or_received(
-        self, name: str, is_ours: bool, source: int, own: Any, instead: Any
+        self, key: str, is_ours: bool, source: int, own: Any, instead: Any
     ) -> Any:
         """What one rank has for all: its own, which it sends, or what it has sent."""
         if not is_ours:
-            return self._received(name, source, instead)
-        self._send(name, own)
+            return self._received(key, source, instead)
+        self._send(key, own)
         return own
 
-    def _given(self, name: str, own: Any) -> Any:
+    def _given(self, key: str, own: Any) -> Any:
         """What a rank has given, of what everybody gives; `own` where it has not run."""
-        content = self._mail.get(name)
+        content = self._mail.get(key)
         return own if content is None else _opened(content)
 
-    def _received(self, name: str, source: int, instead: Any) -> Any:
+    def _received(self, key: str, source: int, instead: Any) -> Any:
         """What a rank sends; `instead` where it cannot."""
         try:
-            return _opened(self._mail.need(name, source))
+            return _opened(self._mail.need(key, source))
         except CallError as failed:
             self._absences.add(
                 f"Rank {source} sends objects to others, which go on with their own:"

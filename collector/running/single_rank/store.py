@@ -96,8 +96,8 @@ def _of_port(port: int) -> str:
     return f"tcp/{port}" if port else f"tcp/new-{os.getpid()}-{next(_numbers)}"
 
 
-def _of_file(name: str) -> str:
-    return f"file/{os.path.abspath(name)}"  # noqa: PTH100  # a text
+def _of_file(path: str) -> str:
+    return f"file/{os.path.abspath(path)}"  # noqa: PTH100  # a text
 
 
 _numbers: Final = count()
