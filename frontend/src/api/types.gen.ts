@@ -810,6 +810,8 @@ export interface HistoryFacts {
   readonly pools: readonly string[];
   readonly settings: readonly HistorySetting[];
   readonly numStacks: number;
+  readonly holderTable: TableRows;
+  readonly frameTable: TableRows;
 }
 
 /** Route `/history` (run, history, again): opens it, and says what it holds. */

@@ -21,6 +21,7 @@ from memboard.tb_plugin.api.base import (
 )
 from memboard.tb_plugin.api.memory.calls import HistoryReference
 from memboard.tb_plugin.api.overview import SourceStatus
+from memboard.tb_plugin.api.tables import TableRows
 
 HistoryOrigin: TypeAlias = Literal[
     "call", "by_hand", "oom", "exception", "signal", "file"
@@ -193,6 +194,10 @@ class HistoryFacts(Struct, frozen=True):
     """By row: `default` (always row 0), or the private pool's id, e.g. `(0, 1)`."""
     settings: tuple[HistorySetting, ...]
     num_stacks: int
+    holder_table: TableRows
+    """Of live bytes by stack at the pointer: the browser alone knows its rows."""
+    frame_table: TableRows
+    """The same by frame, to choose one of them."""
 
 
 class HistoryResponse(Struct, frozen=True):

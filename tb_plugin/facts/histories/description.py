@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.allocator.stacking import columns, with_start
@@ -22,6 +23,7 @@ from memboard.tb_plugin.api.memory.histories import (
     HistoryPeak,
     HistorySetting,
 )
+from memboard.tb_plugin.contract.table import Column, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +51,49 @@ MAX_MARKS: Final = 2000
 MAX_TILE_MARKS: Final = 600
 """Of a part of it, which is as wide as a screen or two."""
 
+_HOLDERS: Final = (
+    Column(
+        "bytes",
+        "Live",
+        unit="bytes",
+        help="Bytes that are live at this moment, as requested",
+        bar="row",
+        share_of="of what is live",
+    ),
+    Column(
+        "blocks",
+        "Blocks",
+        help="Live blocks; counted once the pointer rests",
+        absent="Counted once the pointer rests",
+    ),
+    Column(
+        "allocated_at",
+        "Allocated at",
+        unit="stack",
+        help="The line of your own code in the stack; click to light its blocks",
+        bar="row",
+    ),
+)
+_FRAMES: Final = (
+    Column(
+        "total",
+        "Total",
+        unit="bytes",
+        help="Of all stacks that contain the frame",
+        bar="frame",
+    ),
+    Column("self", "Self", unit="bytes", help="Of stacks that end in it", bar="frame"),
+    Column("frame", "Frame; click for its callers and callees", unit="text"),
+)
+_HOLDER_TABLE: Final = replace(
+    rows_of(_HOLDERS, (), usual="bytes"),
+    title="Top holders",
+    empty="Nothing is live here.",
+)
+_FRAME_TABLE: Final = replace(
+    rows_of(_FRAMES, (), usual="total"), title="Frames", empty="No frame is found."
+)
+
 
 def facts_of(history: OpenHistory) -> HistoryFacts:
     """What an open history says."""
@@ -59,6 +104,8 @@ def facts_of(history: OpenHistory) -> HistoryFacts:
         pools=history.pool_labels,
         settings=settings_of(history),
         num_stacks=len(history.snapshot.stacks),
+        holder_table=_HOLDER_TABLE,
+        frame_table=_FRAME_TABLE,
     )
 
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { declared, declaredTable } from "../../shared/table/columns";
+import { declared, declaredTable } from "../../shared/table/test_tables";
 import { withDifferences } from "./run_table";
 
 const texts = (key: string, ...values: readonly string[]) =>

@@ -8,7 +8,8 @@ import type {
 import { categoryColours } from "../../../model/category";
 import { readState, writeState } from "../../shared/page_state";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, declared, declaredTable } from "../../shared/table/columns";
+import { columnsOf } from "../../shared/table/columns";
+import { declared, declaredTable } from "../../shared/table/test_tables";
 import {
   categorySwatches,
   moduleColours,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { TableColumn, TableRows } from "../../../api/types.gen";
 import { tableOf } from "../../../widgets/row_table/columns";
-import { columnsOf, declared, rowsHolding } from "./columns";
+import { columnsOf, rowsHolding } from "./columns";
+import { declared } from "./test_tables";
 import { formatFlops } from "./units";
 import { partsOf } from "../../time/profiled/part_bar";
 import { mostWords } from "../../time/profiled/profiled_page";

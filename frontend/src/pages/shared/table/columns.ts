@@ -36,34 +36,17 @@ export interface ColumnLook {
   readonly titles?: ((key: string, row: number) => string) | undefined;
 }
 
-const NO_TEXTS: readonly string[] = [];
-
-/** A column whose values the browser alone knows, as the server declares the others. */
-export function declared(
-  column: Pick<TableColumn, "key" | "title" | "help" | "unit"> & Partial<TableColumn>,
-): TableColumn {
-  return {
-    texts: NO_TEXTS,
-    numbers: new Float64Array(),
-    notes: NO_TEXTS,
-    hints: NO_TEXTS,
-    absent: "",
-    absentText: "",
-    bar: "",
-    longest: 0,
-    sum: null,
-    shareOf: "",
-    sorts: true,
-    ...column,
-  };
-}
-
-/** Their table. */
-export function declaredTable(
-  table: Pick<TableRows, "title" | "empty" | "columns" | "numRows" | "usual"> &
-    Partial<TableRows>,
+/** A table of the server's columns, whose values the browser alone knows. */
+export function filled(
+  header: TableRows,
+  numRows: number,
+  values: Readonly<Record<string, Partial<TableColumn>>>,
 ): TableRows {
-  return { summary: "", numAll: table.numRows, colours: NO_TEXTS, ...table };
+  const columns = header.columns.map((column) => ({
+    ...column,
+    ...values[column.key],
+  }));
+  return { ...header, columns, numRows, numAll: numRows };
 }
 
 /** Visible columns, and those only in files. */

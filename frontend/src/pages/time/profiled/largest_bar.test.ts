@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { TableRows } from "../../../api/types.gen";
-import { declared } from "../../shared/table/columns";
+import { declared } from "../../shared/table/test_tables";
 import { largestParts } from "./largest_bar";
 
 function tableOf(ms: readonly number[], sum: number, numAll = ms.length): TableRows {

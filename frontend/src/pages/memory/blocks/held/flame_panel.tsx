@@ -16,7 +16,7 @@ import {
 import { longestOf } from "../../../../widgets/row_table/columns";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { AnswerTable } from "../../../shared/table/answer_table";
-import { declared, declaredTable } from "../../../shared/table/columns";
+import { filled } from "../../../shared/table/columns";
 import { FLAMES } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
@@ -211,7 +211,11 @@ function FrameList({ of, stacks, flames }: PartProps) {
       ({ frame }) => frame >= 0 && (matches === null || matches[frame] === 1),
     );
   }, [now, flames, matches]);
-  const table = useMemo(() => frameTable(totals, stacks), [totals, stacks]);
+  const { frameTable: header } = of.open.facts;
+  const table = useMemo(
+    () => frameTable(header, totals, stacks),
+    [header, totals, stacks],
+  );
   return (
     <AnswerTable
       view={of.view}
@@ -228,45 +232,26 @@ function FrameList({ of, stacks, flames }: PartProps) {
 const FRAME_COLOURS = { frame: "var(--link)" };
 
 function frameTable(
+  header: TableRows,
   totals: ReturnType<typeof frameTotals>,
   stacks: CallStacks,
 ): TableRows {
-  const bars = {
-    unit: "bytes",
-    bar: "frame",
-    longest: longestOf(totals.map(({ totalBytes }) => totalBytes)),
-  } as const;
-  return declaredTable({
-    title: "Frames",
-    empty: "No frame is found.",
-    usual: "total",
-    numRows: totals.length,
-    columns: [
-      declared({
-        ...bars,
-        key: "total",
-        title: "Total",
-        help: "Of all stacks that contain the frame",
-        numbers: Float64Array.from(totals, ({ totalBytes }) => totalBytes),
+  const longest = longestOf(totals.map(({ totalBytes }) => totalBytes));
+  return filled(header, totals.length, {
+    total: {
+      numbers: Float64Array.from(totals, ({ totalBytes }) => totalBytes),
+      longest,
+    },
+    self: {
+      numbers: Float64Array.from(totals, ({ selfBytes }) => selfBytes),
+      longest,
+    },
+    frame: {
+      texts: totals.map(({ frame }) => stacks.frameLabel(frame)),
+      hints: totals.map(({ frame }) => {
+        const { filename, line } = stacks.frame(frame);
+        return `${filename}:${line}`;
       }),
-      declared({
-        ...bars,
-        key: "self",
-        title: "Self",
-        help: "Of stacks that end in it",
-        numbers: Float64Array.from(totals, ({ selfBytes }) => selfBytes),
-      }),
-      declared({
-        key: "frame",
-        title: "Frame; click for its callers and callees",
-        help: "",
-        unit: "text",
-        texts: totals.map(({ frame }) => stacks.frameLabel(frame)),
-        hints: totals.map(({ frame }) => {
-          const { filename, line } = stacks.frame(frame);
-          return `${filename}:${line}`;
-        }),
-      }),
-    ],
+    },
   });
 }

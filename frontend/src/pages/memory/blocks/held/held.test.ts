@@ -15,6 +15,7 @@ import { Flames } from "./flames";
 import { heldColours, type LiveStacks } from "./held";
 import { ledgerParts } from "./ledger_bar";
 import { columnsOf } from "../../../shared/table/columns";
+import { declared, declaredTable } from "../../../shared/table/test_tables";
 import { holderTable, paletteColours } from "./stack_table";
 
 const stacks = testStacks(TRAINING);
@@ -170,6 +171,18 @@ describe("flames of what is held", () => {
   });
 });
 
+const HOLDERS = declaredTable({
+  title: "Top holders",
+  empty: "",
+  usual: "bytes",
+  numRows: 0,
+  columns: [
+    declared({ key: "bytes", title: "Live", help: "", unit: "bytes", bar: "row" }),
+    declared({ key: "blocks", title: "Blocks", help: "", unit: "count" }),
+    declared({ key: "allocated_at", title: "Allocated at", help: "", unit: "stack" }),
+  ],
+});
+
 describe("holders", () => {
   const liveStacks = live([
     [0, 60, 0],
@@ -180,7 +193,7 @@ describe("holders", () => {
   const colours = heldColours(live([]), stacks, NO_LINES, "light");
   const columnsOfHolders = (now: LiveStacks) =>
     columnsOf(
-      holderTable(now, colours),
+      holderTable(HOLDERS, now, colours),
       { theme: "light", byteUnit: "auto" },
       { stacks, colours: paletteColours(colours.palette) },
     );

@@ -5,12 +5,7 @@ import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import type { MenuItem } from "../../../../widgets/menu/menu";
 import { longestOf } from "../../../../widgets/row_table/columns";
 import { AnswerTable } from "../../../shared/table/answer_table";
-import {
-  declared,
-  declaredTable,
-  numbersOf,
-  type ColumnLook,
-} from "../../../shared/table/columns";
+import { filled, numbersOf, type ColumnLook } from "../../../shared/table/columns";
 import type { Blocks } from "../use_blocks";
 import type { LiveStacks, HeldColours } from "./held";
 
@@ -53,51 +48,24 @@ export function StackTable(props: StackTableProps) {
   );
 }
 
-/** Who holds the memory at the pointer: only the browser knows. */
+/** Who holds the memory at the pointer. */
 export function holderTable(
-  { stack, stackBytes: bytes, stackBlocks: blocks, stackCategory }: LiveStacks,
+  header: TableRows,
+  { stack, stackBytes, stackBlocks, stackCategory }: LiveStacks,
   { rows }: Pick<HeldColours, "rows">,
 ): TableRows {
-  const numRows = stack.length;
-  return declaredTable({
-    title: "Top holders",
-    empty: "Nothing is live here.",
-    usual: "bytes",
-    numRows,
-    colours: Array.from(rows({ stack, stackCategory }), String),
-    columns: [
-      declared({
-        key: "bytes",
-        title: "Live",
-        help: "Bytes that are live at this moment, as requested",
-        unit: "bytes",
-        numbers: bytes,
-        bar: "row",
-        longest: longestOf(bytes),
-        sum: bytes.reduce((sum, value) => sum + value, 0),
-        shareOf: "of what is live",
-      }),
-      declared({
-        key: "blocks",
-        title: "Blocks",
-        help: "Live blocks; counted once the pointer rests",
-        unit: "count",
-        numbers:
-          blocks === null
-            ? new Float64Array(numRows).fill(NaN)
-            : Float64Array.from(blocks),
-        absent: "Counted once the pointer rests",
-      }),
-      declared({
-        key: "allocated_at",
-        title: "Allocated at",
-        help: "The line of your own code in the stack; click to light its blocks",
-        unit: "stack",
-        numbers: Float64Array.from(stack),
-        bar: "row",
-      }),
-    ],
+  const table = filled(header, stack.length, {
+    bytes: {
+      numbers: stackBytes,
+      longest: longestOf(stackBytes),
+      sum: stackBytes.reduce((sum, bytes) => sum + bytes, 0),
+    },
+    blocks: {
+      numbers: Float64Array.from(stack, (_, row) => stackBlocks?.[row] ?? NaN),
+    },
+    allocated_at: { numbers: Float64Array.from(stack) },
   });
+  return { ...table, colours: Array.from(rows({ stack, stackCategory }), String) };
 }
 
 /** Colours of rows, by their place in the palette. */
@@ -113,9 +81,10 @@ export function HoldersTable(props: {
   const { of, heightPx } = props;
   const { palette } = of.colours;
   const { value: liveStacks } = of.liveStacks;
+  const { holderTable: holderHeader } = of.open.facts;
   const table = useMemo(
-    () => (liveStacks === null ? null : holderTable(liveStacks, of.colours)),
-    [liveStacks, of.colours],
+    () => liveStacks && holderTable(holderHeader, liveStacks, of.colours),
+    [holderHeader, liveStacks, of.colours],
   );
   const colours = useMemo(() => paletteColours(palette), [palette]);
   if (table === null) return null;

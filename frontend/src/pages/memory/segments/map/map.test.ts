@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SegmentsResponse } from "../../../../api/types.gen";
 import { SvgPen } from "../../../../widgets/export/pen";
-import { declaredTable } from "../../../shared/table/columns";
+import { declaredTable } from "../../../shared/table/test_tables";
 import {
   BAR_PX,
   HEAD_PX,
