@@ -62,6 +62,8 @@ class CompareRunsResponse(Comparison, frozen=True):
     b: RunSummary
     tables_of: str
     """At which moments, in words."""
+    moment_figures: TableRows
+    """Numbers of these moments, which the tables add up to; no row without tables."""
     still_reading: bool
     """Some ranks were not read yet: what is unknown may become known."""
 

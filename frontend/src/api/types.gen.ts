@@ -181,6 +181,7 @@ export interface CompareRunsResponse {
   readonly figures: TableRows;
   readonly tables: readonly CompareTable[];
   readonly tablesOf: string;
+  readonly momentFigures: TableRows;
   readonly stillReading: boolean;
 }
 

@@ -82,6 +82,11 @@ class Window:
     by: Mapping[str, Mapping[str, float]]
     """By category, and by module."""
 
+    @property
+    def total_bytes(self) -> float:
+        """All tensors, in modules or not."""
+        return sum(self.by["category"].values())
+
 
 @dataclass(frozen=True, slots=True)
 class Side:

@@ -23,7 +23,7 @@ from memboard.tb_plugin.server.routes import RouteRequest, route
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from memboard.tb_plugin.api.tables import ColumnUnit
+    from memboard.tb_plugin.api.tables import ColumnUnit, TableRows
     from memboard.tb_plugin.facts.comparison.run_sides import Key, Side, Window
 
 _TOGETHER: Final = "of all ranks together"
@@ -85,6 +85,7 @@ def compare_runs(asked: RouteRequest[CompareRunsQuery]) -> CompareRunsResponse:
         ),
         tables=tuple(table.sent() for table in tables),
         tables_of=_moments(a.window, b.window),
+        moment_figures=_moment_figures(a.window, b.window),
         still_reading=a.goes_on or b.goes_on,
     )
 
@@ -98,6 +99,19 @@ def _moments(a: Window | None, b: Window | None) -> str:
     if len(moment_by_name) == 2 and len(set(moment_by_name.values())) == 1:
         return moment_by_name["A"]
     return "; ".join(f"{name}: {moment}" for name, moment in moment_by_name.items())
+
+
+def _moment_figures(a: Window | None, b: Window | None) -> TableRows:
+    if a is None and b is None:
+        return figures_of("", [])
+    tensors = Figure(
+        label="Tensors",
+        unit="bytes",
+        a=None if a is None else a.total_bytes,
+        b=None if b is None else b.total_bytes,
+        hint="All tensors at the peak of the tracked step, as in Modules",
+    )
+    return figures_of(f"At the peak of {_moments(a, b)}", [tensors])
 
 
 def _figures(a: Side, b: Side) -> Iterator[tuple[Key, Pair]]:

@@ -8,7 +8,7 @@ import pytest
 from memboard.collector.format.columns import Column
 from tests.builders import GIB, RunBuilder
 from tests.tb_plugin.analysis.module_logs import LogBuilder
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, numbers_of
 from tests.tb_plugin.pages.module_runs import META, record
 
 SAMPLES = Column(name="samples", unit="count", group="progress", kind="counter")
@@ -184,6 +184,12 @@ def test_tracked_steps_say_which_category_and_modules(tmp_path):
         held = [numbers(tables[by], f"{side}_bytes")[0] for side in "ab"]
         assert held == [3 * 900, 3 * 400]
     assert found["tables_of"] == "step 2, rank 0"
+    figures = found["moment_figures"]
+    assert figures["title"] == "At the peak of step 2, rank 0"
+    for side in "ab":
+        for table in tables.values():
+            sizes = numbers(table, f"{side}_bytes")
+            assert np.nansum(sizes) == numbers_of(figures, side)[0]
     assert found["sentence"] == (
         "This run peaks 500 B lower than exp-1 (10.2 KiB against 10.6 KiB):"
         " mostly activations of Net.layers.* (1.46 KiB less, 56 %)."

@@ -17,7 +17,7 @@ import { readState, writeState } from "../shared/page_state";
 import { bytesAt, curveOf, fillsOf } from "./charts/overlay_part";
 import { paintWaterfall, partsOf, usualPart, waterfallSteps } from "./charts/waterfall";
 import { columnsOf, numbersOf, rowsHolding } from "../shared/table/columns";
-import { declared } from "../shared/table/test_tables";
+import { declared, declaredTable } from "../shared/table/test_tables";
 import { changeText } from "../shared/table/units";
 import { sidesOf } from "./difference_rows";
 import { COMPARE } from "./params";
@@ -221,6 +221,26 @@ describe("the waterfall", () => {
     expect(steps.at(-2)).toMatchObject({ label: "all others", to: steps.at(-1)?.to });
     const texts = waterfallTexts(steps);
     expect(texts).toMatch(/Tran.*….*part_0/);
+  });
+});
+
+describe("the waterfall and the numbers beside it", () => {
+  it("begin and end with the same bytes, also where rows were left out", () => {
+    const part = table("line", ["a.py:1"], [2 * GIB], [3 * GIB]);
+    const totals = declaredTable({
+      title: "Numbers at these moments",
+      empty: "",
+      usual: "",
+      numRows: 1,
+      columns: [numbers("a", "A", 10 * GIB), numbers("b", "B", 14 * GIB)],
+    });
+    const steps = waterfallSteps(part, "light", NOBODY, totals);
+    expect(steps.map(({ label, to }) => [label, to / GIB])).toEqual([
+      ["A", 10],
+      ["a.py:1", 11],
+      ["all others", 14],
+      ["B", 14],
+    ]);
   });
 });
 

@@ -163,7 +163,11 @@ function Difference(
   const parts = tables.filter(
     ({ by, rows }) => by !== "size" && by !== "stack" && sidesOf(rows) !== null,
   );
-  const figures = [runs?.figures, moments?.figures];
+  // Beside the waterfall stand the numbers of its own moments.
+  const ofMoments = moments?.figures ?? runs?.momentFigures;
+  const figures = [ofMoments, runs?.figures].filter(
+    (table) => table !== undefined && table.numRows > 0,
+  );
   const sentence = runs?.sentence ?? moments?.sentence ?? "";
   const line =
     [...culprits].find((culprit) => moments?.sentence.includes(culprit)) ?? "";
@@ -189,7 +193,13 @@ function Difference(
       </div>
       <div class={`compare-top${stale ? " stale" : ""}`}>
         {parts.length > 0 && (
-          <Waterfall view={view} parts={parts} of={of} culprits={culprits} />
+          <Waterfall
+            view={view}
+            parts={parts}
+            of={of}
+            totals={ofMoments}
+            culprits={culprits}
+          />
         )}
         <section class="compare-numbers" aria-label="The difference">
           {figures.map(

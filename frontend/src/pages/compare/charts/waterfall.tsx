@@ -3,6 +3,7 @@ import type {
   CompareResponse,
   CompareRunsResponse,
   CompareTable,
+  TableRows,
 } from "../../../api/types.gen";
 import { formatBytes } from "../../../base/bytes";
 import { tokens, type Theme } from "../../../base/tokens";
@@ -32,17 +33,19 @@ export function Waterfall(props: {
   readonly parts: readonly CompareTable[];
   /** The moment, where the sides do not name it. */
   readonly of: string;
+  /** Numbers of these moments; the first is what A and B hold. */
+  readonly totals: TableRows | undefined;
   readonly culprits: ReadonlySet<string>;
 }) {
-  const { view, parts, of, culprits } = props;
+  const { view, parts, of, totals, culprits } = props;
   const { theme, byteUnit } = view;
   const box = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(box);
   const [wanted, setWanted] = useState<CompareTable["by"] | null>(null);
   const shown = parts.find(({ by }) => by === wanted) ?? usualPart(parts);
   const steps = useMemo(
-    () => (shown === undefined ? [] : waterfallSteps(shown, theme, culprits)),
-    [shown, theme, culprits],
+    () => (shown === undefined ? [] : waterfallSteps(shown, theme, culprits, totals)),
+    [shown, theme, culprits, totals],
   );
   if (shown === undefined) return null;
   const { by } = shown;
@@ -155,11 +158,14 @@ export function waterfallSteps(
   { by, rows }: CompareTable,
   theme: Theme,
   culprits: ReadonlySet<string>,
+  totals?: TableRows,
 ): readonly WaterfallStep[] {
   const { text, secondary } = tokens(theme);
-  const sum = (side: "a" | "b"): number =>
+  // Of many rows only the first are in the table.
+  const total = (side: "a" | "b"): number =>
+    (totals && numbersOf(totals, side)[0]) ??
     numbersOf(rows, `${side}_bytes`).reduce((x, y) => x + (y || 0), 0);
-  const [first, last] = [sum("a"), sum("b")];
+  const [first, last] = [total("a"), total("b")];
   const end = { isCulprit: false, colour: text, from: 0 };
   const changes = numbersOf(rows, "difference_bytes");
   const changed = (rows.columns[0]?.texts ?? [])
@@ -179,7 +185,7 @@ export function waterfallSteps(
       colour: partColour(by, label, change, culprits, theme),
     };
   });
-  if (num < changed.length) {
+  if (num < changed.length || Math.abs(last - level) >= 1) {
     const others = { ...end, from: level, to: last, colour: secondary };
     steps.push({ kind: "change", label: "all others", ...others });
   }
