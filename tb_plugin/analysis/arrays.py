@@ -56,6 +56,16 @@ def robust_deviation(values: Floats, middle: float) -> float:
     return 1.4826 * median(np.abs(values - middle))
 
 
+def neighbour_spread(values: Floats) -> float:
+    """Noise from step to step: the median difference of neighbours along the last axis.
+
+    Growth hardly moves it. NaN are no neighbours; 0 where there are none.
+    """
+    distances = np.abs(np.diff(values))
+    present = distances[~np.isnan(distances)]
+    return float(median(present)) if len(present) else 0.0
+
+
 class Table:
     """A table of columns; what is no array belongs to all rows."""
 

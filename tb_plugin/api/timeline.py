@@ -135,6 +135,8 @@ class HeatmapResponse(Columns, frozen=True, kw_only=True):
     value_low: float = 0.0
     value_high: float = 0.0
     capacity_bytes: float | None = None
+    noise: float = 0.0
+    """Of times: cells that differ by less are alike."""
     exact: bool = True
     """False while the cells come from pre-aggregated buckets wider than a column."""
     marks: tuple[Mark, ...] = ()

@@ -85,7 +85,9 @@ class Column(NamedTuple):
     def numbers(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """As they are sent, of the analysis' own."""
         scaled = np.asarray(values, np.float64) / _NANOSECONDS.get(self.unit, 1.0)
-        return np.where(scaled < 0, np.nan, scaled) if self.absent else scaled
+        # Analyses say -1 where something is absent.
+        is_marked = self.absent and self.unit != "excess_seconds"
+        return np.where(scaled < 0, np.nan, scaled) if is_marked else scaled
 
     def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:
         """With its values, in the unit that is sent, by row.

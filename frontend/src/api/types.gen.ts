@@ -1385,6 +1385,7 @@ export interface DistributedHeatmapResponse {
   readonly valueLow: number;
   readonly valueHigh: number;
   readonly capacityBytes: number | null;
+  readonly noise: number;
   readonly exact: boolean;
   readonly marks: readonly Mark[];
   readonly absent: readonly AbsentSeries[];
@@ -1637,6 +1638,7 @@ export interface StepHeatmapResponse {
   readonly valueLow: number;
   readonly valueHigh: number;
   readonly capacityBytes: number | null;
+  readonly noise: number;
   readonly exact: boolean;
   readonly marks: readonly Mark[];
   readonly absent: readonly AbsentSeries[];
@@ -2031,6 +2033,7 @@ export interface HeatmapResponse {
   readonly valueLow: number;
   readonly valueHigh: number;
   readonly capacityBytes: number | null;
+  readonly noise: number;
   readonly exact: boolean;
   readonly marks: readonly Mark[];
   readonly absent: readonly AbsentSeries[];

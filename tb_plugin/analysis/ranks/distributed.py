@@ -63,8 +63,9 @@ class CollectiveRow:
     transfer_ns: int | None
     waiting_ns: int | None
     """The rest of their time: spent waiting for other ranks."""
-    num_last: int | None
-    """Calls in which the others waited for this rank."""
+    lead_ns: int | None
+    """What the others waited in these calls beyond its own waiting, in the mean of them;
+    negative: it waited for the others."""
     moved_bytes: int | None = None
     """Of those that say it, likewise the next."""
     moving_ns: int = 0
@@ -73,6 +74,10 @@ class CollectiveRow:
     def mean_ns(self) -> float:
         """Of a call, waiting included."""
         return self.total_ns / self.num_calls
+
+    @property
+    def lead_seconds(self) -> float | None:
+        return None if self.lead_ns is None else self.lead_ns / 1e9
 
     @property
     def bus_bytes_per_second(self) -> float | None:
@@ -122,6 +127,8 @@ class ComparedRanks:
     """Whether all ranks that took part show it; `transfer_ns` says nothing where not."""
     is_missed: Flags
     """Whether it is not, because the trace of a rank is missing."""
+    lead_ns: Ints
+    """How much longer the others' calls took, in the mean; 0 where not all are there."""
     collective: Ints
     """Which one of several ranks it is part of; NOTHING where not all ranks' parts are
     there."""
@@ -146,18 +153,18 @@ def compared(
     is_compared: Flags = every.column("group_size") == 1
     is_compared[together.place] = together.is_whole[together.collective]
     is_missed = ~is_compared & every.misses_ranks
-    is_last = every.rank[together.place] == together.last_rank[together.collective]
-    is_last &= together.is_whole[together.collective]
-    came_last = np.zeros(len(duration), np.bool_)
-    came_last[together.place[is_last]] = True
     is_whole = together.is_whole[together.collective]
     collective = np.full(len(duration), NOTHING, np.int64)
     collective[together.place[is_whole]] = together.collective[is_whole]
     kind_of_collective = np.zeros(len(together.transfer_ns), np.int64)
     kind_of_collective[together.collective] = every.kind[together.place]
+    lead = np.zeros(len(duration), np.int64)
+    lead[together.place[is_whole]] = _leads(
+        together.collective[is_whole], duration[together.place[is_whole]]
+    )
     return ComparedRanks(
         num_matched=int(together.is_whole.sum()),
-        rows=_rows(every, transfer, is_compared, is_missed, came_last),
+        rows=_rows(every, transfer, is_compared, is_missed, lead),
         groups=_groups(every, together),
         rank=every.rank,
         start_ns=every.column("start_ns"),
@@ -165,6 +172,7 @@ def compared(
         transfer_ns=transfer,
         is_compared=is_compared,
         is_missed=is_missed,
+        lead_ns=lead,
         collective=collective,
         kind=kind_of_collective,
         names=tuple(every.names),
@@ -220,8 +228,6 @@ class _MatchedCollectives(NamedTuple):
     transfer_ns: Ints
     """(collectives,): the shortest duration of its ranks; likewise the next two."""
     longest_ns: Ints
-    last_rank: Ints
-    """The rank the others waited for: it measured the shortest duration."""
     is_whole: Flags
     """(collectives,): whether all ranks that took part are there."""
     collective: Ints
@@ -249,11 +255,18 @@ def _matched(every: _JoinedCollectives, duration: Ints) -> _MatchedCollectives:
     return _MatchedCollectives(
         transfer_ns=took[order[firsts]],
         longest_ns=took[order[lasts]],
-        last_rank=rank[order[firsts]],
         is_whole=np.bincount(collective[lacks], minlength=len(matches)) == 0,
         collective=collective,
         place=place,
     )
+
+
+def _leads(collective: Ints, duration: Ints) -> Ints:
+    """(parts,): how much longer the other ranks' parts of the same collective took."""
+    num_ranks = np.bincount(collective)[collective]
+    total = np.bincount(collective, duration)[collective]
+    leads = (total - duration) / (num_ranks - 1) - duration
+    return np.rint(leads).astype(np.int64)
 
 
 def _groups(
@@ -290,7 +303,7 @@ def _rows(
     transfer: Ints,
     is_compared: Flags,
     is_missed: Flags,
-    last: Flags,
+    lead: Ints,
 ) -> tuple[CollectiveRow, ...]:
     """The table of collectives per rank, kind and group, the longest first."""
     first, group = numbered(every.rank, every.kind)
@@ -318,7 +331,7 @@ def _rows(
         num_compared.tolist(),
         _where(added(transfer, is_compared), is_told),
         _where(added(duration - transfer, is_compared), is_told),
-        _where(added(ones, last), is_told),
+        _where(added(lead, is_compared), is_told),
         _where(added(num_bytes, is_moved), is_told & (added(ones, is_moved) > 0)),
         added(transfer, is_moved).tolist(),
         strict=True,

@@ -64,7 +64,7 @@ def waiting_costs(steps: RankSteps, together: ComparedRanks) -> list[WaitingCost
         return []
     collective = together.collective[call]
     row = np.searchsorted(steps.ranks, together.rank[call])
-    lead = _leads(collective, together.duration_ns[call].astype(np.float64))
+    lead = together.lead_ns[call]
     numbers, sample = np.unique(step_of, return_inverse=True)
     num_per_step = 1.0
     if len(numbers) < _MIN_STEPS:
@@ -116,14 +116,6 @@ def _calls_in_steps(steps: RankSteps, together: ComparedRanks) -> tuple[Ints, In
     return call[is_counted], step_of[is_counted]
 
 
-def _leads(collective: Ints, duration: Floats) -> Floats:
-    """(calls,): how much longer the others' calls of the same collective take."""
-    num_ranks = np.bincount(collective)[collective]
-    total = np.bincount(collective, duration)[collective]
-    leads: Floats = (total - duration) / (num_ranks - 1) - duration
-    return leads
-
-
 def _limits(cost: Floats, step_ns: float) -> Floats:
     """(ranks,): the least cost that is not usual among the other ranks."""
     floor = FLOOR * step_ns
@@ -168,7 +160,7 @@ def _longest_part(parts: Mapping[str, Floats], index: int) -> tuple[str, float]:
 
 
 def _costliest(
-    together: ComparedRanks, collective: Ints, lead: Floats
+    together: ComparedRanks, collective: Ints, lead: Ints
 ) -> tuple[str, str]:
     if not len(collective):
         return "", ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.collector.format.columns import STEP_PARTS
-from memboard.tb_plugin.analysis.arrays import Table
+from memboard.tb_plugin.analysis.arrays import Table, median, neighbour_spread
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 PARTS: Final = STEP_PARTS
 """In the order in which they are stacked; `other` comes last."""
+TIMES_ALIKE: Final = 0.02
+"""Share of a step's time: a smaller difference is noise."""
+_MOST_RANKS: Final = 256
+"""Ranks whose noise is that of all."""
 OTHER: Final = "other"
 STEP: Final = "step"
 """The whole step, where a part may be named."""
@@ -135,6 +139,14 @@ def relative_pct(values: Floats, seconds: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         pct: Floats = 100.0 * (values - middle_values(values)) / middle
     return np.where(middle > 0, pct, np.nan)
+
+
+def noise_of_times(values: Floats) -> float:
+    """(ranks, columns) of times: what differs by less is alike, as for a comparison."""
+    some = values[:: max(1, -(-len(values) // _MOST_RANKS))]
+    present = some[~np.isnan(some)]
+    usual = median(present) if len(present) else 0.0
+    return max(TIMES_ALIKE * usual, neighbour_spread(some))
 
 
 def pooled_means(values: Floats, start: Indices, stop: Indices) -> Floats:

@@ -14,6 +14,7 @@ from memboard.tb_plugin.analysis.findings.text import (
     share_text,
     size_text,
 )
+from memboard.tb_plugin.analysis.series.step_parts import TIMES_ALIKE
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.comparison.run_sides import Number
 from memboard.tb_plugin.facts.modules.tracked_peak import OUTSIDE
@@ -28,8 +29,6 @@ _ALIKE: Final = 0.005
 """Peaks that differ by less of the larger one are about the same."""
 _RSS_ALIKE: Final = 0.02
 """Likewise of resident memory: two starts of one program differ by a little."""
-_SLOWER: Final = 0.02
-"""Of the other's step time: a smaller difference is noise."""
 _PeakKey: TypeAlias = Literal["peak_allocated", "tensors", "rss_peak"]
 _SHARES: Final[Mapping[_PeakKey, float]] = {
     "peak_allocated": _ALIKE,
@@ -216,7 +215,7 @@ def _pace(time: Pair | None) -> str:
         return ""
     of_a, of_b = time.known
     by = of_b / of_a - 1
-    if time.is_alike(_SLOWER):
+    if time.is_alike(TIMES_ALIKE):
         return ""
     took = f"{duration_text(of_b)} against {duration_text(of_a)}"
     if 1 + by >= _MANY / 100:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memboard.collector.format.columns import STEP_TABLE
-from memboard.tb_plugin.analysis.arrays import median
+from memboard.tb_plugin.analysis.arrays import median, neighbour_spread
 from memboard.tb_plugin.analysis.findings.growth import GrowingRank
 from memboard.tb_plugin.analysis.series.buckets import during
 from memboard.tb_plugin.analysis.series.growth import (
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
     """None: an error's, of a step that is not known."""
     width: int
     spread: float = 0.0
-    """Median difference between neighbouring rows: noise, as growth hardly moves it."""
+    """Noise from step to step: `analysis.arrays.neighbour_spread` of the rows."""
 
 
 @dataclass(slots=True)
@@ -345,7 +345,7 @@ def _include_median(
     present = values[~np.isnan(values)]
     if len(present):
         last = int(column.last[-1])
-        spread = _spread(present)
+        spread = neighbour_spread(present)
         facts.readings[name] = Reading(median(present), last, column.width, spread)
 
 
@@ -366,12 +366,8 @@ def _peak(column: _Column) -> Reading:
         float(column.values[row]),
         int(column.first[row]),
         column.width,
-        _spread(column.values[~np.isnan(column.values)]),
+        neighbour_spread(column.values[~np.isnan(column.values)]),
     )
-
-
-def _spread(present: Floats) -> float:
-    return float(median(np.abs(np.diff(present)))) if len(present) > 1 else 0.0
 
 
 def _argmax(values: Floats) -> int:

@@ -14,6 +14,7 @@ from memboard.tb_plugin.analysis.series.heatmap import (
     quantized,
     step_edges,
 )
+from memboard.tb_plugin.analysis.series.step_parts import noise_of_times
 from memboard.tb_plugin.api.base import i32, u16
 from memboard.tb_plugin.api.timeline import HeatmapResponse
 from memboard.tb_plugin.facts.series.selection import extent, visible_range
@@ -166,5 +167,6 @@ def cells_response(
         values=u16(cells.values),
         value_low=cells.low,
         value_high=cells.high,
+        noise=noise_of_times(values) if series.unit == "seconds" else 0.0,
         **more,
     )

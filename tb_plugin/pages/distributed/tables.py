@@ -207,11 +207,11 @@ _COLLECTIVES: Final = (
         absent="Not known: the trace does not say the bytes, or a rank's trace is missing",
     ),
     Column(
-        "num_last",
-        "Last in",
-        unit="count",
-        help="Calls in which the other ranks waited for this one: it measured the shortest "
-        "duration",
+        "lead_seconds",
+        "Others waited",
+        unit="excess_seconds",
+        help="What the other ranks waited in these calls beyond this one's own waiting, in "
+        "the mean of them, summed over the calls; negative: it waited for them",
         absent=_NOT_COMPARED,
     ),
 )
@@ -254,14 +254,12 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
     """Those that took longest; what was not compared says of how many calls it is."""
     kept = _bounded(rows, MAX_ROWS)
     sizes = [row.group_size for row in kept]
-    compared = {
-        "notes": tuple(
-            ""
-            if row.num_compared >= row.num_calls
-            else part_of(row.num_compared, row.num_calls, "call")
-            for row in kept
-        )
-    }
+    compared = tuple(
+        ""
+        if row.num_compared >= row.num_calls
+        else part_of(row.num_compared, row.num_calls, "call")
+        for row in kept
+    )
     table = rows_of(
         _COLLECTIVES,
         kept,
@@ -272,8 +270,8 @@ def collectives_table(rows: Sequence[CollectiveRow]) -> TableRows:
                 "" if size is None else counted(size, "rank") for size in sizes
             )
         },
-        transfer_ms=compared,
-        num_last=compared,
+        transfer_ms={"notes": compared},
+        lead_seconds={"notes": compared},
     )
     row_text = f"{counted(len(rows), 'row')}, one per rank, kind and group"
     return titled(table, "Collectives", row_text)

@@ -167,7 +167,8 @@ def test_the_shortest_is_the_transfer_and_its_rank_came_last():
     assert [rows[rank].total_ns for rank in range(3)] == [400, 540, 170]
     assert [rows[rank].transfer_ns for rank in range(3)] == [130] * 3
     assert [rows[rank].waiting_ns for rank in range(3)] == [270, 410, 40]
-    assert [rows[rank].num_last for rank in range(3)] == [0, 1, 1]
+    # Rank 1: the others take 90 on average and it 40, then 195 and it 500.
+    assert [rows[rank].lead_ns for rank in range(3)] == [-45, -255, 300]
     assert rows[0].num_bytes == 2 * 400 * 4
     bandwidth = 2 * 1600 * (2 / 3) / (130e-9)
     assert rows[0].bus_bytes_per_second == pytest.approx(bandwidth)
@@ -207,7 +208,7 @@ def test_where_a_ranks_trace_is_missing_waiting_is_not_known(size, world):
         ranks = ranks_of(*durations, group_size=size)
         of_all = compared(ranks, world)
         for row in of_all.rows:
-            figures = (row.transfer_ns, row.waiting_ns, row.num_last)
+            figures = (row.transfer_ns, row.waiting_ns, row.lead_ns)
             assert figures == (None, None, None)
             assert row.bus_bytes_per_second is None
             assert row.total_ns == sum(durations[row.rank])
@@ -231,5 +232,5 @@ def test_one_rank_alone_waits_for_nobody():
     together = compared(ranks)
     assert together.num_matched == 0
     (row,) = together.rows
-    assert (row.transfer_ns, row.waiting_ns, row.num_last) == (30, 0, 0)
+    assert (row.transfer_ns, row.waiting_ns, row.lead_ns) == (30, 0, 0)
     assert compared({}).rows == ()

@@ -39,12 +39,14 @@ def test_where_ranks_have_no_trace_waiting_is_not_known(tmp_path, ranks, missing
         own["waiting_ms"],
         table["transfer_ms"],
         table["bus_bytes_per_second"],
-        table["num_last"],
+        table["lead_seconds"],
         groups["mean_skew_ms"],
         groups["max_skew_ms"],
     ):
         assert np.isnan(unknown).all()
-    assert notes_of(answer["collectives"], "num_last") == ["0 of 3 calls"] * len(ranks)
+    assert notes_of(answer["collectives"], "lead_seconds") == ["0 of 3 calls"] * len(
+        ranks
+    )
     assert (table["total_ms"] > 0).all()
     assert missing in answer["summary"]
     assert "all their ranks show" not in answer["summary"]
@@ -81,13 +83,14 @@ def test_ranks_beside_each_other(tmp_path):
     assert own["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
     assert own["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
     table = columns_of(answer["collectives"])
-    last = dict(zip(table["rank"].tolist(), table["num_last"].tolist(), strict=True))
-    assert last == {0: 0, 1: 0, 2: 3}
+    assert table["rank"].tolist() == [0, 1, 2]
+    # Rank 2 waits for nobody, and the others 150 and 120 us in each of three calls.
+    assert table["lead_seconds"] * 1e6 == pytest.approx([-270, -135, 405])
     assert set(table["kind"]) == {"all_reduce"}
     assert table["num_bytes"].tolist() == [12_000] * 3
     assert table["mean_ms"].tolist() == pytest.approx([0.35, 0.32, 0.2])
     assert notes_of(answer["collectives"], "group") == ["3 ranks"] * 3
-    assert notes_of(answer["collectives"], "num_last") == [""] * 3
+    assert notes_of(answer["collectives"], "lead_seconds") == [""] * 3
     assert answer["sentence"].startswith("Rank 2 is the straggler. A step takes ")
     (finding,) = answer["findings"]
     # Ranks 0 and 1 wait 135 us in the mean, in each of the steps.
@@ -166,6 +169,8 @@ def test_ranks_by_profiled_steps_as_a_picture(tmp_path):
         cells_of(ask(page, "distributed_heatmap", part=part))
         for part in ("computation", "overlap", "communication", "other")
     ]
+    # Three equal steps of each rank: a fiftieth of the usual time is noise.
+    assert answer["noise"] == pytest.approx(0.02 * 335e-6)
     steps = cells_of(ask(page, "distributed_heatmap", part="step"))
     assert sum(parts) == pytest.approx(steps, rel=1e-4)
     zoomed = ask(page, "distributed_heatmap", x0=6, x1=7, ranks="1-7", px=1, rows=2)

@@ -196,6 +196,7 @@ const HEATMAP: HeatmapResponse = {
   valueLow: 0,
   valueHigh: 1,
   capacityBytes: null,
+  noise: 0,
   exact: true,
   marks: [],
   absent: [],

@@ -52,6 +52,7 @@ const ANSWER: HeatmapResponse = {
   valueLow: 0,
   valueHigh: 80 * GIB,
   capacityBytes: 80 * GIB,
+  noise: 0,
   exact: true,
   marks: [],
   absent: [],
@@ -171,9 +172,10 @@ describe("domainOf", () =>
       },
       valueLow: 0.0979,
       valueHigh: 0.0987,
+      noise: 0.002,
     };
-    // Noise takes less than a twentieth of the colours; what differs takes all.
-    expect(domainOf(even, false, false).high).toBeCloseTo(0.0979 * 1.25);
+    // Noise takes a twelfth of the colours; what differs takes all.
+    expect(domainOf(even, false, false).high).toBeCloseTo(0.0979 + 0.024);
     expect(domainOf({ ...even, valueHigh: 0.15 }, false, false).high).toBe(0.15);
   }));
 

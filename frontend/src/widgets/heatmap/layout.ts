@@ -116,8 +116,8 @@ const LEAST_DIVERGENCE = 5;
 /** ... and for bytes, as a share of the capacity. */
 const LEAST_SHARE = 0.05;
 
-/** Least range of a scale of times, as a share of the shortest: 97.9 and 98.7 ms look alike. */
-const TIME_NOISE = 0.25;
+/** A scale is at least so many times the noise: 97.9 and 98.7 ms look alike. */
+const LEAST_NOISES = 12;
 
 /** Data below this share of the capacity are scaled to their own range. */
 const FLAT_SHARE = 0.25;
@@ -138,8 +138,7 @@ export function domainOf(
   if (capacity)
     return { low: 0, high: Math.max(capacityBytes, 1), capacity, diverging };
   if (!diverging) {
-    const noise = answer.series?.unit === "seconds" ? TIME_NOISE : 0;
-    const high = Math.max(valueHigh, valueLow, valueLow * (1 + noise));
+    const high = Math.max(valueHigh, valueLow + LEAST_NOISES * answer.noise);
     return { low: valueLow, high, capacity, diverging };
   }
   // Symmetric; a few outliers must not take all shades.

@@ -2,6 +2,7 @@ import type { TableRows } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import { formatSeconds } from "../../../base/durations";
 import { Findings } from "../../../widgets/finding/finding";
+import { Legend } from "../../../widgets/plot/legend";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
 import { Choice, TextButton } from "../../shared/controls/choices";
@@ -17,7 +18,7 @@ import "../time.css";
 
 const LOADING_PX = 320;
 /** Ranks of which bars say more than a heatmap of as many stripes. */
-const MOST_BARS = 2;
+const MOST_BARS = 4;
 
 const WORDS = { cycle: whole("cycle"), step: whole("step") };
 
@@ -74,7 +75,7 @@ export function DistributedView(view: ViewProps) {
         />
       </div>
       {numbers.length > 1 && numbers.length <= MOST_BARS && (
-        <RankBars view={view} ranks={table} />
+        <RankBars view={view} ranks={table} late={data.findings[0]?.rank ?? null} />
       )}
       {numbers.length > MOST_BARS && (
         <RankHeat
@@ -130,20 +131,33 @@ export function DistributedView(view: ViewProps) {
 function RankBars({
   view,
   ranks,
+  late,
 }: {
   readonly view: ViewProps;
   readonly ranks: TableRows;
+  readonly late: number | null;
 }) {
   const bars = [...numbersOf(ranks, "rank")].map(
     (rank, row) => [rank, partsOf(ranks, row, view.theme)] as const,
   );
   const longest = Math.max(...bars.map(([, parts]) => sumOf(parts)));
+  const shown = (bars[0]?.[1] ?? []).filter((_, place) =>
+    bars.some(([, parts]) => (parts[place]?.value ?? 0) > 0),
+  );
   return (
-    <div role="group" aria-label="Parts of a step by rank">
+    <div class="part-bars" role="group" aria-label="Parts of a step by rank">
+      <Legend
+        items={shown.map(({ label, help, colour }) => ({ label, help, colour }))}
+      />
       {bars.map(([rank, parts]) => (
         <PartBar
           key={rank}
-          label={Number.isNaN(rank) ? "rank unknown" : `rank ${rank}`}
+          label={
+            <>
+              {Number.isNaN(rank) ? "rank unknown" : `rank ${rank}`}
+              {rank === late && <span class="quiet"> straggler</span>}
+            </>
+          }
           parts={parts}
           longest={longest}
         />

@@ -160,6 +160,7 @@ describe("the map of ranks", () => {
     valueLow: -10,
     valueHigh: 10,
     capacityBytes: null,
+    noise: 0,
     exact: true,
     marks: [],
     absent: [],
