@@ -89,7 +89,9 @@ def blocks(page: Page) -> None:
     page.mouse.down()
     page.mouse.up()
     hash_holds(page, "p.memboard.moment=")
-    press(page, "My code", "Sandwich")
+    press(page, "My code")
+    tab(page).locator(".flame canvas").click(position={"x": 300, "y": 45})
+    hash_holds(page, "p.memboard.flame_zoom=")
 
 
 def segments(page: Page) -> None:

@@ -20,6 +20,7 @@ const OF_BEFORE = [
   "stack",
   "mark",
   "frame",
+  "flame_zoom",
   "only",
   "stream",
   "pool",

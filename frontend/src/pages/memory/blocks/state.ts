@@ -4,7 +4,7 @@ import type {
   HistoryDevice,
 } from "../../../api/types.gen";
 import { FRAME_CHOICES } from "../../../model/stacks/call_stacks";
-import { oneOf, text, whole, type PageState } from "../../shared/page_state";
+import { oneOf, text, whole, type PageState, type Word } from "../../shared/page_state";
 import { xRange } from "../../shared/range/params";
 import { MEMORY, VIEW_X, VIEW_Y } from "../history/moment";
 
@@ -33,6 +33,15 @@ export function keysOf<K extends string>(labels: Readonly<Record<K, unknown>>): 
   return Object.keys(labels) as K[];
 }
 
+/** Frames from the outermost to the box that fills the flamegraph; empty: all. */
+const FLAME_ZOOM: Word<readonly number[]> = {
+  read: (params) => {
+    const path = params.get("flame_zoom") ?? "";
+    return /^-?\d{1,9}(,-?\d{1,9})*$/.test(path) ? path.split(",").map(Number) : [];
+  },
+  write: (path) => ({ flame_zoom: path.length === 0 ? null : path.join(",") }),
+};
+
 export const BLOCKS = {
   ...MEMORY,
   stream: whole("stream"),
@@ -48,6 +57,7 @@ export const BLOCKS = {
   frames: oneOf("frames", FRAME_CHOICES, "python"),
   flame: oneOf("flame", keysOf(FLAMES), "tree"),
   frame: whole("frame"),
+  flameZoom: FLAME_ZOOM,
   /** The visible part, in axis units and bytes; null: everything. */
   x: xRange(VIEW_X),
   y: xRange(VIEW_Y),

@@ -151,6 +151,7 @@ const OF_HISTORY: Words = Object.fromEntries(
     "stack",
     "mark",
     "frame",
+    "flame_zoom",
     "only",
     "stream",
     "pool",

@@ -41,8 +41,8 @@ export function FlamePanel(props: {
 }) {
   const { of, stacks, before } = props;
   const { state, actions, liveStacks, search, colours } = of;
-  const { flame: mode, frames } = state;
-  const [zoom, setZoom] = useState<readonly number[]>([]);
+  const { flame: mode, frames, flameZoom: zoom } = state;
+  const setZoom = (flameZoom: readonly number[]): void => actions.set({ flameZoom });
   const flames = useMemo(
     () => new Flames(stacks, frames, colours),
     [stacks, frames, colours],
@@ -66,19 +66,13 @@ export function FlamePanel(props: {
           label="Stack chart"
           chosen={mode}
           labels={FLAMES}
-          onChoose={(flame) => {
-            setZoom([]);
-            actions.set({ flame });
-          }}
+          onChoose={(flame) => actions.set({ flame, flameZoom: [] })}
         />
         <Segmented
           label="Frames shown"
           chosen={frames}
           labels={FRAME_WORDS}
-          onChoose={(option) => {
-            setZoom([]);
-            actions.set({ frames: option });
-          }}
+          onChoose={(option) => actions.set({ frames: option, flameZoom: [] })}
         />
         {zoom.length > 0 && zooms && (
           <TextButton press={() => setZoom([])}>Show all</TextButton>
