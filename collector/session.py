@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from memboard.collector.history.on_demand import OnDemand
     from memboard.collector.oom.handler import OomHandler
     from memboard.collector.recorder import Recorder
-    from memboard.collector.steps.attached import AttachedObjects
     from memboard.collector.steps.cycles import Cycles
+    from memboard.collector.steps.models import AttachedObjects
     from memboard.collector.steps.progress import Progress
     from memboard.collector.steps.spans.log import SpanLog, SpanOptions
     from memboard.collector.steps.timing import Timing
@@ -78,7 +78,7 @@ class Session:
         from memboard.collector.functions import open_windows
         from memboard.collector.functions.functions import tell_missing
         from memboard.collector.oom.handler import OomHandler
-        from memboard.collector.steps.attached import AttachedObjects
+        from memboard.collector.steps.models import AttachedObjects
         from memboard.collector.steps.progress import Progress
         from memboard.collector.torch_profiler import open_torch_profiler
 

@@ -17,7 +17,7 @@ from memboard.collector.process import lifecycle
 from memboard.collector.process.rank import identify, mesh_coordinates
 from memboard.collector.process.run_dir import run_dir_of
 from memboard.collector.recorder import Recorder, inert_recorder
-from memboard.collector.steps.attached import AttachedObjects
+from memboard.collector.steps.models import AttachedObjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

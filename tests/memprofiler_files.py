@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from memboard.tb_plugin.formats.found_files import Candidate
+from memboard.tb_plugin.formats.file_listing import Candidate
 from memboard.tb_plugin.formats.memprofiler.imports import Imports
 from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
 from memboard.tb_plugin.formats.memprofiler.names import parse_file_name

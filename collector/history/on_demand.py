@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memboard.collector.core.calls import Sink
     from memboard.collector.core.warn_once import WarnOnce
     from memboard.collector.functions.windows import Windows
-    from memboard.collector.steps.attached import AttachedObjects
+    from memboard.collector.steps.models import AttachedObjects
     from memboard.collector.steps.progress import Progress
 
 

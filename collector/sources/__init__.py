@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from memboard.collector.sources.device.allocator import DEVICE
 from memboard.collector.sources.device.driver import FREE, PINNED_SOURCE
 from memboard.collector.sources.device.sensors import SENSORS
-from memboard.collector.sources.device.used import DEVICE
 from memboard.collector.sources.host import machine, process
 from memboard.collector.sources.host.garbage import GARBAGE_SOURCE
 from memboard.collector.sources.host.rss import RSS_SOURCE

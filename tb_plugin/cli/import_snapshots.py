@@ -34,7 +34,7 @@ from memboard.tb_plugin import storage
 from memboard.tb_plugin.cli.opening import open_files, path_or_url
 from memboard.tb_plugin.cli.options import whole_number
 from memboard.tb_plugin.cli.text import complain
-from memboard.tb_plugin.formats.found_files import FoundFile
+from memboard.tb_plugin.formats.file_listing import FoundFile
 from memboard.tb_plugin.formats.snapshots.files.listing import (
     FoundSnapshot,
     snapshot_at,

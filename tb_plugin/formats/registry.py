@@ -33,7 +33,7 @@ from memboard.tb_plugin.worker.limits import GZIP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memboard.tb_plugin.formats.found_files import Likelihood, Listing
+    from memboard.tb_plugin.formats.file_listing import Likelihood, Listing
 
     Names: TypeAlias = Callable[..., Likelihood]
 

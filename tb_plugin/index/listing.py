@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from memboard.tb_plugin.api.base import Problem
-    from memboard.tb_plugin.formats.found_files import Candidate, FoundFiles
+    from memboard.tb_plugin.formats.file_listing import Candidate, FoundFiles
     from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
     from memboard.tb_plugin.formats.recording.frames.parts import Part
     from memboard.tb_plugin.formats.snapshots.files.listing import SnapshotListing

@@ -119,7 +119,7 @@ class OpenedPaths:
 
 def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     """Runs of single files, one for each directory with the files of its layout."""
-    from memboard.tb_plugin.formats.found_files import Candidate
+    from memboard.tb_plugin.formats.file_listing import Candidate
     from memboard.tb_plugin.formats.registry import (
         SNAPSHOTS,
         UnknownFormatError,

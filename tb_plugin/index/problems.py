@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import How
     from memboard.tb_plugin.api.findings import Severity
     from memboard.tb_plugin.budget import Budget
-    from memboard.tb_plugin.formats.found_files import FoundFiles
+    from memboard.tb_plugin.formats.file_listing import FoundFiles
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.snapshots.files.listing import (
         FoundSnapshot,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.format.names import rank_file_stem
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.analysis.ranks.share import share_of
-from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.file_listing import file_id
 from memboard.tb_plugin.formats.plain_files import PlainFile, plain_file
 from memboard.tb_plugin.formats.recording.captures.reading import (
     CaptureMetas,

@@ -21,7 +21,7 @@ from memboard.collector.format.sizes import counted, printable
 from memboard.collector.process.private_folder import TemporaryFolder
 from memboard.tb_plugin.api.drop import DropResponse
 from memboard.tb_plugin.contract.errors import BadRequestError, RequestError
-from memboard.tb_plugin.formats.found_files import Candidate, file_id
+from memboard.tb_plugin.formats.file_listing import Candidate, file_id
 from memboard.tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.search.layout import run_id

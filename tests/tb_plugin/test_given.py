@@ -6,7 +6,7 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
-from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.file_listing import file_id
 from memboard.tb_plugin.index.logdirs import OpenedPaths, runs_of
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder

@@ -13,7 +13,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.file_listing import file_id
 from tests.tb_plugin.client import Page, answered, refresh
 from tests.tb_plugin.logdirs import SMALL, write
 

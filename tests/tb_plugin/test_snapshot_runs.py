@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.file_listing import file_id
 from memboard.tb_plugin.index.search import sniffing
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
@@ -369,7 +369,7 @@ def test_ten_thousand_files_are_listed(tmp_path):
 
 
 def test_too_many_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("memboard.tb_plugin.formats.found_files.MAX_FILES", 3)
+    monkeypatch.setattr("memboard.tb_plugin.formats.file_listing.MAX_FILES", 3)
     for rank in range(5):
         write(tmp_path / f"memory_snapshot_rank{rank}.pickle")
     (run,) = index_of(tmp_path).runs.values()

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memboard.tb_plugin.cache import Cache
-from memboard.tb_plugin.formats.found_files import FoundFiles
+from memboard.tb_plugin.formats.file_listing import FoundFiles
 from memboard.tb_plugin.formats.memprofiler.contents import (
     Window,
     call_in,

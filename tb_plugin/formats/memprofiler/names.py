@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from memboard.tb_plugin.formats.found_files import Likelihood
+    from memboard.tb_plugin.formats.file_listing import Likelihood
 
 FileKind: TypeAlias = Literal["yaml", "pickle", "report", "modules", "history"]
 

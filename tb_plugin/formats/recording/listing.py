@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.names import parse_rank_file_name
 from memboard.tb_plugin import storage
-from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.formats.file_listing import MAX_PROBLEMS
 from memboard.tb_plugin.formats.plain_files import (
     OpenRefusal,
     plain_file,

@@ -15,7 +15,7 @@ from memboard.collector.format.names import EXPORT_MARK, PLUGIN_NAME
 from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.formats.file_listing import MAX_PROBLEMS
 from memboard.tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
 from memboard.tb_plugin.formats.snapshots.files.names import alike
 from memboard.tb_plugin.index.search.layout import relative

@@ -18,7 +18,7 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memboard.collector.format.names import DUMPS_DIR
-from memboard.tb_plugin.formats.found_files import Candidate
+from memboard.tb_plugin.formats.file_listing import Candidate
 from memboard.tb_plugin.formats.registry import FORMATS
 from memboard.tb_plugin.formats.snapshots.files.names import is_layout
 from memboard.tb_plugin.index.listing import FoundRun

@@ -27,7 +27,7 @@ from memboard.collector.format.names import (
 )
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import ForeignFiles, Problem
-from memboard.tb_plugin.formats.found_files import MAX_PROBLEMS
+from memboard.tb_plugin.formats.file_listing import MAX_PROBLEMS
 from memboard.tb_plugin.index.listing import FoundRun
 from memboard.tb_plugin.index.problems import problems_at
 from memboard.tb_plugin.index.search.folders import MAX_ENTRIES, Folder, list_folder

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.analysis.trace.timeline.drawn import (
+from memboard.tb_plugin.analysis.trace.timeline.families import FAMILIES
+from memboard.tb_plugin.analysis.trace.timeline.instants import marks
+from memboard.tb_plugin.analysis.trace.timeline.source_pieces import (
     drawn_pieces,
     instant_pieces,
     num_tracks_with_instants,
     slice_pieces,
 )
-from memboard.tb_plugin.analysis.trace.timeline.families import FAMILIES
-from memboard.tb_plugin.analysis.trace.timeline.instants import marks
 from memboard.tb_plugin.analysis.trace.timeline.tiles import MAX_PIECES, Lane, zoom_of
 from memboard.tb_plugin.api.base import i32, u8, u16
 from memboard.tb_plugin.api.time.trace import (
@@ -34,7 +34,7 @@ from memboard.tb_plugin.server.routes import RouteRequest, route
 from memboard.tb_plugin.server.views.trace import places_of
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.trace.timeline.drawn import SourcePieces
+    from memboard.tb_plugin.analysis.trace.timeline.source_pieces import SourcePieces
     from memboard.tb_plugin.api.time.trace import TraceLine
 
 MAX_INSTANTS: Final = 4_000

@@ -19,7 +19,7 @@ import pytest
 from memboard.collector.cli import tensorboard
 from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.cli.open.command import first_place
-from memboard.tb_plugin.formats.found_files import file_id
+from memboard.tb_plugin.formats.file_listing import file_id
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder

@@ -7,7 +7,7 @@ import pytest
 from memboard.collector.core.source import Unavailable
 from memboard.collector.functions.snaps import MAX_SHAPES, SnapsKind, flat
 from memboard.collector.sources.device.accelerator import Device
-from memboard.collector.sources.device.used import DeviceSource
+from memboard.collector.sources.device.allocator import DeviceSource
 from memboard.collector.sources.host.rss import open_sizes
 from tests.collector.functions.sinks import KeptSink, call
 from tests.collector.sources.conftest import FakeBackend

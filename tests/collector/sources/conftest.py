@@ -16,7 +16,7 @@ from memboard.collector.sources.device.accelerator import (
     Device,
     EntryPoint,
 )
-from memboard.collector.sources.device.used import DeviceSource
+from memboard.collector.sources.device.allocator import DeviceSource
 
 BY_POOL = (
     "allocation",

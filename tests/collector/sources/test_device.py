@@ -15,7 +15,7 @@ from memboard.collector.sources.device.accelerator import (
     Device,
     find_device,
 )
-from memboard.collector.sources.device.used import DeviceSource
+from memboard.collector.sources.device.allocator import DeviceSource
 from tests.collector.sources.conftest import opened
 
 

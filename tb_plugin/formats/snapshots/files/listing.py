@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.formats.found_files import (
+from memboard.tb_plugin.formats.file_listing import (
     Candidate,
     FoundFile,
     FoundFiles,

@@ -31,7 +31,7 @@ from memboard.tb_plugin.formats.memprofiler.names import parse_file_name, split_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memboard.tb_plugin.formats.found_files import Likelihood
+    from memboard.tb_plugin.formats.file_listing import Likelihood
 
 Context: TypeAlias = Literal["start", "end", ""]
 

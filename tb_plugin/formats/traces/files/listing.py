@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memboard.tb_plugin.api.base import Problem
-from memboard.tb_plugin.formats.found_files import (
+from memboard.tb_plugin.formats.file_listing import (
     Candidate,
     FoundFile,
     FoundFiles,

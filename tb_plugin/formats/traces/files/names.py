@@ -29,7 +29,7 @@ from memboard.collector.format.sizes import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.formats.found_files import Likelihood
+    from memboard.tb_plugin.formats.file_listing import Likelihood
 
 MAX_NAME: Final = 255
 _TORCH: Final = re.compile(
