@@ -76,7 +76,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/docs/*": guarded(self._documentation, self.hosts),
             "/perfetto/*": guarded(self._perfetto.answer, self.hosts),
             "/drop": guarded(self._drop, self.hosts, ("POST",)),
-            **{f"/{name}": self._data_route(name) for name in ROUTES},
+            **{f"/{route}": self._data_route(route) for route in ROUTES},
         }
 
     def is_active(self) -> bool:
@@ -127,11 +127,11 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             named = next(iter(self._given.files), "")
             ReadAhead(self.state, named, wait=0.0).start()
 
-    def _data_route(self, name: str) -> Callable[..., Any]:
-        return guarded(partial(self._answer, name), self.hosts)
+    def _data_route(self, route: str) -> Callable[..., Any]:
+        return guarded(partial(self._answer, route), self.hosts)
 
-    def _answer(self, name: str, request: Request) -> Response:
-        return respond(self.state(), name, request)
+    def _answer(self, route: str, request: Request) -> Response:
+        return respond(self.state(), route, request)
 
     def _documentation(self, request: Request) -> Response:
         from memboard.tb_plugin.server.documentation import documentation

@@ -140,10 +140,10 @@ def _inputs(options: argparse.Namespace) -> tuple[Inputs, Path]:
     return inputs_of_files(files, **chosen), Path()
 
 
-def _recording_in(logdir: Place, name: str | None) -> Run | None:
+def _recording_in(logdir: Place, run_name: str | None) -> Run | None:
     """The run that is meant; the directory's own, where it is one and none is named."""
     store = runs_at(logdir)
-    if name is None:
+    if run_name is None:
         root = logdir if isinstance(logdir, str) else str(logdir.resolve())
         own = "/".join((root.rstrip("/"), *RANK_FILES_DIR))
         recorded = [run for run in store.runs() if run.made_of == "recording"]
@@ -152,7 +152,7 @@ def _recording_in(logdir: Place, name: str | None) -> Run | None:
         for run in recorded:
             if run.found.folder == own:
                 return run
-    return choose_run(store, name, logdir)
+    return choose_run(store, run_name, logdir)
 
 
 def _of_recording(recording: Run, options: argparse.Namespace) -> tuple[Inputs, Path]:

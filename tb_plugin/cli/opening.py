@@ -101,11 +101,11 @@ def open_place(place: Place) -> Place:
     """
     if isinstance(place, Path):
         return place
-    where, _, name = place.partition("?")[0].rpartition("/")
-    if parse_rank_file_name(name) is not None:
+    where, _, file_name = place.partition("?")[0].rpartition("/")
+    if parse_rank_file_name(file_name) is not None:
         raise Failure(
             "one rank's file at a store cannot be opened alone",
-            where=f"{where}/{name}",
+            where=f"{where}/{file_name}",
             remedy="name the run's directory, and choose ranks with an option",
         )
     root, _ = _mounted(place)
@@ -143,15 +143,15 @@ def runs_at(place: Place) -> Store:
     return store
 
 
-def choose_run(store: Store, name: str | None, place: Place) -> Run:
+def choose_run(store: Store, run_name: str | None, place: Place) -> Run:
     """The run of that name; without one, the only run.
 
     Raises:
         Failure: there is none, or several to choose from.
     """
     runs = store.runs()
-    if name is not None:
-        wanted = name.rstrip("/")
+    if run_name is not None:
+        wanted = run_name.rstrip("/")
         named = [
             run
             for run in runs
@@ -159,7 +159,7 @@ def choose_run(store: Store, name: str | None, place: Place) -> Run:
         ]
         if not named:
             raise Failure(
-                f"there is no run {name!r}", where=place, remedy=_choices(runs)
+                f"there is no run {run_name!r}", where=place, remedy=_choices(runs)
             )
         return named[0]
     candidates = [run for run in runs if run.made_of == "recording"] or runs
@@ -205,8 +205,8 @@ def run_of_file(path: Path) -> Run:
         )
     resolved = path.resolve()
     folder = resolved.parent
-    name = str(folder.parent.parent)
-    found_run = FoundRun.recorded("file", name, str(folder), folder.name, "/")
+    logdir_path = str(folder.parent.parent)
+    found_run = FoundRun.recorded("file", logdir_path, str(folder), folder.name, "/")
     found_run.list_files()
     found_run.listings["recording"].files = {
         key: parts
@@ -314,8 +314,8 @@ def _open_file(place: Place, *, folders: bool) -> Place:
             where=place if isinstance(place, Path) else opened,
             remedy="name the files in it, such as DIR/*.pickle",
         )
-    folder, _, name = str(opened).replace("\\", "/").rpartition("/")
-    if parse_rank_file_name(name) is not None:
+    folder, _, file_name = str(opened).replace("\\", "/").rpartition("/")
+    if parse_rank_file_name(file_name) is not None:
         above = folder.rsplit("/", 2)[0]
         raise Failure(
             "this is one rank's recording, not a snapshot",

@@ -62,15 +62,17 @@ class Parser(argparse.ArgumentParser):
         )
         is_value = False
         for word in command_line:
-            name = word.partition("=")[0]
+            option_name = word.partition("=")[0]
             if is_value or not word.startswith("-") or _NOT_OPTIONS.fullmatch(word):
                 if word == "--" or (takes_rest and not is_value):
                     break
                 is_value = False
                 continue
-            option = option_by_name.get(name if name.startswith("--") else word[:2])
+            option = option_by_name.get(
+                option_name if option_name.startswith("--") else word[:2]
+            )
             if option is None:
-                return name
+                return option_name
             if option.nargs in _REST:
                 break
             is_value = option.nargs is None and word in option.option_strings

@@ -119,8 +119,10 @@ def _predict(options: argparse.Namespace, request: prediction.Request) -> int:
     as_json = options.json
     with ending_in_order():
         if options.sweep is not None:
-            name, values = options.sweep
-            return predict_values(request, name, values.split(","), as_json=as_json)
+            placeholder, values = options.sweep
+            return predict_values(
+                request, placeholder, values.split(","), as_json=as_json
+            )
         if options.largest is not None:
             return predict_values(request, *options.largest, as_json=as_json)
         return predict(request, as_json=as_json)
@@ -172,11 +174,11 @@ def _settings(options: argparse.Namespace, program: Program) -> Settings:
         logdir = run_dir_of(options.logdir)
     except ConfigError as error:
         raise Failure(str(error)) from error
-    name = options.name or program.name
-    if os.sep in name or name in {"", ".", ".."}:
+    run_name = options.name or program.name
+    if os.sep in run_name or run_name in {"", ".", ".."}:
         raise UsageError(
-            f"--name is {name!r}: give one folder's name; where runs lie is --logdir"
+            f"--name is {run_name!r}: give one folder's name; where runs lie is --logdir"
         )
     alone = identify(config).world_size == 1 and options.name is None
-    run_dir = free_run_dir(logdir, name) if alone else logdir / name
+    run_dir = free_run_dir(logdir, run_name) if alone else logdir / run_name
     return Settings(run_dir=run_dir, config=options.config, keywords=keywords)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.api.base import Problem
 
 
-def figure_line(name: str, value: str) -> str:
+def figure_line(label: str, value: str) -> str:
     """A figure of a prediction."""
-    return f"    {name:28} {value}"
+    return f"    {label:28} {value}"
 
 
-def estimate_lines(name: str, low: float, high: float, source: str) -> Iterator[str]:
+def estimate_lines(label: str, low: float, high: float, source: str) -> Iterator[str]:
     """Memory outside of torch's allocator, with the source of the estimate."""
-    yield figure_line(f"+ {printable(name)}", range_text(low, high))
+    yield figure_line(f"+ {printable(label)}", range_text(low, high))
     yield f"      {printable(source)}"
 
 

@@ -49,8 +49,8 @@ def sources_digest(frontend: Path) -> str:
     digest = hashlib.sha256()
     for path in source_files(frontend):
         content = path.read_bytes().replace(b"\r\n", b"\n")
-        name = path.relative_to(frontend).as_posix()
-        digest.update(f"{name}\0{len(content)}\0".encode())
+        path_text = path.relative_to(frontend).as_posix()
+        digest.update(f"{path_text}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 
@@ -92,13 +92,15 @@ def problems(static: Path, frontend: Path) -> list[str]:
             "run `npm run build`"
         )
     actual = file_digests(static)
-    for name in sorted(files.keys() | actual.keys()):
-        if name not in actual:
-            sentences.append(f"{static / name} is missing: run `npm run build`")
-        elif name not in files:
-            sentences.append(f"{static / name} is not part of the build: delete it")
-        elif files[name] != actual[name]:
-            sentences.append(f"{static / name} was changed after the build")
+    for file_name in sorted(files.keys() | actual.keys()):
+        if file_name not in actual:
+            sentences.append(f"{static / file_name} is missing: run `npm run build`")
+        elif file_name not in files:
+            sentences.append(
+                f"{static / file_name} is not part of the build: delete it"
+            )
+        elif files[file_name] != actual[file_name]:
+            sentences.append(f"{static / file_name} was changed after the build")
     return sentences
 
 

@@ -91,26 +91,26 @@ def parse(query: type[Q], args: Mapping[str, str]) -> Q:
         BadRequestError: one of them is invalid; it says which, and what it may be.
     """
     texts = {
-        name: text
-        for name, text in args.items()
-        if text and not (text == "0" and name in _SIZES)
+        parameter: text
+        for parameter, text in args.items()
+        if text and not (text == "0" and parameter in _SIZES)
     }
     try:
         return msgspec.convert(texts, query, strict=False, dec_hook=_parsed)
     except msgspec.ValidationError as error:
         match = _FIELD.search(str(error))
-        name = match[1] if match else "run"
+        parameter = match[1] if match else "run"
         raise BadRequestError(
-            f"The parameter {name} must be {expected(query, name)}.",
-            f"{name}={texts.get(name, '')[:_MAX_SHOWN]}",
+            f"The parameter {parameter} must be {expected(query, parameter)}.",
+            f"{parameter}={texts.get(parameter, '')[:_MAX_SHOWN]}",
             "Correct the address, or reset the view.",
         ) from None
 
 
-def expected(query: type[Query], name: str) -> str:
+def expected(query: type[Query], parameter: str) -> str:
     """What a parameter may be, in words."""
     fields = {field.name: field for field in msgspec.structs.fields(query)}
-    kind = fields[name].type
+    kind = fields[parameter].type
     for part in (kind, *get_args(kind)):  # inspected, they would stand in another order
         if get_origin(part) is Literal:
             return "one of " + ", ".join(get_args(part))

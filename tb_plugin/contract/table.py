@@ -198,14 +198,14 @@ class Table:
             ]
             rows = rows[np.array(is_match, dtype=bool)]
         word = query.sort or default
-        name, ascending = word.removeprefix("-"), word.startswith("-")
+        sort_key, ascending = word.removeprefix("-"), word.startswith("-")
         column_by_key = {column.key: column for column in self.columns if column.sorts}
-        if name not in column_by_key:
-            name, ascending = default, False
-        column = column_by_key[name]
+        if sort_key not in column_by_key:
+            sort_key, ascending = default, False
+        column = column_by_key[sort_key]
         if column.is_text:
             sort_texts = [
-                text.casefold() for text in _texts(table, strings, name, rows)
+                text.casefold() for text in _texts(table, strings, sort_key, rows)
             ]
             order = sorted(
                 range(len(rows)), key=sort_texts.__getitem__, reverse=not ascending

@@ -85,8 +85,8 @@ def interface(struct: type[Struct], aliases: dict[Any, str]) -> str:
         ContractError: naming the field that has no form on the wire.
     """
     members = [
-        f"  readonly {camel(name)}: {_member(struct, name, hint, aliases)};"
-        for name, hint in get_type_hints(struct).items()
+        f"  readonly {camel(field)}: {_member(struct, field, hint, aliases)};"
+        for field, hint in get_type_hints(struct).items()
     ]
     doc = (struct.__doc__ or "").partition("\n")[0].replace("*/", "* /")
     comment = f"/** {doc} */\n" if doc else ""
@@ -94,11 +94,11 @@ def interface(struct: type[Struct], aliases: dict[Any, str]) -> str:
     return "\n".join([head, *members, "}"])
 
 
-def _member(struct: type, name: str, hint: Any, aliases: dict[Any, str]) -> str:
+def _member(struct: type, field: str, hint: Any, aliases: dict[Any, str]) -> str:
     try:
         return type_of(hint, aliases)
     except ContractError as error:
-        raise ContractError(f"{struct.__name__}.{name}: {error}") from None
+        raise ContractError(f"{struct.__name__}.{field}: {error}") from None
 
 
 def types_file() -> str:

@@ -71,8 +71,8 @@ def envelope(response: Any) -> bytes:
     while True:
         entries, offset = [], body_at
         for column in columns:
-            name = f"{'packed_' * _is_packed(column)}{_NAMES[column.dtype.str]}"
-            entries.append({"dtype": name, "offset": offset, "length": len(column)})
+            dtype = f"{'packed_' * _is_packed(column)}{_NAMES[column.dtype.str]}"
+            entries.append({"dtype": dtype, "offset": offset, "length": len(column)})
             offset = _aligned(offset + column.nbytes)
         text = f'{head},"data":{data},"columns":{_json(entries)}}}'
         header = text.encode("utf-8", "replace")

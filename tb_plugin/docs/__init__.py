@@ -43,26 +43,26 @@ NAMES: Final = ("index", *(name for group in PAGES.values() for name in group))
 _COMMENT: Final = re.compile(r"^ *<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
 
 
-def text_of(name: str) -> str:
+def text_of(page: str) -> str:
     """The Markdown of a page, without its comments.
 
     Raises:
         KeyError: there is no such page.
     """
-    return _COMMENT.sub("", source_of(name))
+    return _COMMENT.sub("", source_of(page))
 
 
-def source_of(name: str) -> str:
+def source_of(page: str) -> str:
     """The Markdown of a page as it is written.
 
     Raises:
         KeyError: there is no such page.
     """
-    if name not in NAMES:
-        raise KeyError(name)
-    return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    if page not in NAMES:
+        raise KeyError(page)
+    return (FOLDER / f"{page}.md").read_text(encoding="utf-8")
 
 
-def title_of(name: str) -> str:
+def title_of(page: str) -> str:
     """What a page's first line calls it."""
-    return text_of(name).partition("\n")[0].removeprefix("# ")
+    return text_of(page).partition("\n")[0].removeprefix("# ")

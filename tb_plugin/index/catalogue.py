@@ -122,7 +122,7 @@ class Catalogue:
     def find(self, column: str, phase: str = TRAIN_PHASE) -> SeriesKey | None:
         """The series of that column, whichever table has it; the step table first."""
         tables = sorted(
-            (table for table, name in self._columns if name == column),
+            (table for table, table_column in self._columns if table_column == column),
             key=lambda table: (table != STEP_TABLE, table),
         )
         return SeriesKey(tables[0], column, phase) if tables else None
@@ -137,8 +137,8 @@ class Catalogue:
         table, _, column = (text or "").partition("/")
         if (table, column) in self._columns:
             return SeriesKey(table, column, chosen)
-        for name in DEFAULT_COLUMNS:
-            key = self.find(name, chosen)
+        for usual_column in DEFAULT_COLUMNS:
+            key = self.find(usual_column, chosen)
             if key is not None:
                 return key
         first = next(iter(self.series), None)

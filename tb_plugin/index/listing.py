@@ -54,8 +54,8 @@ class FoundRun:
     @property
     def title(self) -> str:
         """The name for people: a run that is the logdir itself is called as its directory."""
-        name, bracket, kind = self.name.partition(" (")
-        if name != ".":
+        stem, bracket, kind = self.name.partition(" (")
+        if stem != ".":
             return self.name
         folder = os.path.basename(self.root.rstrip("/" + os.sep)) or self.root
         return f"{folder}{bracket}{kind}"

@@ -55,17 +55,17 @@ def _parse_spec(spec: str) -> Iterator[Logdir]:
             continue
         named = ":" in item and not item.startswith("/") and not _URI.match(item)
         if named and not os.path.splitdrive(item)[0]:
-            name, _, path = item.partition(":")
-            yield _logdir(path, name)
+            prefix, _, path = item.partition(":")
+            yield _logdir(path, prefix)
         else:
             yield _logdir(item, "")
 
 
-def _logdir(shown: str, name: str) -> Logdir:
+def _logdir(shown: str, prefix: str) -> Logdir:
     path: str | None = shown
     if _URI.match(shown):
         if not shown.lower().startswith("file:"):
-            return remote_logdir(shown, name)
+            return remote_logdir(shown, prefix)
         parsed = urlparse(shown)
         path = unquote(parsed.path) if parsed.netloc in ("", "localhost") else None
     elif "::" in shown and "://" in shown:
@@ -74,18 +74,18 @@ def _logdir(shown: str, name: str) -> Logdir:
     # Links are resolved once here; below, the walk and the listings see to them.
     if path is not None:
         path = os.path.realpath(os.path.expanduser(path))
-    return Logdir(shown=shown, name=name, path=path)
+    return Logdir(shown=shown, name=prefix, path=path)
 
 
-def remote_logdir(url: str, name: str = "") -> Logdir:
+def remote_logdir(url: str, prefix: str = "") -> Logdir:
     """A logdir at a store."""
     from memboard.tb_plugin.storage.urls import parse_url
 
     try:
         parsed = parse_url(url)
     except ValueError:  # brackets that hold no address, and the like
-        return Logdir(shown=f"{url.partition('://')[0]}://…", name=name, path=None)
-    return Logdir(shown=parsed.root, name=name, path=parsed.root, url=parsed)
+        return Logdir(shown=f"{url.partition('://')[0]}://…", name=prefix, path=None)
+    return Logdir(shown=parsed.root, name=prefix, path=parsed.root, url=parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     names = [os.path.basename(folder) or root for folder in by_folder]
     runs = []
     for (folder, parents), base in zip(by_folder.items(), names, strict=True):
-        name = folder if names.count(base) > 1 else base
-        run = FoundRun(run_id(root, folder, "given"), name, folder, folder, root)
+        run_name = folder if names.count(base) > 1 else base
+        run = FoundRun(run_id(root, folder, "given"), run_name, folder, folder, root)
         for (kind, parent), candidates in parents.items():
             run.put(kind, parent, candidates, None)
         runs.append(run)

@@ -130,12 +130,12 @@ def _status_of(note: Note) -> SourceStatus | None:
 @lru_cache(maxsize=1024)
 def _clean_status(raw: tuple[Any, ...]) -> SourceStatus | None:
     """Shared by all ranks that say the same."""
-    name, status, reason, remedy, cost = (
+    source, status, reason, remedy, cost = (
         "" if value is None else str(value)[:_MAX_TEXT] for value in raw
     )
     if status not in _STATUSES:
         return None
-    return SourceStatus(name, status, 1, reason, remedy, cost)  # type: ignore[arg-type]  # one of these
+    return SourceStatus(source, status, 1, reason, remedy, cost)  # type: ignore[arg-type]  # one of these
 
 
 def _by_attempt(item: tuple[tuple[int, str], Any]) -> str:

@@ -325,13 +325,13 @@ class FileProblems:
         self._problems = None
 
     def note(
-        self, name: str, problems: Sequence[Problem], listed: FileKey | None
+        self, path_text: str, problems: Sequence[Problem], listed: FileKey | None
     ) -> bool:
         """Whether that is news; see `Run.note_read`."""
-        if listed is not None and self._listed.get(name) != listed:
+        if listed is not None and self._listed.get(path_text) != listed:
             return False  # it was read too late
-        _, before = self._noted.get(name, (None, ()))
-        self._noted[name] = listed, tuple(problems)
+        _, before = self._noted.get(path_text, (None, ()))
+        self._noted[path_text] = listed, tuple(problems)
         if before == tuple(problems):
             return False
         self._problems = None

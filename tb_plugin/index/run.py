@@ -184,14 +184,14 @@ class Run:
             self._changed()
 
     def note_read(
-        self, name: str, problems: Sequence[Problem], *, listed: ContentKey | None
+        self, path_text: str, problems: Sequence[Problem], *, listed: ContentKey | None
     ) -> None:
         """Take what a reader knows to be wrong with what it read, in place of what was.
 
-        Hold the lock. `name`: the path of a file, or any name of what is in no listing;
+        Hold the lock. `path_text`: the path of a file, or any name of what is in no listing;
         `listed`: the content that the listing saw; None: it is in none.
         """
-        if self._file_problems.note(name, problems, listed):
+        if self._file_problems.note(path_text, problems, listed):
             self._changed()
 
     def expect_more(self) -> None:

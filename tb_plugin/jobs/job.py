@@ -178,7 +178,7 @@ class Jobs(Generic[Found, Result]):
     def begin(
         self,
         key: Hashable,
-        name: Hashable,
+        subject: Hashable,
         openable: Found,
         work: Callable[[Job[Found, Result]], Result],
         *,
@@ -193,7 +193,7 @@ class Jobs(Generic[Found, Result]):
 
         Args:
             key: the content.
-            name: of what has this content now.
+            subject: what has this content now.
             openable: what is opened.
             work: makes the result.
             again: one wish of a person for another try: it counts once, however often it
@@ -215,13 +215,13 @@ class Jobs(Generic[Found, Result]):
                 job = self._pending[key] = Job(openable, wishes, before, note)
                 threading.Thread(
                     target=self._work,
-                    args=(key, name, job, work, after),
+                    args=(key, subject, job, work, after),
                     name="memboard-job",
                     daemon=True,
                 ).start()
-            self._asked[name] = key
+            self._asked[subject] = key
             if job.state == "ready":
-                self._ready[name] = key
+                self._ready[subject] = key
             self._use(key)
             return job
 
@@ -234,13 +234,13 @@ class Jobs(Generic[Found, Result]):
         """So many results are shown together: those used last stay, whatever they take."""
         self._cache.show(max(1, num))
 
-    def current(self, name: Hashable) -> Job[Found, Result] | None:
+    def current(self, subject: Hashable) -> Job[Found, Result] | None:
         """The job of what had a name last, if it is done; counts as use of it."""
-        return self._done(self._asked, name)
+        return self._done(self._asked, subject)
 
-    def latest(self, name: Hashable) -> Job[Found, Result] | None:
+    def latest(self, subject: Hashable) -> Job[Found, Result] | None:
         """The same, or an older one while that is not done."""
-        return self._done(self._ready, name)
+        return self._done(self._ready, subject)
 
     def tidy(self) -> None:
         """Measure what was used again, and let go of what there is too much of."""
@@ -262,10 +262,10 @@ class Jobs(Generic[Found, Result]):
             for key in failed[: max(0, len(failed) - _MAX_FAILED)]:
                 del self._pending[key]
             for names in (self._asked, self._ready):
-                for name in [
-                    name for name, key in names.items() if self._job(key) is None
+                for subject in [
+                    subject for subject, key in names.items() if self._job(key) is None
                 ]:
-                    del names[name]
+                    del names[subject]
 
     def _job(self, key: Hashable) -> Job[Found, Result] | None:
         """The job of some content, pending or done; hold the lock."""
@@ -294,17 +294,17 @@ class Jobs(Generic[Found, Result]):
             )
 
     def _done(
-        self, names: dict[Hashable, Hashable], name: Hashable
+        self, names: dict[Hashable, Hashable], subject: Hashable
     ) -> Job[Found, Result] | None:
         with self._lock:
-            key = names.get(name)
+            key = names.get(subject)
             job = None if key is None else self._use(key)
             return None if job is None or job.result is None else job
 
     def _work(
         self,
         key: Hashable,
-        name: Hashable,
+        subject: Hashable,
         job: Job[Found, Result],
         work: Callable[[Job[Found, Result]], Result],
         after: Callable[[Result], None] | None,
@@ -327,7 +327,7 @@ class Jobs(Generic[Found, Result]):
             self.num_ended += 1
             job.end(result, problem)
             if result is not None:
-                self._ready[name] = key
+                self._ready[subject] = key
                 self._cache.put(key, job, num_bytes)
                 self._used[key] = None
                 self._pending.pop(key, None)

@@ -20,25 +20,25 @@ class LazyCache:
         """Held by whoever makes it: others are made meanwhile."""
         self._values: dict[str, Any] = {}
 
-    def peek(self, name: str) -> Any:
+    def peek(self, key: str) -> Any:
         """The value of a name; None where nobody asked for it yet."""
         with self._lock:
-            return self._values.get(name)
+            return self._values.get(key)
 
-    def get(self, name: str, make: Callable[[], _T]) -> _T:
+    def get(self, key: str, make: Callable[[], _T]) -> _T:
         """The value of a name, made now where it is not there yet."""
         with self._lock:
-            if name in self._values:
-                return cast("_T", self._values[name])
-            making = self._making.setdefault(name, threading.RLock())
+            if key in self._values:
+                return cast("_T", self._values[key])
+            making = self._making.setdefault(key, threading.RLock())
         with making:
             with self._lock:
-                if name in self._values:
-                    return cast("_T", self._values[name])
+                if key in self._values:
+                    return cast("_T", self._values[key])
             value = make()
             with self._lock:
-                self._values[name] = value
-                self._making.pop(name, None)
+                self._values[key] = value
+                self._making.pop(key, None)
             return value
 
 

@@ -344,9 +344,9 @@ class OpenHistory:
         is_sure = capacity.device is not None or len(devices) == 1
         return float(capacity.num_bytes) if is_sure and own == number else None
 
-    def once(self, name: str, make: Callable[[], _T]) -> _T:
+    def once(self, key: str, make: Callable[[], _T]) -> _T:
         """What is made of the whole history once, and kept with it."""
-        return self.lazy.get(name, make)
+        return self.lazy.get(key, make)
 
     @lazy
     def modules(self) -> ForwardModules:
@@ -388,10 +388,10 @@ class OpenHistory:
         return held_bytes(self)
 
 
-def _check_row(name: str, row: int | None, num: int) -> None:
+def _check_row(subject: str, row: int | None, num: int) -> None:
     if row is not None and row >= num:
         raise NotFoundError(
-            f"The history has no such {name}.",
-            f"{name}={row}",
+            f"The history has no such {subject}.",
+            f"{subject}={row}",
             f"It has {num}; they count from 0.",
         )

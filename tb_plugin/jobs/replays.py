@@ -97,9 +97,9 @@ def is_worth_caching(snapshot: Snapshot) -> bool:
 def key_of_content(tables: Mapping[str, CaptureTable]) -> FileKey:
     """A key of what a capture's tables hold, wherever they lie: 0.1 s per 100 MB."""
     digest = hashlib.blake2b(digest_size=2 * _KEY_BYTES)
-    for name, table in sorted(tables.items()):
+    for table_name, table in sorted(tables.items()):
         for key, column in sorted(table.items()):
-            digest.update(f"{name}\0{key}\0{len(column)}\0".encode())
+            digest.update(f"{table_name}\0{key}\0{len(column)}\0".encode())
             if isinstance(column, np.ndarray):
                 digest.update(column.dtype.str.encode())
                 digest.update(np.ascontiguousarray(column).data)
@@ -264,12 +264,12 @@ def _attribution(
     return Attribution(category, evidence, tensor)
 
 
-def _column(table: Table, name: str, num: int, kinds: str = "iu") -> Ints:
-    column = table[name]
+def _column(table: Table, key: str, num: int, kinds: str = "iu") -> Ints:
+    column = table[key]
     if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds:
-        raise _UnfitError(f"{name} is of another type")
+        raise _UnfitError(f"{key} is of another type")
     if len(column) != num:
-        raise _UnfitError(f"{name} has {counted(len(column), 'row')}")
+        raise _UnfitError(f"{key} has {counted(len(column), 'row')}")
     return column
 
 

@@ -73,9 +73,13 @@ def recorded_trace(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None
     trace_file = artifact(file, meta.get("path"))
     if trace_file is None:
         return None
-    name = rank_file_stem(file.rank, file.attempt)
+    folder_name = rank_file_stem(file.rank, file.attempt)
     beside = file.parts[0]
-    shown = f"{beside.shown_path.rpartition('/')[0]}/{name}/{meta['path']}".lstrip("/")
+    shown = (
+        f"{beside.shown_path.rpartition('/')[0]}/{folder_name}/{meta['path']}".lstrip(
+            "/"
+        )
+    )
     cycle = meta.get("cycle")
     is_number = isinstance(cycle, int) and 0 < cycle <= _MAX_CYCLE
     return FoundTrace(

@@ -86,10 +86,10 @@ def _marks(inputs: Inputs) -> set[str]:
             marks.add(mark_of(os.path.basename(rank.recording.parts[0].path)))
             continue
         for trace in rank.traces:
-            name = os.path.basename(storage.at(trace.path).realpath(trace.path))
+            file_name = os.path.basename(storage.at(trace.path).realpath(trace.path))
             # One that cannot be opened is told where it is merged.
             with suppress(OSError), open_trace(trace.path) as file:
-                marks.add(mark_of(name, size_of(file)))
+                marks.add(mark_of(file_name, size_of(file)))
     return marks
 
 

@@ -94,11 +94,13 @@ class Places:
             )
         )
         for index, (metadata, key, pid) in enumerate(processes):
-            name = metadata.name
-            if not f"{name} ".startswith(f"{self.label} "):
-                name = f"{self.label} {name or 'process'} {key}".rstrip()
+            process_name = metadata.name
+            if not f"{process_name} ".startswith(f"{self.label} "):
+                process_name = (
+                    f"{self.label} {process_name or 'process'} {key}".rstrip()
+                )
             sort = self._order * _SORT_STEP + min(index, _SORT_STEP - 1)
-            yield _meta("process_name", pid, 0, name=name)
+            yield _meta("process_name", pid, 0, name=process_name)
             yield _meta("process_sort_index", pid, 0, sort_index=sort)
             if metadata.labels:
                 yield _meta("process_labels", pid, 0, labels=",".join(metadata.labels))

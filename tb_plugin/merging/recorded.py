@@ -117,11 +117,11 @@ class RankEvents:
         for schema in self._schemas():
             names = [column.name for column in schema.columns]
             if schema.table == STEP_TABLE and "step_time_seconds" in names:
-                name = "step" if schema.phase == TRAIN else f"{schema.phase} step"
+                step_name = "step" if schema.phase == TRAIN else f"{schema.phase} step"
                 for rows in self._rows(schema, (*_AXES, "step_time_seconds")):
                     is_train = schema.phase == TRAIN
                     yield self._of_steps(
-                        name, self._untraced(rows) if is_train else rows
+                        step_name, self._untraced(rows) if is_train else rows
                     )
 
     def counters(self, most: int) -> Iterator[list[EventByKey]]:
@@ -204,7 +204,7 @@ class RankEvents:
             stays &= (steps < first) | (steps > last)
         return {name: values[stays] for name, values in rows.items()}
 
-    def _of_steps(self, name: str, rows: dict[str, Values]) -> list[EventByKey]:
+    def _of_steps(self, step_name: str, rows: dict[str, Values]) -> list[EventByKey]:
         seconds = np.nan_to_num(np.asarray(rows["step_time_seconds"], np.float64))
         ends = np.asarray(rows["time_ns"], np.int64)
         lasted = np.maximum(np.rint(seconds * 1e9).astype(np.int64), 0)
@@ -213,7 +213,7 @@ class RankEvents:
         return self._events(
             ends - lasted,
             (
-                {"ph": "X", "cat": "step", "name": name, "args": {"step": step}}
+                {"ph": "X", "cat": "step", "name": step_name, "args": {"step": step}}
                 for step in rows["step"].tolist()
             ),
             self._at(_STEPS_THREAD),
@@ -222,7 +222,7 @@ class RankEvents:
 
     def _of_counter(
         self,
-        name: str,
+        counter: str,
         unit: str,
         times: Values,
         values: Values,
@@ -232,10 +232,10 @@ class RankEvents:
         shown, events = [], []
         for index, value in enumerate(values.tolist()):
             absent = value == ABSENT or not math.isfinite(value)
-            if not absent and last.get(name) != value:
-                last[name] = value
+            if not absent and last.get(counter) != value:
+                last[counter] = value
                 shown.append(index)
-                events.append({"ph": "C", "name": name, "args": {unit: value}})
+                events.append({"ph": "C", "name": counter, "args": {unit: value}})
         return self._events(times[shown], events, self._at(_STEPS_THREAD))
 
     def _of_capture(self, capture: Capture) -> list[EventByKey]:
@@ -243,17 +243,19 @@ class RankEvents:
         # Not on torch's track of the same thread: slices that touch one another by the
         # recorder's clock and by torch's would cut each other there.
         threads = []
-        for thread, name in tables.threads:
+        for thread, thread_name in tables.threads:
             key = f"{thread} spans"
             threads.append(self._at(key))
-            self._places.tell_thread(self._pid, key, name=f"{name} spans", sort=-1)
+            self._places.tell_thread(
+                self._pid, key, name=f"{thread_name} spans", sort=-1
+            )
 
         def made(phase: str, row: Row, **more: Any) -> EventByKey:
             pid, tid = threads[row["thread"]]
-            cat, name = tables.names[row["name"]]
+            cat, span_name = tables.names[row["name"]]
             args = {**_moment(row), **tables.args(row["args"])}
             return {
-                "ph": phase, "cat": cat, "name": name, "pid": pid, "tid": tid,
+                "ph": phase, "cat": cat, "name": span_name, "pid": pid, "tid": tid,
                 "args": args, **more,
             }  # fmt: skip
 

@@ -204,9 +204,9 @@ class MovedTrace:
         event["ts"] = us
         if us != us:  # noqa: PLR0124  # NaN
             del event["ts"]
-        for name in ("id", "bind_id"):
-            if name in event:
-                event[name] = self._id(plain(event[name]))
+        for key in ("id", "bind_id"):
+            if key in event:
+                event[key] = self._id(plain(event[key]))
         ids = plain(event.get("id2"))
         if isinstance(ids, dict) and "global" in ids:
             event["id2"] = {**ids, "global": self._id(ids["global"])}
@@ -222,9 +222,9 @@ class MovedTrace:
             return self._number << _ID_BITS | value
         return f"{self._number}:{value}"
 
-    def _takes_name(self, name: Any, pid: Any, tid: Any, args: Any) -> bool:
+    def _takes_name(self, event_name: Any, pid: Any, tid: Any, args: Any) -> bool:
         """Keep what a metadata event says; False where it says something else."""
-        if name not in _NAMES:
+        if event_name not in _NAMES:
             return False
         fields = plain(args)
         if isinstance(fields, dict):
@@ -232,9 +232,9 @@ class MovedTrace:
             text = text if isinstance(text, str) else ""
             sort = fields.get("sort_index")
             sort = sort if isinstance(sort, int) else None
-            if name == "process_labels":
+            if event_name == "process_labels":
                 self._places.tell_process(pid, label=text)
-            elif name.startswith("process"):
+            elif event_name.startswith("process"):
                 self._places.tell_process(pid, name=text, sort=sort)
             else:
                 self._places.tell_thread(pid, tid, name=text, sort=sort)

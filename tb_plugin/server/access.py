@@ -83,18 +83,18 @@ class Hosts:
             return
         header = request.headers.get("Host", "")
         match = _HOST.fullmatch(header.lower())
-        name = _plain(match[1]) if match else ""
-        if match and self._is_own(name):
+        host_name = _plain(match[1]) if match else ""
+        if match and self._is_own(host_name):
             return
         shown = header[:_MAX_SHOWN]
         raise HostError(
-            f"MemBoard does not answer to the host name {name[:_MAX_SHOWN]}."
+            f"MemBoard does not answer to the host name {host_name[:_MAX_SHOWN]}."
             if match
             else "MemBoard does not answer to a request without a valid host name.",
             f"Host: {shown or 'missing'}",
             "Open the page as localhost or by this machine's own name. If this is the"
             " name of a proxy that leads here on purpose, start again with"
-            f" {self._option}={name[:_MAX_SHOWN] or 'NAME'}",
+            f" {self._option}={host_name[:_MAX_SHOWN] or 'NAME'}",
         )
 
     @cached_property
@@ -116,14 +116,18 @@ class Hosts:
         """The machine's own names; looking them up may take a while."""
         return frozenset((socket.gethostname().lower(), socket.getfqdn().lower()))
 
-    def _is_own(self, name: str) -> bool:
-        if name == "localhost" or name in self._named or name == self._bound:
+    def _is_own(self, host_name: str) -> bool:
+        if (
+            host_name == "localhost"
+            or host_name in self._named
+            or host_name == self._bound
+        ):
             return True
-        address = _address(name)
+        address = _address(host_name)
         if self._is_private:
             return address is not None and address.is_loopback
         # An address, unlike a name, cannot be made to lead somewhere else.
-        return address is not None or name in self._machine
+        return address is not None or host_name in self._machine
 
 
 def _plain(host: str) -> str:
@@ -138,9 +142,9 @@ def _named(text: str) -> str:
         return ""
 
 
-def _address(name: str) -> IPv4Address | IPv6Address | None:
+def _address(host_name: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(name)
+        return ip_address(host_name)
     except ValueError:
         return None
 

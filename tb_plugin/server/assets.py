@@ -110,15 +110,15 @@ class Assets:
         Raises:
             NotFoundError: no such file was built.
         """
-        name = request.path.rpartition("/assets/")[2]
+        asset = request.path.rpartition("/assets/")[2]
         # Looked up in a listing of ours, never joined: no path leads out of it.
         folder = self._folder / "assets"
         listing = {p.name: p for p in folder.iterdir()} if folder.is_dir() else {}
-        path = listing.get(name)
+        path = listing.get(asset)
         if path is None or not path.is_file():
             raise NotFoundError(
                 "There is no such file.",
-                name[:80],
+                asset[:80],
                 "Reload the page: MemBoard was updated while it was open.",
             )
         response = _answer(request, self._read(path))
@@ -126,9 +126,9 @@ class Assets:
         return response
 
     def _page(
-        self, request: Request, name: str, missing: str, missing_type: str
+        self, request: Request, file_name: str, missing: str, missing_type: str
     ) -> Response:
-        path = self._folder / name
+        path = self._folder / file_name
         if path.is_file():
             return _answer(request, self._read(path))
         return _answer(request, _file(missing.encode(), missing_type))
@@ -187,12 +187,12 @@ class LocalPerfetto:
         Raises:
             NotFoundError: no such file lies there.
         """
-        name = request.path.partition("/perfetto/")[2] or "index.html"
-        path = self._listing().get(name) if self._folder else None
+        file_name = request.path.partition("/perfetto/")[2] or "index.html"
+        path = self._listing().get(file_name) if self._folder else None
         if path is None:
             raise NotFoundError(
                 "There is no such file of Perfetto's page.",
-                name[:200],
+                file_name[:200],
                 "Start TensorBoard with --memboard_perfetto=DIR, where DIR holds"
                 " Perfetto's built page with its index.html.",
             )

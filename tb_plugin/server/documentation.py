@@ -45,15 +45,15 @@ def documentation(request: Request) -> Response:
         NotFoundError: there is no such page.
     """
     file = request.path.rpartition("/docs/")[2] or "index.md"
-    name = file.removesuffix(".md")
-    if file != _STYLE and (name not in NAMES or not file.endswith(".md")):
+    page = file.removesuffix(".md")
+    if file != _STYLE and (page not in NAMES or not file.endswith(".md")):
         raise NotFoundError(
             "There is no such page of the documentation.",
             file[:80],
             "The page docs/index.md lists them all.",
         )
     kind = "text/css" if file == _STYLE else "text/html"
-    body = _style() if file == _STYLE else _page(name)
+    body = _style() if file == _STYLE else _page(page)
     etag = sha256(body).hexdigest()[:20]
     content_type = f"{kind}; charset=utf-8"
     response = not_modified(request, etag, content_type)

@@ -159,7 +159,7 @@ class Drops:
         )
 
     def _received(self, request: Request, length: int) -> DroppedFile:
-        name = shown_name(request.args.get("name", ""))
+        file_name = shown_name(request.args.get("name", ""))
         try:
             folder = self._folder.path()
             if shutil.disk_usage(folder).free < length + _SPARE_BYTES:
@@ -169,7 +169,7 @@ class Drops:
                 unless_taken.callback(_removed, path)
                 with path.open("xb") as file:
                     num_bytes = _copy(request, file, length)
-                kind = _kind_of(path, name, num_bytes, length)
+                kind = _kind_of(path, file_name, num_bytes, length)
                 unless_taken.pop_all()
         except OSError as error:
             raise RequestError(
@@ -179,7 +179,7 @@ class Drops:
                 HTTPStatus.INSUFFICIENT_STORAGE,
             ) from error
         identity = file_id(FORMATS[kind].listing.letter, path.name)
-        return DroppedFile(kind, Candidate(str(path), name, id=identity))
+        return DroppedFile(kind, Candidate(str(path), file_name, id=identity))
 
 
 def _removed(path: Path) -> None:
@@ -221,9 +221,9 @@ def check_origin(request: Request) -> None:
         )
 
 
-def shown_name(name: str) -> str:
+def shown_name(sent_name: str) -> str:
     """The last part of a name, without what must not be shown; never a path."""
-    last = re.split(r"[/\\]", name)[-1]
+    last = re.split(r"[/\\]", sent_name)[-1]
     shown = printable(last).strip()
     return shown[-_MAX_NAME:] if shown.strip(".") else "unnamed"
 
@@ -232,7 +232,7 @@ def _copy(request: Request, target: IO[bytes], length: int) -> int:
     return sum(target.write(piece) for piece in pieces_of(request, length))
 
 
-def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
+def _kind_of(path: Path, file_name: str, num_bytes: int, length: int) -> Kind:
     """What a file that arrived is.
 
     Raises:
@@ -242,14 +242,14 @@ def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
     if num_bytes != length:
         raise BadRequestError(
             f"The file broke off after {num_bytes:,} of {counted(length, 'byte')}.",
-            name,
+            file_name,
             "Drop it again.",
         )
     try:
         return format_of(str(path)).kind
     except UnknownFormatError as error:
         raise RequestError(
-            error.what, name, error.remedy, HTTPStatus.UNPROCESSABLE_ENTITY
+            error.what, file_name, error.remedy, HTTPStatus.UNPROCESSABLE_ENTITY
         ) from error
 
 

@@ -85,7 +85,7 @@ def guarded(
     return application
 
 
-def respond(state: State, name: str, request: Request) -> Response:
+def respond(state: State, route: str, request: Request) -> Response:
     """The answer of `/<name>`.
 
     Raises:
@@ -96,9 +96,9 @@ def respond(state: State, name: str, request: Request) -> Response:
     from memboard.tb_plugin.contract.parameters import parse
     from memboard.tb_plugin.contract.wire import envelope
 
-    with state.answering(name):
-        query, answer = declared(name)
-        asked = RouteRequest(state, name, parse(query, request.args), request)
+    with state.answering(route):
+        query, answer = declared(route)
+        asked = RouteRequest(state, route, parse(query, request.args), request)
         before = SHOWN_UNIT.set(asked.query.unit)
         try:
             made = answer(asked)

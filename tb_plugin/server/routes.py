@@ -88,12 +88,14 @@ _DECLARED: Final[
 class RouteRequest(Generic[Q_co]):
     """One request of a route, and what all requests share."""
 
-    def __init__(self, state: State, name: str, query: Q_co, request: Request) -> None:
+    def __init__(
+        self, state: State, route_name: str, query: Q_co, request: Request
+    ) -> None:
         self.state: Final = state
         self.query: Final = query
         self.request: Final = request
         self.etag = ""
-        self._name = name
+        self._name = route_name
 
     def decided_by(self, *keys: object) -> None:
         """Say what decides the answer beside its parameters, before it is made.
@@ -136,12 +138,14 @@ def is_held(request: Request, etag: str) -> bool:
     return request.if_none_match.contains_weak(etag)
 
 
-def query_of(name: str) -> type[Query]:
+def query_of(route_name: str) -> type[Query]:
     """The parameters of a route."""
-    return declared(name)[0]
+    return declared(route_name)[0]
 
 
-def declared(name: str) -> tuple[type[Any], Callable[[RouteRequest[Any]], object]]:
+def declared(
+    route_name: str,
+) -> tuple[type[Any], Callable[[RouteRequest[Any]], object]]:
     """What a route takes, and what answers it."""
-    import_module(f"memboard.tb_plugin.pages.{ROUTES[name]}")
-    return _DECLARED[name]
+    import_module(f"memboard.tb_plugin.pages.{ROUTES[route_name]}")
+    return _DECLARED[route_name]

@@ -65,9 +65,9 @@ class State(RunReaders):
         """One entry per request that is being answered; appending is atomic."""
 
     @contextmanager
-    def answering(self, name: str) -> Iterator[None]:
+    def answering(self, route: str) -> Iterator[None]:
         """A request of `/<name>` is being answered."""
-        self._asked.append(name)
+        self._asked.append(route)
         try:
             yield
         finally:

@@ -117,9 +117,9 @@ def _named(
     folder = inner.strip("/")
     for info in infos:
         whole = str(info.get("name", "")).lstrip("/")
-        name = whole.removeprefix(folder + "/") if folder else whole
+        entry_name = whole.removeprefix(folder + "/") if folder else whole
         if whole.rstrip("/") == folder:
             continue  # the folder itself, which some stores keep as an empty file
         if info.get("type") == "directory":
-            name = name.removesuffix("/")
-        yield {**info, "name": name}
+            entry_name = entry_name.removesuffix("/")
+        yield {**info, "name": entry_name}

@@ -64,18 +64,18 @@ def entry_of(
 
     `earlier`: what the folder held before.
     """
-    name = str(info.get("name", ""))
-    is_name = 0 < len(name) <= _MAX_NAME and name not in (".", "..")
-    if not is_name or any(c in "/\\\0" for c in name):
+    entry_name = str(info.get("name", ""))
+    is_name = 0 < len(entry_name) <= _MAX_NAME and entry_name not in (".", "..")
+    if not is_name or any(c in "/\\\0" for c in entry_name):
         return None
-    path = f"{folder}/{name}"
+    path = f"{folder}/{entry_name}"
     kinds = {"file": stat.S_IFREG, "directory": stat.S_IFDIR}
     mode = kinds.get(str(info.get("type")), 0)
     if mode == stat.S_IFDIR:
-        return RemoteEntry(name, path, FixedStatus(mode, 0, 0, 1, 0))
+        return RemoteEntry(entry_name, path, FixedStatus(mode, 0, 0, 1, 0))
     size = info.get("size")
     size = size if isinstance(size, int) and size >= 0 else 0
-    etag, before = tag_of(info), earlier.get(name)
+    etag, before = tag_of(info), earlier.get(entry_name)
     mtime_ns = _mtime_ns(info)
     if mtime_ns is None:  # nobody says: it was when it was first seen like this
         if before is not None and (before.status.st_size, before.etag) == (size, etag):
@@ -85,7 +85,7 @@ def entry_of(
         # Stores tell whole seconds; what was written twice in one has another tag.
         mtime_ns += _number(etag) % _SECOND_NS
     status = FixedStatus(mode, size, mtime_ns, 1, _number(path))
-    return RemoteEntry(name, path, status, etag)
+    return RemoteEntry(entry_name, path, status, etag)
 
 
 def tag_of(info: Mapping[str, Any]) -> str:

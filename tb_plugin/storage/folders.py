@@ -181,8 +181,8 @@ class Folders:
         listing.is_listed, listing.is_gone = infos is not None, infos is None
         listing.refusal = None
         if is_news:
-            for name in entries.keys() - listing.entries.keys():
-                again = self._known.get(entries[name].path)
+            for entry_name in entries.keys() - listing.entries.keys():
+                again = self._known.get(entries[entry_name].path)
                 if again is not None:  # a folder that had gone
                     again.due_at = 0.0
             listing.entries, listing.changed_ns = entries, time.time_ns()

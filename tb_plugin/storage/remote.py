@@ -308,14 +308,14 @@ class Remote:
 
     def _listed(self, path: str) -> RemoteEntry | None:
         """What a listing of its folder says, if there was one; never waits."""
-        folder, _, name = path.rpartition("/")
-        return self._folders.look(folder).entries.get(name)
+        folder, _, entry_name = path.rpartition("/")
+        return self._folders.look(folder).entries.get(entry_name)
 
     def _entry(self, path: str) -> RemoteEntry | None:
-        folder, _, name = path.rpartition("/")
+        folder, _, entry_name = path.rpartition("/")
         if len(folder) < len(self.root):
             return None
-        return self._known(folder).entries.get(name)
+        return self._known(folder).entries.get(entry_name)
 
     def _fetched(self, path: str, start: int, end: int) -> bytes:
         """On a thread: bytes of a file."""

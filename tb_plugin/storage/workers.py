@@ -21,8 +21,8 @@ class Workers:
     that does not answer would hold it up.
     """
 
-    def __init__(self, name: str, most: int) -> None:
-        self._name = name
+    def __init__(self, thread_name: str, most: int) -> None:
+        self._name = thread_name
         self._idle = threading.Semaphore(most)
         """Threads that may be started still."""
         self._numbers = itertools.count()

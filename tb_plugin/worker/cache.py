@@ -104,8 +104,8 @@ class ColumnCache:
             OSError: the directory is gone or full.
             NotColumnsError: what was written is no column file.
         """
-        descriptor, name = tempfile.mkstemp(_PART, dir=self.directory())
-        part = Path(name)
+        descriptor, part_path = tempfile.mkstemp(_PART, dir=self.directory())
+        part = Path(part_path)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 write(file)
@@ -137,8 +137,8 @@ class ColumnCache:
             OSError: there is no directory that can be written.
         """
         text = ":".join(map(str, (*key, made)))
-        name = hashlib.sha256(text.encode()).hexdigest()[:32]
-        return self.directory() / (name + _SUFFIX)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self.directory() / (digest + _SUFFIX)
 
     def _may_be_full(self, num_bytes: int) -> bool:
         """Whether the directory is to be counted, with one more file of so many bytes.
@@ -186,9 +186,9 @@ def _private(wanted: Path | None) -> Path | None:
         home = cache_home() if wanted is None else wanted
         directory = private_folder(home / "columns")
         # Writable in deed: root may write where a read-only disk says no.
-        descriptor, name = tempfile.mkstemp(_PART, dir=directory)
+        descriptor, probe_path = tempfile.mkstemp(_PART, dir=directory)
         os.close(descriptor)
-        Path(name).unlink()
+        Path(probe_path).unlink()
     except (OSError, RuntimeError) as error:
         _logger.warning(
             "imported files are cached in a temporary directory, for this process"

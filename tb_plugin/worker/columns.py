@@ -122,8 +122,8 @@ def write_columns(
     """
     offset = 0
     placed: dict[str, dict[str, _Column]] = {}
-    for name, table in tables.items():
-        placed[name] = {}
+    for table_name, table in tables.items():
+        placed[table_name] = {}
         for key, column in table.items():
             file.write(bytes(-offset % _ALIGNMENT))
             offset += -offset % _ALIGNMENT
@@ -133,7 +133,9 @@ def write_columns(
                 crc = zlib.crc32(chunk, crc)
                 file.write(chunk)
                 offset += len(chunk)
-            placed[name][key] = _Column(kind, num_rows, start, offset - start, crc)
+            placed[table_name][key] = _Column(
+                kind, num_rows, start, offset - start, crc
+            )
     header = msgspec.json.encode(_Header(_VERSION, dict(meta), placed))
     if len(header) > _MAX_HEADER:
         raise ValueError(f"the header would have {counted(len(header), 'byte')}")
@@ -157,8 +159,8 @@ def open_columns(path: Path) -> ColumnTables:
             raise NotColumnsError("it is empty") from error
     header, end = _header(data)
     tables = {
-        name: {key: _decoded(data, column, end) for key, column in table.items()}
-        for name, table in header.tables.items()
+        table_name: {key: _decoded(data, column, end) for key, column in table.items()}
+        for table_name, table in header.tables.items()
     }
     return ColumnTables(tables, header.meta, len(data))
 

@@ -50,8 +50,8 @@ class Standalone:
             )
         except SystemExit as error:  # werkzeug's answer to a port that is taken
             raise OSError(f"port {port} of {host} is taken") from error
-        name = f"[{host}]" if ":" in host else host
-        self.url = f"http://{name}:{self._server.port}{PAGE}"
+        url_host = f"[{host}]" if ":" in host else host
+        self.url = f"http://{url_host}:{self._server.port}{PAGE}"
         """Of the page; a browser is let in by `link`."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)

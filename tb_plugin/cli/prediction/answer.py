@@ -68,9 +68,9 @@ class Answer:
     def outcome(self) -> Outcome:
         return self.ran.outcome
 
-    def peak(self, name: str) -> int | None:
+    def peak(self, figure: str) -> int | None:
         """The highest of a figure among its devices; bytes."""
-        sizes = [int(getattr(device, name)) for device in self.prediction.devices]
+        sizes = [int(getattr(device, figure)) for device in self.prediction.devices]
         return max(sizes, default=None)
 
 
@@ -306,9 +306,9 @@ def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
     prediction = answer.prediction
     yield figure_line("peak allocated", bytes_text(figures.allocated_peak))
     sizes = answer.categories.get(figures.index, {})
-    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+    for category, size in sorted(sizes.items(), key=lambda item: -item[1]):
         if size:
-            yield figure_line(f"  {NOUNS[name]}", bytes_text(size))
+            yield figure_line(f"  {NOUNS[category]}", bytes_text(size))
     if rounding := _rounding(answer, figures):
         yield figure_line("  rounding of blocks", bytes_text(rounding))
     absence = _absence(answer, figures)

@@ -239,10 +239,10 @@ class _Process:
         if code >= 0:
             return f"it ended with exit code {code}"
         try:
-            name = signal.Signals(-code).name
+            signal_name = signal.Signals(-code).name
         except ValueError:
-            name = f"signal {-code}"
-        return f"it was ended by {name}"
+            signal_name = f"signal {-code}"
+        return f"it was ended by {signal_name}"
 
 
 class _OnDemandRanks:
@@ -302,8 +302,8 @@ def estimates_of(
     measured on a real device, takes the place of all.
     """
     if outside_bytes is not None:
-        name = "outside torch, measured"
-        return [Estimate(name, outside_bytes, outside_bytes, "--outside")], None
+        label = "outside torch, measured"
+        return [Estimate(label, outside_bytes, outside_bytes, "--outside")], None
     low, high = (
         channels * connections * _NCCL_BYTES
         for channels, connections in zip(_NCCL_CHANNELS, _NCCL_CONNECTIONS, strict=True)

@@ -64,7 +64,7 @@ class Ranks:
         if self.kind == "lone":
             # Their threads would ask a store of Python while the interpreter ends.
             numbers["TORCH_NCCL_ENABLE_MONITORING"] = 0
-        return {**job, **{name: str(value) for name, value in numbers.items()}}
+        return {**job, **{variable: str(value) for variable, value in numbers.items()}}
 
 
 def _free_port() -> int:

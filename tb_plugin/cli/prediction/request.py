@@ -210,10 +210,10 @@ def _seconds(text: str) -> float:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name or not value:
+    variable, _, value = text.partition("=")
+    if not variable or not value:
         raise argparse.ArgumentTypeError(f"{text!r} was given: write NAME=VALUE")
-    return name, value
+    return variable, value
 
 
 def _start(text: str) -> tuple[str, int]:

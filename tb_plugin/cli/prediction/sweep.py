@@ -52,9 +52,9 @@ class Trial:
         """For all of its ranks."""
         return fit_of(self.answers)
 
-    def peak(self, name: str) -> int | None:
+    def peak(self, figure: str) -> int | None:
         """The highest of a figure among its ranks and devices; bytes."""
-        peaks = [answer.peak(name) for answer in self.answers]
+        peaks = [answer.peak(figure) for answer in self.answers]
         return max((peak for peak in peaks if peak is not None), default=None)
 
     @property
@@ -72,7 +72,7 @@ class Trial:
 
 
 def predict_values(
-    request: Request, name: str, values: Sequence[str] | int, *, as_json: bool
+    request: Request, placeholder: str, values: Sequence[str] | int, *, as_json: bool
 ) -> int:
     """Predict for each value; for a number, from there to the largest that fits.
 
@@ -83,39 +83,39 @@ def predict_values(
         *request.variables.values(),
         request.alloc_conf,
     ]
-    if not any(f"{{{name}}}" in text for text in texts):
+    if not any(f"{{{placeholder}}}" in text for text in texts):
         raise UsageError(
-            f"{{{name}}} is missing in {' '.join(request.program.words)!r}: put it"
-            f" where the value belongs, as in train.py --batch-size {{{name}}}, or --env"
-            f" BATCH_SIZE={{{name}}}"
+            f"{{{placeholder}}} is missing in {' '.join(request.program.words)!r}: put it"
+            f" where the value belongs, as in train.py --batch-size {{{placeholder}}}, or --env"
+            f" BATCH_SIZE={{{placeholder}}}"
         )
     if isinstance(values, int):
-        trials = _largest(request, name, values)
+        trials = _largest(request, placeholder, values)
     else:
-        trials = [_try(request, name, value) for value in values]
+        trials = [_try(request, placeholder, value) for value in values]
     fits = {trial.fit for trial in trials}
     best = next(fit for fit in _BEST_FIRST if fit in fits)
     if all(trial.value.lstrip("-").isdecimal() for trial in trials):
         trials.sort(key=lambda trial: int(trial.value))
     if as_json:
-        print(json.dumps(_to_json(request, name, best, trials)))
+        print(json.dumps(_to_json(request, placeholder, best, trials)))
     else:
-        say("\n".join(_to_text(request, name, trials)))
+        say("\n".join(_to_text(request, placeholder, trials)))
         if isinstance(values, int):
-            print(_largest_text(name, trials))
+            print(_largest_text(placeholder, trials))
     return EXIT_CODES[best]
 
 
-def _largest(request: Request, name: str, start: int) -> list[Trial]:
+def _largest(request: Request, placeholder: str, start: int) -> list[Trial]:
     """Predictions up to the largest number that fits, in the order they were made."""
     trials: list[Trial] = []
 
     def fits(number: int) -> bool:
-        trial = _try(request, name, str(number))
+        trial = _try(request, placeholder, str(number))
         trials.append(trial)
         if trial.fit == "cannot say":
             raise Failure(
-                f"{name}={number} cannot be predicted:"
+                f"{placeholder}={number} cannot be predicted:"
                 f" {trial.answers[0].judged.reason}",
                 where=" ".join(trial.request.program.words),
                 remedy="run it alone, with only --on, to see why",
@@ -168,11 +168,11 @@ def _guess(trials: Sequence[Trial]) -> int | None:
     return after + int((capacity - more) * (after - before) / (more - less))
 
 
-def _try(request: Request, name: str, value: str) -> Trial:
+def _try(request: Request, placeholder: str, value: str) -> Trial:
     def filled(text: str) -> str:
-        return text.replace(f"{{{name}}}", value)
+        return text.replace(f"{{{placeholder}}}", value)
 
-    folder = f"{request.run_dir.name}-{name}={value}".replace("/", "_")
+    folder = f"{request.run_dir.name}-{placeholder}={value}".replace("/", "_")
     program = request.program
     changed = replace(
         request,
@@ -183,7 +183,7 @@ def _try(request: Request, name: str, value: str) -> Trial:
         is_quiet=not request.is_verbose,
     )
     trial = Trial(value, changed, answers_of(changed))
-    print(f"{name}={printable(value)}: {trial.fit}", file=sys.stderr, flush=True)
+    print(f"{placeholder}={printable(value)}: {trial.fit}", file=sys.stderr, flush=True)
     for answer in trial.answers:
         if answer.judged.fit == "cannot say":
             if answer.ran.words:
@@ -192,13 +192,15 @@ def _try(request: Request, name: str, value: str) -> Trial:
     return trial
 
 
-def _to_text(request: Request, name: str, trials: Sequence[Trial]) -> Iterator[str]:
+def _to_text(
+    request: Request, placeholder: str, trials: Sequence[Trial]
+) -> Iterator[str]:
     """A table, the values in order."""
     device = request.device
     torch = trials[0].answers[0].outcome.torch
     yield f"virtual {device.label}: {bytes_text(device.memory_bytes)}, torch {torch}"
     columns: Sequence[Column[Trial]] = (
-        Column(name, lambda trial: trial.value),
+        Column(placeholder, lambda trial: trial.value),
         Column(
             "peak allocated", lambda answer: bytes_text(answer.peak("allocated_peak"))
         ),
@@ -216,28 +218,28 @@ def _needed_text(trial: Trial) -> str:
     return "" if trial.needed is None else " - ".join(map(bytes_text, trial.needed))
 
 
-def _largest_text(name: str, trials: Sequence[Trial]) -> str:
+def _largest_text(placeholder: str, trials: Sequence[Trial]) -> str:
     """The largest that fits, in one sentence; `trials` in order."""
     fitting = [trial for trial in trials if trial.fit == "fits"]
     if not fitting:
         reason = trials[0].answers[0].judged.reason
-        return f"not even {name}={trials[0].value} surely fits: {reason}"
+        return f"not even {placeholder}={trials[0].value} surely fits: {reason}"
     largest = fitting[-1]
     beyond = trials[trials.index(largest) + 1 :][:1]
     after = "".join(f"; {trial.value}: {trial.fit}" for trial in beyond)
     if int(largest.value) == _MAX_NUMBER:
         after = "; larger numbers were not tried"
     peak = bytes_text(largest.peak("allocated_peak"))
-    return f"largest {name} that fits: {largest.value}, peak allocated {peak}{after}"
+    return f"largest {placeholder} that fits: {largest.value}, peak allocated {peak}{after}"
 
 
 def _to_json(
-    request: Request, name: str, best: Fit, trials: Sequence[Trial]
+    request: Request, placeholder: str, best: Fit, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """For programs: each value with its prediction."""
     return {
         "prediction_version": PREDICTION_VERSION,
-        "name": name,
+        "name": placeholder,
         "fit": best,
         "device": to_json(request, trials[0].answers)["device"],
         "values": [

@@ -112,16 +112,16 @@ def _folded(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Equal layers as one row: `32 x Transformer.layers.*`, with the figures of each."""
 
     def alike(row: dict[str, Any]) -> tuple[Any, ...]:
-        name = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", row["module"])
-        return name, *(row[key] for key in ("held", "own", "total", "categories"))
+        pattern = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", row["module"])
+        return pattern, *(row[key] for key in ("held", "own", "total", "categories"))
 
     # Those of equal size are neighbours, though in the order of the model.
     for _, same_size in groupby(rows, lambda row: alike(row)[1:]):
         by_name: dict[str, list[dict[str, Any]]] = {}
         for row in same_size:
             by_name.setdefault(alike(row)[0], []).append(row)
-        for name, layers in by_name.items():
-            many = {"module": f"{len(layers)} x {name}"} if len(layers) > 1 else {}
+        for pattern, layers in by_name.items():
+            many = {"module": f"{len(layers)} x {pattern}"} if len(layers) > 1 else {}
             yield {**layers[0], **many}
 
 
@@ -141,11 +141,11 @@ def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
 
 
 def _largest(sizes: Mapping[str, float | None]) -> str:
-    size_and_name = [(size, name) for name, size in sizes.items() if size]
+    size_and_name = [(size, category) for category, size in sizes.items() if size]
     size_and_name.sort(key=lambda pair: -pair[0])
     return ", ".join(
-        f"{NOUNS.get(name, name)} {bytes_text(size)}"
-        for size, name in size_and_name[:2]
+        f"{NOUNS.get(category, category)} {bytes_text(size)}"
+        for size, category in size_and_name[:2]
     )
 
 
@@ -160,15 +160,15 @@ def function_section(answer: FunctionsResponse) -> Section:
     columns: list[Column[int]] = [Column("call", lambda row: str(iterations[row]))]
     values = {column.key: column.numbers for column in answer.table.columns}
     labels = {stat.name: stat.label for stat in answer.stats}
-    for name in answer.shown:
-        if name not in SHOWN_STATS:
+    for statistic in answer.shown:
+        if statistic not in SHOWN_STATS:
             continue
         end, difference = (
-            values_of(values[f"{name}:{side}"]) for side in ("end", "difference")
+            values_of(values[f"{statistic}:{side}"]) for side in ("end", "difference")
         )
         if any(end[row] is not None for row in rows):
             columns += [
-                Column(labels[name], _cell(end, bytes_text)),
+                Column(labels[statistic], _cell(end, bytes_text)),
                 Column("+/-", _cell(difference, _signed)),
             ]
     if len(columns) > 1:
@@ -259,7 +259,8 @@ def _device_lines(device: DeviceFigures) -> Iterator[str]:
         yield f"failed allocations: {sizes}" + (f" and {more} more" if more > 0 else "")
     if categories := device.categories_bytes:
         texts = [
-            f"{NOUNS[name]} {bytes_text(size)}" for name, size in categories.items()
+            f"{NOUNS[category]} {bytes_text(size)}"
+            for category, size in categories.items()
         ]
         requested = device.peak_active_bytes - device.rounding_bytes
         if bytes_text(requested) != bytes_text(device.peak_active_bytes):

@@ -305,13 +305,13 @@ class Reader:
                 break
             except FutureTimeoutError:
                 opening = self._readers.histories.known(history.key)
-                name = history.reference.path or history.reference.id
+                history_name = history.reference.path or history.reference.id
                 far = (
                     ""
                     if opening is None
                     else f"{opening.progress:4.0%} {opening.doing}"
                 )
-                print(f"\r{name}: {far}\033[K", end="", file=sys.stderr)
+                print(f"\r{history_name}: {far}\033[K", end="", file=sys.stderr)
         if shown:
             print("\r\033[K", end="", file=sys.stderr)
         return snapshot

@@ -70,7 +70,7 @@ _RATES: Final = {
 }
 
 
-def run_section(report: RunReport, name: str) -> Section:
+def run_section(report: RunReport, run_name: str) -> Section:
     """Everything that is reported of a run."""
     run = report.run
     marks = ["live"] if run.live else []
@@ -80,7 +80,7 @@ def run_section(report: RunReport, name: str) -> Section:
         marks.append(run.virtual_gpu)
     if run.made_of != "recording":
         marks.append(f"imported from {FORMATS[run.made_of].shown}")
-    section = Section(f"{name} ({', '.join(marks)})" if marks else name)
+    section = Section(f"{run_name} ({', '.join(marks)})" if marks else run_name)
     if run.simulated:
         section.add("Simulated data: no training produced these numbers.")
     elif run.virtual_gpu:
@@ -383,7 +383,7 @@ def _operators(trace: Mapping[str, Any]) -> Section | None:
     whole = [row for row in rows if len(row) == len(head)][:_MAX_OPERATORS]
     if not whole:
         return None
-    columns = [Column(name, itemgetter(index)) for index, name in enumerate(head)]
+    columns = [Column(title, itemgetter(index)) for index, title in enumerate(head)]
     sorted_by = title.partition(":")[0]
     return Section(
         f"operators in {_trace_steps(trace) or '-'} of {sorted_by}",

@@ -127,12 +127,12 @@ def _recorded(
         "exists": trace is not None,
         "complete": meta.get("complete") is not False,
     }
-    for name in _NUMBERS:
-        value = meta.get(name)
-        row[name] = value if type(value) in (int, float) else None
-    for name in _TEXTS:
-        value = meta.get(name)
-        row[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
+    for key in _NUMBERS:
+        value = meta.get(key)
+        row[key] = value if type(value) in (int, float) else None
+    for key in _TEXTS:
+        value = meta.get(key)
+        row[key] = value[:_MAX_TEXT] if isinstance(value, str) else None
     return row
 
 

@@ -66,9 +66,9 @@ def side_columns(
     `both` are known. `hidden`: in files alone.
     """
     sides = (("A", a), ("B", b))
-    shown_sides = [(name, of) for name, of in sides if both or np.isfinite(of).any()]
-    for name, values in shown_sides:
-        key, title = f"{name.lower()}_{quantity}", "" if hidden else name
+    shown_sides = [(side, of) for side, of in sides if both or np.isfinite(of).any()]
+    for side, values in shown_sides:
+        key, title = f"{side.lower()}_{quantity}", "" if hidden else side
         yield Column(key, title, unit=unit, absent=_ABSENT).sent(values)
     if len(shown_sides) < 2:
         return
@@ -122,7 +122,10 @@ def figures_of(title: str, rows: Sequence[Figure]) -> TableRows:
 
 
 def difference(
-    name: Column, names: Sequence[str], columns: Iterable[TableColumn], **more: Any
+    name_column: Column,
+    names: Sequence[str],
+    columns: Iterable[TableColumn],
+    **more: Any,
 ) -> TableRows:
     """Rows of that name, and `words` of it; the largest difference first."""
     own = tuple(columns)
@@ -130,12 +133,12 @@ def difference(
         column.key for column in own
     ]
     return TableRows(
-        title=f"Difference by {name.key}",
+        title=f"Difference by {name_column.key}",
         empty="There is no such row.",
-        columns=(name.sent(names, **more), *own),
+        columns=(name_column.sent(names, **more), *own),
         num_rows=max((len(column.numbers) for column in own), default=0),
         num_all=len(names),
-        usual=order[0] if order else name.key,
+        usual=order[0] if order else name_column.key,
     )
 
 
@@ -151,8 +154,8 @@ class Difference(NamedTuple):
     """(rows, 2); 0: only the other side has it; None: not known."""
 
     def sent(self) -> CompareTable:
-        name = Column(self.by, _NAMES[self.by], unit="text")
-        rows = difference(name, self.labels, self._columns())
+        name_column = Column(self.by, _NAMES[self.by], unit="text")
+        rows = difference(name_column, self.labels, self._columns())
         return CompareTable(by=self.by, rows=rows)
 
     def _columns(self) -> Iterator[TableColumn]:

@@ -105,8 +105,8 @@ class LiveSide:
         """Key, bytes and number; of what has no category that line stands apart."""
         groups = self.device.categories.of_life
         sums = summed(self.device.lives, self.rows, groups, len(FOLDED))
-        for index, name in enumerate(FOLDED):
-            yield name, int(sums.num_bytes[index]), int(sums.num[index])
+        for index, category in enumerate(FOLDED):
+            yield category, int(sums.num_bytes[index]), int(sums.num[index])
         for line, num_bytes, num in self.without_category():
             if line == site:
                 yield line, num_bytes, num

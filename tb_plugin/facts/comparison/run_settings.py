@@ -24,30 +24,32 @@ def settings_of(header: Header) -> dict[str, str]:
         "Device": header.device_name or header.device_type,
         "Allocator settings": header.allocator_settings,
     }
-    for title, name in _VERSIONS.items():
-        settings[title] = header.versions.get(name, "")
+    for title, package in _VERSIONS.items():
+        settings[title] = header.versions.get(package, "")
     config = {
-        name: value for name, value in header.config.items() if name not in _OF_RANK
+        setting: value
+        for setting, value in header.config.items()
+        if setting not in _OF_RANK
     }
     return settings | dict(_flat(config))
 
 
 def different_settings(runs: Sequence[Mapping[str, str]]) -> list[str]:
     """Names that have several values, at most `MAX_DIFFERENT`, those of most weight first."""
-    names = dict.fromkeys(name for settings in runs for name in settings)
+    names = dict.fromkeys(setting for settings in runs for setting in settings)
     values = {
-        name: {text for settings in runs if (text := settings.get(name, ""))}
-        for name in names
+        setting: {text for settings in runs if (text := settings.get(setting, ""))}
+        for setting in names
     }
-    return [name for name in names if len(values[name]) > 1][:MAX_DIFFERENT]
+    return [setting for setting in names if len(values[setting]) > 1][:MAX_DIFFERENT]
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in config.items():
+    for setting, value in config.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flat(value, f"{prefix}{setting}.")
         else:
-            yield f"{prefix}{name}", _text(value)
+            yield f"{prefix}{setting}", _text(value)
 
 
 def _text(value: Any) -> str:

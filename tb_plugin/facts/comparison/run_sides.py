@@ -197,7 +197,7 @@ def _window(readers: RunReaders, view: View[WindowQuery]) -> Window | None:
     peak = tracked_peak(choice.opened.memory, choice.device)
     if peak is None:
         return None
-    modules = {name: sum(sizes.values()) for name, sizes in peak.by_module.items()}
+    modules = {module: sum(sizes.values()) for module, sizes in peak.by_module.items()}
     step = choice.ranks[choice.rank].step
     call = choice.key.function if step is None else f"step {step:,}"
     moment = f"{call}, rank {choice.rank}"

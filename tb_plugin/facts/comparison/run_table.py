@@ -170,15 +170,15 @@ def run_table(
     if "tokens" in shown:
         shown.discard("samples")  # they say the same of runs that are alike
     columns = [column for column in _COLUMNS if column.key in shown]
-    for name in different_settings([row.settings for row in rows]):
-        key = f"{SETTING}{name}"
-        values[key] = [row.settings.get(name, "") for row in rows]
+    for setting in different_settings([row.settings for row in rows]):
+        key = f"{SETTING}{setting}"
+        values[key] = [row.settings.get(setting, "") for row in rows]
         columns.append(
             Column(
                 key,
-                name,
+                setting,
                 unit="text",
-                help=f"{name}, as recorded; shown where runs differ in it",
+                help=f"{setting}, as recorded; shown where runs differ in it",
                 absent=_UNKNOWN,
             )
         )

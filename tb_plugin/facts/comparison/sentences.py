@@ -88,26 +88,28 @@ def runs_sentence(
     known_figures = {
         key: figure for key, figure in figures.items() if figure.known is not None
     }
-    name, other = _names(a, b)
+    run_a, other = _names(a, b)
     key, peak = _leading_peak(known_figures, tables)
     if peak is None or peak.known is None:
         if a.goes_on or b.goes_on:
             return "The runs are still being read."
-        return f"No peak was recorded of both {name[:1].lower()}{name[1:]} and {other}."
+        return (
+            f"No peak was recorded of both {run_a[:1].lower()}{run_a[1:]} and {other}."
+        )
     of_a, of_b = peak.known
     by = of_b - of_a
     if key in _SUBJECTS:
         subject, pronoun = _SUBJECTS[key]
-        name = f"{subject} of {name[:1].lower()}{name[1:]}"
+        run_a = f"{subject} of {run_a[:1].lower()}{run_a[1:]}"
         other = f"{pronoun} of {other}"
     against = f"{size_text(of_b)} against {size_text(of_a)}{_ranks(peak)}"
     peaks = "peak" if key == "tensors" else "peaks"
     if peak.is_alike(_SHARES[key]):
-        sentence = f"{name} {peaks} about as high as {other} ({against})"
+        sentence = f"{run_a} {peaks} about as high as {other} ({against})"
     else:
         way = "lower" if by < 0 else "higher"
         sentence = (
-            f"{name} {peaks} {size_text(abs(by))} {way} than {other} ({against})"
+            f"{run_a} {peaks} {size_text(abs(by))} {way} than {other} ({against})"
             f"{_mostly(by, tables)}"
         )
     return f"{sentence}{_pace(known_figures.get('step_time'))}."

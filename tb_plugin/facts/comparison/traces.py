@@ -174,10 +174,10 @@ def roles_table(a: TraceSide, b: TraceSide) -> TableRows:
         hints=tuple(about for *_, about in kept_rows),
     )
     steps = [
-        f"{name}: mean of {counted(trace.num_steps, 'step')}"
+        f"{side}: mean of {counted(trace.num_steps, 'step')}"
         if trace.num_steps
-        else f"{name} marks no steps: all of it counts as one"
-        for name, trace in (("A", a), ("B", b))
+        else f"{side} marks no steps: all of it counts as one"
+        for side, trace in (("A", a), ("B", b))
     ]
     colours = tuple(colour for _, _, colour, _ in kept_rows)
     table = replace(table, usual="", colours=colours)
@@ -230,10 +230,10 @@ def measures_of(
             if per == "step" and title not in _OF_CALL:
                 scaled /= max(1, side.num_steps)
             values.append(scaled)
-        name = title.lower().replace(" ", "_")
+        measure_key = title.lower().replace(" ", "_")
         if unit != "count":
-            name = f"{name}_{unit}"
-        yield Measure(name, title, unit, *values)
+            measure_key = f"{measure_key}_{unit}"
+        yield Measure(measure_key, title, unit, *values)
 
 
 def _unit(key: str) -> tuple[ColumnUnit, float]:
@@ -253,7 +253,7 @@ def _largest(by: Measure | None, num_rows: int) -> Ints:
 
 
 def rows_of_measures(
-    name: Column,
+    name_column: Column,
     names: Sequence[str],
     measures: Sequence[Measure],
     chosen: Measure | None,
@@ -274,4 +274,4 @@ def rows_of_measures(
             hidden=measure is not chosen,
         )
     )
-    return difference(name, [names[row] for row in kept.tolist()], columns)
+    return difference(name_column, [names[row] for row in kept.tolist()], columns)

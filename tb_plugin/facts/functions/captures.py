@@ -71,14 +71,14 @@ def hook_values(
     if capture is None:
         return
     table = capture.tables.get("values", {})
-    name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=0)
+    module_names, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=0)
     names = [own for own in table if own != "module"][:_MAX_ATTRIBUTES]
     yield ModuleValues(
         kind="hooks",
         incomplete=capture.meta.get("incomplete") is True,
         table=titled(
             _by_module(
-                name,
+                module_names,
                 type_,
                 {_of_hook(own): _floats(table, own, len(sane))[sane] for own in names},
                 usual="",
@@ -90,40 +90,40 @@ def hook_values(
     )
 
 
-def _of_hook(name: str) -> Column:
-    is_bytes = unit_of(f"hook.{name}") == "bytes"
-    name = name[:_MAX_TEXT]
+def _of_hook(hook: str) -> Column:
+    is_bytes = unit_of(f"hook.{hook}") == "bytes"
+    hook = hook[:_MAX_TEXT]
     unit: ColumnUnit = "bytes" if is_bytes else "count"
-    if name.endswith("diff"):
+    if hook.endswith("diff"):
         unit = "change_bytes" if is_bytes else "change"
-    sums = " (MemProfiler's sum of saved tensors)" if name.startswith("npp_") else ""
+    sums = " (MemProfiler's sum of saved tensors)" if hook.startswith("npp_") else ""
     return Column(
-        name,
-        hook_label(name),
+        hook,
+        hook_label(hook),
         unit=unit,
-        help=f"The hooks' {name}{sums}",
+        help=f"The hooks' {hook}{sums}",
         absent="no value",
     )
 
 
 def _by_module(
-    name: Sequence[str],
+    module_names: Sequence[str],
     type_: Sequence[str],
     more: Mapping[Column, Iterable[Any]],
     usual: str,
 ) -> TableRows:
     notes = tuple(
         "" if full_type == own else full_type
-        for full_type, own in zip(type_, name, strict=True)
+        for full_type, own in zip(type_, module_names, strict=True)
     )
     columns = [
-        _MODULE.sent(name, notes=notes),
+        _MODULE.sent(module_names, notes=notes),
         *(column.sent(own) for column, own in more.items()),
     ]
     return TableRows(
         columns=(*columns, _TYPE.sent(type_)),
-        num_rows=len(name),
-        num_all=len(name),
+        num_rows=len(module_names),
+        num_all=len(module_names),
         usual=usual,
     )
 
@@ -136,7 +136,9 @@ def saved_activations(
     if capture is None:
         return
     table = capture.tables.get("saved", {})
-    name, type_, sane = _of_modules(capture, _ints(table, "module"), lowest=_OUTSIDE)
+    module_names, type_, sane = _of_modules(
+        capture, _ints(table, "module"), lowest=_OUTSIDE
+    )
     dtype = np.array(_texts(table, "dtype", len(sane)), object)
     values_by_key = {
         column.key: _floats(table, column.key, len(sane))[sane] for column in _SAVED
@@ -148,7 +150,7 @@ def saved_activations(
         incomplete=capture.meta.get("incomplete") is True,
         table=titled(
             _by_module(
-                name,
+                module_names,
                 type_,
                 {
                     _DTYPE: dtype[sane].tolist(),
@@ -269,25 +271,25 @@ def _of_modules(
     return tuple(names[row] for row in rows), tuple(types[row] for row in rows), sane
 
 
-def _ints(table: CaptureTable, name: str) -> npt.NDArray[np.int64]:
+def _ints(table: CaptureTable, key: str) -> npt.NDArray[np.int64]:
     """A column of numbers; empty where it is none."""
-    values = table.get(name)
+    values = table.get(key)
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         return np.asarray(values, np.int64)
     return np.empty(0, np.int64)
 
 
-def _floats(table: CaptureTable, name: str, length: int) -> npt.NDArray[np.float64]:
+def _floats(table: CaptureTable, key: str, length: int) -> npt.NDArray[np.float64]:
     """A column as floats; NaN where it is none, and where it is not finite."""
-    values = table.get(name)
+    values = table.get(key)
     if not isinstance(values, np.ndarray) or len(values) != length:
         return np.full(length, np.nan)
     floats = np.asarray(values, np.float64)
     return np.where(np.isfinite(floats), floats, np.nan)
 
 
-def _texts(table: CaptureTable, name: str, length: int) -> list[str]:
-    values = table.get(name)
+def _texts(table: CaptureTable, key: str, length: int) -> list[str]:
+    values = table.get(key)
     if not isinstance(values, tuple) or len(values) != length:
         return [""] * length
     return [text[:_MAX_TEXT] for text in values]
@@ -295,11 +297,11 @@ def _texts(table: CaptureTable, name: str, length: int) -> list[str]:
 
 def _total(
     meta: Mapping[str, Any],
-    name: str,
+    key: str,
     values_by_key: Mapping[str, npt.NDArray[np.float64]],
 ) -> float:
     """The total the capture says, or else the sum of its rows."""
-    total = meta.get(name)
+    total = meta.get(key)
     if type(total) is int and abs(total) < 2**63:
         return float(total)
-    return float(np.nansum(values_by_key[name]))
+    return float(np.nansum(values_by_key[key]))

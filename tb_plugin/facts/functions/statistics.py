@@ -54,17 +54,17 @@ class Sides(NamedTuple):
 def stats_of(snaps: Snaps, calls: CallTable) -> tuple[Sides, ...]:
     """Those that any of the calls has."""
     all_sides = []
-    for name in snaps.table.stats:
-        start, end, difference = sides(snaps.table, calls, name)
+    for statistic in snaps.table.stats:
+        start, end, difference = sides(snaps.table, calls, statistic)
         if np.isnan(start).all() and np.isnan(end).all():
             continue
-        column = snaps.columns.get(name)
-        unit = unit_of(name) if column is None else column.unit
+        column = snaps.columns.get(statistic)
+        unit = unit_of(statistic) if column is None else column.unit
         stat = FunctionStat(
-            name=name,
-            label=label_of(name),
+            name=statistic,
+            label=label_of(statistic),
             unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
-            group=_group_of(name, None if column is None else column.group),
+            group=_group_of(statistic, None if column is None else column.group),
         )
         all_sides.append(Sides(stat, start, end, difference))
     return tuple(all_sides)
@@ -181,14 +181,14 @@ def table_of_calls(
         if is_known.get(column.key, True)
     ]
     for own in stats:
-        name, label, unit = own.stat.name, own.stat.label, own.stat.unit
+        statistic, label, unit = own.stat.name, own.stat.label, own.stat.unit
         for side, side_text in _SIDES.items():
             is_change = side == "difference"
             column = Column(
-                f"{name}:{side}",
+                f"{statistic}:{side}",
                 f"{label} {'Δ' if is_change else side}" if side in shown else "",
                 unit=_unit_of(unit, is_change=is_change),
-                help=f"{_help_name(name, label)}, {side_text}",
+                help=f"{_help_name(statistic, label)}, {side_text}",
                 absent="not recorded on this side of the call",
                 bar="change" if is_change else "",
             )
@@ -218,10 +218,10 @@ def _unit_of(unit: Unit, *, is_change: bool) -> ColumnUnit:
     return unit if unit in _COLUMN_UNITS else "ratio"  # type: ignore[return-value]
 
 
-def _group_of(name: str, group: str | None) -> FunctionGroup:
-    if name.startswith(HOOK_PREFIX):
+def _group_of(statistic: str, group: str | None) -> FunctionGroup:
+    if statistic.startswith(HOOK_PREFIX):
         return "hook"
-    of_process = name in ("rss_bytes", "vms_bytes") or group == "process"
+    of_process = statistic in ("rss_bytes", "vms_bytes") or group == "process"
     return "process" if of_process else "device"
 
 

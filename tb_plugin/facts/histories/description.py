@@ -113,8 +113,8 @@ def settings_of(history: OpenHistory) -> tuple[HistorySetting, ...]:
     """Those of the allocator, as the file has them."""
     settings = islice(history.snapshot.settings.items(), _MAX_SETTINGS)
     return tuple(
-        HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
-        for name, value in settings
+        HistorySetting(str(setting)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
+        for setting, value in settings
     )
 
 

@@ -149,8 +149,8 @@ def _peak(found_history: FoundHistory, history: OpenHistory) -> HistoryPeak:
         reserved_bytes=float(figures.peak_reserved_bytes),
         out_of_memory=bool(figures.oom) if figures.num_events else None,
         categories=tuple(
-            CategoryBytes(name, float(size))
-            for name, size in figures.categories_bytes.items()
+            CategoryBytes(category, float(size))
+            for category, size in figures.categories_bytes.items()
         ),
         largest=None if top is None else replace(top, bytes=float(top.bytes)),
     )
@@ -163,14 +163,16 @@ def _composition(
     reference: HistoryReference, figures: DeviceFigures, top: HeldBy | None
 ) -> PeakComposition:
     peak = size_text(figures.peak_active_bytes)
-    name = (reference.path or reference.label).rsplit("/", 1)[-1]
-    of_peak = f"of the {peak} peak of {name}" if name else f"of the {peak} peak"
-    sentence = f"The peak of {name or 'the history'} is {peak}."
+    file_name = (reference.path or reference.label).rsplit("/", 1)[-1]
+    of_peak = (
+        f"of the {peak} peak of {file_name}" if file_name else f"of the {peak} peak"
+    )
+    sentence = f"The peak of {file_name or 'the history'} is {peak}."
     if top is not None:
         sentence = f"{top.label} holds {size_text(int(top.bytes))} {of_peak}."
     categories = [
-        PeakPart(name, name, float(size))
-        for name, size in figures.categories_bytes.items()
+        PeakPart(category, category, float(size))
+        for category, size in figures.categories_bytes.items()
     ]
     if figures.rounding_bytes:
         rounding = PeakPart("rounding", "unknown", float(figures.rounding_bytes))

@@ -166,9 +166,9 @@ def in_order(categories: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
+def column_of(columns: Mapping[str, Floats], category: str, like: Floats) -> Floats:
     """A category's column; 0 where others are known and it does not occur."""
-    column = columns.get(name)
+    column = columns.get(category)
     return np.where(np.isnan(like), np.nan, 0.0) if column is None else column
 
 
@@ -210,7 +210,7 @@ class ModuleColumns:
     def shown(self, rows: ShownRows, *, added: bool) -> ModuleColumns:
         """For the rows of an answer; what stands for several is `added` up, or unknown."""
         of = rows.sums if added else rows.at
-        columns = {name: of(column) for name, column in self.columns.items()}
+        columns = {category: of(column) for category, column in self.columns.items()}
         return ModuleColumns(rows.at(self.total), of(self.held), of(self.own), columns)
 
     def moved(self, rows: Ints | None) -> ModuleColumns:
@@ -221,7 +221,7 @@ class ModuleColumns:
         def at(values: Floats) -> Floats:
             return np.append(values, np.nan)[rows]
 
-        columns = {name: at(column) for name, column in self.columns.items()}
+        columns = {category: at(column) for category, column in self.columns.items()}
         return ModuleColumns(at(self.total), at(self.held), at(self.own), columns)
 
 
@@ -325,13 +325,13 @@ class _Comparison:
         if not columns_of_ranks:
             return None
         names = in_order(
-            name for columns in columns_of_ranks for name in columns.columns
+            category for columns in columns_of_ranks for category in columns.columns
         )
         columns = {
-            name: _median(
-                [column_of(h.columns, name, h.total) for h in columns_of_ranks]
+            category: _median(
+                [column_of(h.columns, category, h.total) for h in columns_of_ranks]
             )
-            for name in names
+            for category in names
         }
         total = _median([h.total for h in columns_of_ranks])
         held_bytes = _median([h.held for h in columns_of_ranks])

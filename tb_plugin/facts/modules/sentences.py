@@ -149,7 +149,9 @@ def lead_of(
         f" are {size_text(whole.num_bytes)} of the {size_text(split.total_bytes)}"
         f" {_AT[state]} {call}, rank {rank}."
     )
-    named = [f"{_noun(name)} {size_text(num)}" for name, num in rest[:_MOST_NAMED]]
+    named = [
+        f"{_noun(category)} {size_text(num)}" for category, num in rest[:_MOST_NAMED]
+    ]
     named += ["…"] if len(rest) > _MOST_NAMED else []
     none = ""
     if named:

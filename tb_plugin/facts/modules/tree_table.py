@@ -169,18 +169,20 @@ def _categories(values: ModuleValues) -> Sequence[_Quantity]:
     ours = values.held
     theirs = None if values.baseline is None else values.baseline.held
     quantities = []
-    for name in categories_of(values):
+    for category in categories_of(values):
         column = Column(
-            f"{name}_bytes",
-            CATEGORY_LABELS.get(name, name),
+            f"{category}_bytes",
+            CATEGORY_LABELS.get(category, category),
             unit="bytes",
             help=_CATEGORY_HELP[values.measure],
-            bar=name,
+            bar=category,
         )
         baseline = (
-            None if theirs is None else column_of(theirs.columns, name, theirs.total)
+            None
+            if theirs is None
+            else column_of(theirs.columns, category, theirs.total)
         )
-        of_modules = column_of(ours.columns, name, ours.total)
+        of_modules = column_of(ours.columns, category, ours.total)
         quantity = _Quantity(column, of_modules, baseline, is_shown=True)
         quantities.append(quantity._replace(is_shown=quantity.longest > 0))
     return sorted(quantities, key=lambda quantity: -quantity.longest)

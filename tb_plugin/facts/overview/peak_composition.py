@@ -87,7 +87,7 @@ def _of_step(
         against="",
     )
     modules = sorted(
-        (_part(name, sizes) for name, sizes in peak.by_module.items()),
+        (_part(label, sizes) for label, sizes in peak.by_module.items()),
         key=lambda part: -part.bytes,
     )
     categories = sorted(peak.by_category.items(), key=lambda item: -item[1])
@@ -97,8 +97,8 @@ def _of_step(
         reserved_bytes=None,
         capacity_bytes=_capacity_of(view.run, choice),
         categories=tuple(
-            PeakPart(name, name, num_bytes)
-            for name, num_bytes in categories
+            PeakPart(label, label, num_bytes)
+            for label, num_bytes in categories
             if num_bytes
         ),
         holders_title="Largest modules",
@@ -108,9 +108,9 @@ def _of_step(
     )
 
 
-def _part(name: str, sizes: Mapping[str, float]) -> PeakPart:
+def _part(label: str, sizes: Mapping[str, float]) -> PeakPart:
     category = max(sizes, key=sizes.__getitem__, default="unknown")
-    return PeakPart(name, category, sum(sizes.values()))
+    return PeakPart(label, category, sum(sizes.values()))
 
 
 def _capacity_of(run: Run, choice: Choice) -> float | None:

@@ -266,19 +266,23 @@ def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
     """A rank's coordinates; for all ranks the size of each dimension."""
     meshes = [dict(header.mesh) for header in headers if header.mesh]
     meshes += [
-        {name: value for name, value in event.data.items() if type(value) is int}
+        {
+            dimension: value
+            for dimension, value in event.data.items()
+            if type(value) is int
+        }
         for event in run.notes.events("mesh")
         if rank in (None, event.rank)
     ]
     if rank is not None:
         for mesh in meshes[-1:]:
-            yield " ".join(f"{name}={value}" for name, value in mesh.items())
+            yield " ".join(f"{dimension}={value}" for dimension, value in mesh.items())
         return
     sizes: dict[str, int] = {}
     for mesh in meshes:
-        for name, value in mesh.items():
-            sizes[name] = max(sizes.get(name, 0), value + 1)
-    yield " ".join(f"{name}={size}" for name, size in sizes.items())
+        for dimension, value in mesh.items():
+            sizes[dimension] = max(sizes.get(dimension, 0), value + 1)
+    yield " ".join(f"{dimension}={size}" for dimension, size in sizes.items())
 
 
 def _num_dropped(run: Run, rank: int | None) -> int:

@@ -230,23 +230,23 @@ class FactsReader:
                 self.series.rollups.decode_tail(
                     file, schema, [n for n, _ in wanted_here]
                 )
-            for name, headline in wanted_here:
+            for column, headline in wanted_here:
                 names = groups.setdefault((schema.table, headline), [])
-                if name not in names:
-                    names.append(name)
+                if column not in names:
+                    names.append(column)
         column_by_name: dict[str, _Column] = {}
         for (table, _), names in groups.items():
-            wanted = [f"{name}:{_WANTED[name]}" for name in names]
+            wanted = [f"{column}:{_WANTED[column]}" for column in names]
             key = SeriesKey(table, names[0], main_phase(file))
             columns, width = self.series.aggregates(
                 file, key, ["step_first", "step_last", *wanted], keep=False
             )
             first = np.asarray(columns["step_first"], np.int64)
             last = np.asarray(columns["step_last"], np.int64)
-            for name, aggregate in zip(names, wanted, strict=True):
+            for column, aggregate in zip(names, wanted, strict=True):
                 values = np.asarray(columns[aggregate], np.float64)
-                if name not in column_by_name and not _is_empty(values):
-                    column_by_name[name] = _Column(first, last, values, width)
+                if column not in column_by_name and not _is_empty(values):
+                    column_by_name[column] = _Column(first, last, values, width)
         return column_by_name
 
 
@@ -268,12 +268,12 @@ def _wanted_of(schema: Schema) -> list[tuple[str, bool]]:
 
 def _facts(columns: dict[str, _Column]) -> FileFacts:
     facts = FileFacts()
-    for name in PEAKS:
-        if name in columns:
-            facts.readings[name] = _peak(columns[name])
-    for name in LATEST:
-        if name in columns:
-            facts.latest[name] = float(columns[name].values[-1])
+    for column in PEAKS:
+        if column in columns:
+            facts.readings[column] = _peak(columns[column])
+    for column in LATEST:
+        if column in columns:
+            facts.latest[column] = float(columns[column].values[-1])
     if CPU in columns:
         _include_median(facts, CPU, columns[CPU], columns[CPU].values)
     main = columns.get(ALLOCATED) or columns.get(RSS)
@@ -287,13 +287,13 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
             facts.growth_steps = rise.num_steps
             facts.is_growing = rise.is_steady and ALLOCATED in columns
     least = _BESIDE_SHARE if ALLOCATED in columns else _HOST_SHARE
-    for name in (RSS, WORKERS):
-        process = columns.get(name)
+    for column in (RSS, WORKERS):
+        process = columns.get(column)
         if process is not None and process.first[0] != NO_STEP:
             much = _much(process, least)
             rise = trend(process.first, process.values, least_rise=much)
             if rise.is_steady:
-                facts.host_growth[name] = rise
+                facts.host_growth[column] = rise
     pinned = columns.get(PINNED)
     if pinned is not None and pinned.first[0] != NO_STEP:
         rise = trend(pinned.first, pinned.values, least_rise=0.0)
@@ -340,13 +340,13 @@ def _include_step_time(
 
 
 def _include_median(
-    facts: FileFacts, name: str, column: _Column, values: Floats
+    facts: FileFacts, headline: str, column: _Column, values: Floats
 ) -> None:
     present = values[~np.isnan(values)]
     if len(present):
         last = int(column.last[-1])
         spread = neighbour_spread(present)
-        facts.readings[name] = Reading(median(present), last, column.width, spread)
+        facts.readings[headline] = Reading(median(present), last, column.width, spread)
 
 
 def _higher(peak: Reading | None, at_error: Reading) -> Reading:

@@ -236,8 +236,8 @@ def _readable(run: Run) -> list[int]:
 def _capacity(
     headers: Sequence[Header | None], *, device: bool
 ) -> tuple[CapacityKind, Floats]:
-    def column(name: str) -> Floats:
-        sizes = [getattr(header, name, None) for header in headers]
+    def column(attribute: str) -> Floats:
+        sizes = [getattr(header, attribute, None) for header in headers]
         return np.array([np.nan if s is None else float(s) for s in sizes], np.float64)
 
     if device:

@@ -108,7 +108,7 @@ def _likely_series(
 ) -> SeriesKey | None:
     table, _, column = (series or "").partition("/")
     wanted = [(table, column)] if column else []
-    wanted += [(STEP_TABLE, name) for name in DEFAULT_COLUMNS]
+    wanted += [(STEP_TABLE, column) for column in DEFAULT_COLUMNS]
     for table, column in wanted:
         key = SeriesKey(table, column, phase or TRAIN_PHASE)
         if schemas_of(file, key):

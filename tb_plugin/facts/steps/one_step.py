@@ -201,7 +201,7 @@ def _values(
         return steps.values
     if part != OTHER:
         return _part_values(view, part, phase, ranks, steps.edges)
-    parts = [_part_values(view, name, phase, ranks, steps.edges) for name in PARTS]
+    parts = [_part_values(view, part, phase, ranks, steps.edges) for part in PARTS]
     return other_part(steps.values, np.stack(parts))
 
 

@@ -85,10 +85,10 @@ class Rates:
         # The first step has an end, though no time.
         ends = self._ends(file, STEP_TIME, all_rows=True)
         steps = rates["steps"] = self._rate(ends, ends["step_last"])
-        for name in COUNTERS:
-            counted = self._counted(file, name, budget)
+        for counter in COUNTERS:
+            counted = self._counted(file, counter, budget)
             if counted is not None:
-                rates[name] = self._rate(counted, counted[f"{name}:max"])
+                rates[counter] = self._rate(counted, counted[f"{counter}:max"])
         flops = _known(file, self._reader, self._phase, budget)
         if flops.origin == "nothing":
             return rates
@@ -107,29 +107,29 @@ class Rates:
         return values
 
     def _counted(
-        self, file: RankFile, name: str, budget: Budget
+        self, file: RankFile, counter: str, budget: Budget
     ) -> Mapping[str, Values] | None:
         """A counter with its steps and times: row by row where that is cheap.
 
         Counters are rolled up coarsely: a hundred values over the whole run.
         """
-        key = SeriesKey(STEP_TABLE, name, self._phase)
+        key = SeriesKey(STEP_TABLE, counter, self._phase)
         if not schemas_of(file, key):
             return None
         low, high = float(self._bounds[0]), float(self._bounds[-1])
         rows = self._reader.rows_between(
-            file, key, ["step", "time_ns", name], low, high, budget
+            file, key, ["step", "time_ns", counter], low, high, budget
         )
         if rows is not None and len(rows["step"]):
             inside = (rows["step"] >= low) & (rows["step"] <= high)
-            values = np.asarray(rows[name], np.float64)
+            values = np.asarray(rows[counter], np.float64)
             inside &= ~np.isnan(values)
             return {
                 "step_last": rows["step"][inside],
                 "ns_last": rows["time_ns"][inside],
-                f"{name}:max": values[inside],
+                f"{counter}:max": values[inside],
             }
-        return self._ends(file, name)
+        return self._ends(file, counter)
 
     def _ends(
         self, file: RankFile, column: str, *, all_rows: bool = False
@@ -251,9 +251,9 @@ def _of_trace(file: RankFile, budget: Budget) -> float:
     return np.nan
 
 
-def _number(settings: object, name: str) -> float:
+def _number(settings: object, setting: str) -> float:
     """A positive number of a plain mapping from a file; NaN where there is none."""
-    value = settings.get(name) if isinstance(settings, dict) else None
+    value = settings.get(setting) if isinstance(settings, dict) else None
     sane = isinstance(value, int | float) and not isinstance(value, bool)
     number = float(value) if sane and value is not None else np.nan
     return number if 0 < number < np.inf else np.nan

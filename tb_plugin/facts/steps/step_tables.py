@@ -146,9 +146,9 @@ class StepTables:
             # Columns that are no headlines are kept elsewhere, and more coarsely.
             if column.headline or column.name == STEP_TIME
         }
-        names = [STEP_TIME, *(name for name in COLUMNS if name in own)]
+        names = [STEP_TIME, *(column for column in COLUMNS if column in own)]
         wanted = [
-            f"{name}:{statistic}" for name in names for statistic in ("max", "mean")
+            f"{column}:{statistic}" for column in names for statistic in ("max", "mean")
         ]
         columns, width = self._reader.aggregates(
             file, self.key, [*_AXES, *wanted], keep=keep
@@ -184,9 +184,9 @@ class StepTables:
 
 
 def _floats(
-    columns: Mapping[str, Values], name: str, order: npt.NDArray[np.intp]
+    columns: Mapping[str, Values], column: str, order: npt.NDArray[np.intp]
 ) -> Floats:
-    values = columns.get(name)
+    values = columns.get(column)
     if values is None or len(values) != len(order):
         return np.full(len(order), np.nan)
     floats = np.asarray(values, np.float64)[order]
@@ -202,8 +202,8 @@ def _as_buckets(rows: Mapping[str, Values]) -> dict[str, Values]:
         "ns_first": rows["time_ns"],
         "ns_last": rows["time_ns"],
     }
-    for name in (STEP_TIME, *COLUMNS):
-        columns[f"{name}:max"] = columns[f"{name}:mean"] = rows[name]
+    for column in (STEP_TIME, *COLUMNS):
+        columns[f"{column}:max"] = columns[f"{column}:mean"] = rows[column]
     return columns
 
 
@@ -230,15 +230,15 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
 def parts_of(seconds: Floats, parts: Floats) -> tuple[StepPart, ...]:
     """The parts of steps that are known, by (part, step), and what they leave."""
     seconds_by_part = {
-        name: values
-        for name, values in zip(PARTS, parts, strict=True)
+        part: values
+        for part, values in zip(PARTS, parts, strict=True)
         if not np.isnan(values).all()
     }
     if seconds_by_part:
         seconds_by_part[OTHER] = other_part(seconds, parts)
     return tuple(
-        StepPart(name, *part_words(name), f64(values))
-        for name, values in seconds_by_part.items()
+        StepPart(part, *part_words(part), f64(values))
+        for part, values in seconds_by_part.items()
     )
 
 
@@ -254,9 +254,9 @@ def absent_parts(
     """What the rank did not record of the parts of its steps."""
     off = _switched_off(run, rank)
     return tuple(
-        AbsentPart(name, part_words(name)[0], *(off or _SEEN_BY[name]))
-        for name in PARTS
-        if name not in recorded
+        AbsentPart(part, part_words(part)[0], *(off or _SEEN_BY[part]))
+        for part in PARTS
+        if part not in recorded
     )
 
 
@@ -272,7 +272,7 @@ def _switched_off(run: Run, rank: int | None) -> tuple[str, str] | None:
             "the recording knows no parts of steps",
             "record with spans.automatic=True (the default of newer versions)",
         )
-    for name in ("enabled", "automatic"):
-        if spans.get(name) is False:
-            return f"spans.{name} is off", f"set spans.{name}=True"
+    for setting in ("enabled", "automatic"):
+        if spans.get(setting) is False:
+            return f"spans.{setting} is off", f"set spans.{setting}=True"
     return None

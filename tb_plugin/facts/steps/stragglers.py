@@ -226,8 +226,8 @@ def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> Ste
         ranks=tuple(read),
         seconds=rows[:, :num_columns].astype(np.float64),
         parts={
-            name: parts[:, index].astype(np.float64)
-            for index, name in enumerate(PARTS)
+            part: parts[:, index].astype(np.float64)
+            for index, part in enumerate(PARTS)
             if not np.isnan(parts[:, index]).all()
         },
         coarse_seconds=parts[:, -1].astype(np.float64),
@@ -290,16 +290,16 @@ def _part_means(
         of_first = usual_parts(times, parts, row, float(own_seconds[row]))
     return tuple(
         StepPartMean(
-            name,
-            *part_words(name),
+            part,
+            *part_words(part),
             seconds=(
                 mean := float(np.nansum(values[is_known])) / np.count_nonzero(is_known)
             ),
             share=mean / whole,
-            usual=of_usual.get(name),
-            of_first=of_first.get(name),
+            usual=of_usual.get(part),
+            of_first=of_first.get(part),
         )
-        for name, values in parts.items()
+        for part, values in parts.items()
         if not np.isnan(values[is_known]).all()
     )
 
@@ -322,8 +322,8 @@ def _findings(
     single = _single_steps(tables, rank)
     if single is not None:
         parts = {
-            name: values
-            for name, values in zip(PARTS, single.part_high, strict=True)
+            part: values
+            for part, values in zip(PARTS, single.part_high, strict=True)
             if not np.isnan(values).all()
         }
         edges_of = np.append(single.first, single.last[-1] + 1).astype(np.float64)
@@ -353,7 +353,7 @@ def _sentence(
     """How long a step takes, the parts that take most of it, and what was left out."""
     most = sorted(((part.usual or 0.0, part.name) for part in parts), reverse=True)
     parts_text = ", ".join(
-        f"{name} {duration_text(took)}" for took, name in most[:_NAMED] if took > 0
+        f"{part} {duration_text(took)}" for took, part in most[:_NAMED] if took > 0
     )
     whose = " on the median rank" if num_ranks > 1 else ""
     took = "an unknown time" if math.isnan(usual) else duration_text(usual)

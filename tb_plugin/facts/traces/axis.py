@@ -54,16 +54,18 @@ class Tracks(tuple[tuple[str, tuple[int, ...]], ...]):
             ValueError: it is no such text, or has too many tracks.
         """
         parts = [part.partition(":") for part in text.split(";") if part]
-        ranges = [(name, RankSet.parse(rows)) for name, _, rows in parts]
+        ranges = [(source_id, RankSet.parse(rows)) for source_id, _, rows in parts]
         number = sum(high - low + 1 for _, of in ranges for low, high in of.ranges)
-        if number > MAX_TRACKS or not all(_ID.fullmatch(name) for name, _ in ranges):
+        if number > MAX_TRACKS or not all(
+            _ID.fullmatch(source_id) for source_id, _ in ranges
+        ):
             raise ValueError(f"not {cls.EXPECTED}")
         return cls(
             (
-                name,
+                source_id,
                 tuple(row for low, high in of.ranges for row in range(low, high + 1)),
             )
-            for name, of in ranges
+            for source_id, of in ranges
         )
 
 

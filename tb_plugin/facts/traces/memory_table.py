@@ -101,17 +101,17 @@ def devices_of(profile: TraceProfile) -> tuple[TraceDevice, ...]:
     )
     devices = []
     for place, (kind, index) in enumerate(itertools.islice(places, _MAX_DEVICES)):
-        name = _KINDS.get(kind, f"device type {kind}")
-        name = name if index < 0 else f"{name} {index}"
+        title = _KINDS.get(kind, f"device type {kind}")
+        title = title if index < 0 else f"{title} {index}"
         events = recorded_devices.events_of(place)
         peak = int(memory.allocated_bytes[events].max(initial=-1))
         total = capacity.get(index) if kind in (1, 6) else None
         devices.append(
             TraceDevice(
                 key=device_key((kind, index)),
-                name=name,
+                name=title,
                 num_events=len(events),
-                title=name if peak < 0 else f"{name}, peak {size_text(peak)}",
+                title=title if peak < 0 else f"{title}, peak {size_text(peak)}",
                 capacity_bytes=float(total) if type(total) is int else None,
             )
         )

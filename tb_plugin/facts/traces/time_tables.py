@@ -386,9 +386,9 @@ def module_rows(profile: TraceProfile) -> ModuleRows:
 def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
     """Names of modules with those of their parents, which come before them."""
     full_names: list[str] = []
-    for name, parent in zip(names, parents, strict=True):
+    for module_name, parent in zip(names, parents, strict=True):
         above = full_names[parent] if parent >= 0 else None
         # Lightning names a module by its whole path.
-        is_whole = above is None or name.startswith(f"{above}.")
-        full_names.append(name if is_whole else f"{above} / {name}")
+        is_whole = above is None or module_name.startswith(f"{above}.")
+        full_names.append(module_name if is_whole else f"{above} / {module_name}")
     return full_names

@@ -104,9 +104,9 @@ def _read_snaps(events: Events, stats: Stats) -> None:
 
 def _read_snap(events: Events, stats: Stats, key: object) -> None:
     values = stats.begin(key)
-    for name, event in entries(events):
+    for statistic, event in entries(events):
         if values is not None:
-            stats.put(values, key, name, value_of(event))
+            stats.put(values, key, statistic, value_of(event))
         events.skip(event)
 
 
@@ -197,6 +197,6 @@ def read_pickle(data: bytes) -> Stats:
             continue
         values = stats.begin(key)
         if values is not None:
-            for name, value in snap.items():
-                stats.put(values, key, name, value)
+            for statistic, value in snap.items():
+                stats.put(values, key, statistic, value)
     return stats

@@ -78,15 +78,15 @@ class Imports:
         self._stats, self._reports, self._modules = {}, {}, {}
         self._windows = None
         for file in listing.files:
-            name = file.said
-            if name.kind == "report":
-                function, phase = split_phase(name.function)
-                window = Window(function, phase, name.iteration)
-                self._reports.setdefault(window, {})[name.rank] = file
-            elif name.kind == "modules":
-                self._modules[name.rank] = file
-            elif name.kind != "history":
-                self._stats.setdefault(name.rank, []).append(file)
+            file_name = file.said
+            if file_name.kind == "report":
+                function, phase = split_phase(file_name.function)
+                window = Window(function, phase, file_name.iteration)
+                self._reports.setdefault(window, {})[file_name.rank] = file
+            elif file_name.kind == "modules":
+                self._modules[file_name.rank] = file
+            elif file_name.kind != "history":
+                self._stats.setdefault(file_name.rank, []).append(file)
         self.snapshots = FoundSnapshots(
             snapshot_at(file) for file in listing.files if file.said.kind == "history"
         )

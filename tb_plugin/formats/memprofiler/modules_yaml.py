@@ -140,10 +140,10 @@ def _skip_to_mapping(events: Events) -> None:
 def _read(events: Events, rows: Rows) -> None:
     _skip_to_mapping(events)
     for _, call in entries(events):
-        for name, event in _mapping(events, call, rows):
-            if name == "peak":
+        for key, event in _mapping(events, call, rows):
+            if key == "peak":
                 _read_devices(events, event, rows, WHOLE_WINDOW, _PEAK, 0)
-            elif name == "modules":
+            elif key == "modules":
                 for fqn, module in _mapping(events, event, rows):
                     _read_module(events, fqn, module, rows)
             else:
@@ -152,10 +152,10 @@ def _read(events: Events, rows: Rows) -> None:
 
 def _read_module(events: Events, fqn: object, event: yaml.Event, rows: Rows) -> None:
     place = rows.module(fqn if isinstance(fqn, str) else "")
-    for name, calls in _mapping(events, event, rows):
-        state = state_of(name) if isinstance(name, str) else None
+    for state_name, calls in _mapping(events, event, rows):
+        state = state_of(state_name) if isinstance(state_name, str) else None
         if place is None or state is None:
-            rows.leave_out(f"{shown(name)} is not a state of a module")
+            rows.leave_out(f"{shown(state_name)} is not a state of a module")
             events.skip(calls)
             continue
         for number, devices in enumerate(_sequence(events, calls, rows)):

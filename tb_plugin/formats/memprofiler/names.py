@@ -67,32 +67,32 @@ class FileName:
     context: str = ""
 
 
-def parse_file_name(name: str) -> FileName | None:
+def parse_file_name(file_name: str) -> FileName | None:
     """The parts of a base name; None where MemProfiler writes no such file."""
-    if not name.startswith(_BEGINNINGS):  # one of thousands, elsewhere
+    if not file_name.startswith(_BEGINNINGS):  # one of thousands, elsewhere
         return None
-    if len(name) > MAX_NAME or not name.isprintable():
+    if len(file_name) > MAX_NAME or not file_name.isprintable():
         return None
-    match = _STATS.fullmatch(name)
+    match = _STATS.fullmatch(file_name)
     if match is not None:
         return FileName("yaml" if match[2] == "yaml" else "pickle", int(match[1]))
-    match = _MODULES.fullmatch(name)
+    match = _MODULES.fullmatch(file_name)
     if match is not None:
         return FileName("modules", int(match[1]))
-    match = _REPORT.fullmatch(name)
+    match = _REPORT.fullmatch(file_name)
     if match is not None:
         return FileName("report", int(match[1]), match[2], int(match[3]))
-    match = _HISTORY.fullmatch(name)
+    match = _HISTORY.fullmatch(file_name)
     if match is not None:
         context = match[4] or ""  # ours leaves it out where `rec.snapshot` was called
         return FileName("history", int(match[1]), match[2], int(match[3]), context)
     return None
 
 
-def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
+def likelihood(file_name: str, *, is_remote: bool = False) -> Likelihood:
     """Whether a file of this base name is one of MemProfiler's."""
     del is_remote
-    return "no" if parse_file_name(name) is None else "yes"
+    return "no" if parse_file_name(file_name) is None else "yes"
 
 
 def parse_snap_key(text: str) -> SnapKey | None:
@@ -107,12 +107,12 @@ def parse_snap_key(text: str) -> SnapKey | None:
     return SnapKey(int(match[1]), match[2], int(match[3]), context)
 
 
-def split_phase(name: str) -> FunctionKey:
+def split_phase(qualified: str) -> FunctionKey:
     """Function and phase of a name in a key or a file's name."""
-    phase, _, function = name.partition(".")
+    phase, _, function = qualified.partition(".")
     if function and phase in _PHASES:
         return FunctionKey(function, phase)
-    return FunctionKey(name, TRAIN_PHASE)
+    return FunctionKey(qualified, TRAIN_PHASE)
 
 
 def names_of(keys: Iterable[FunctionKey]) -> Mapping[FunctionKey, str]:

@@ -22,19 +22,23 @@ _PROCESS: Final = {"rss": "rss_bytes", "vms": "vms_bytes"}
 _PROCESS_BACK: Final = {ours: theirs for theirs, ours in _PROCESS.items()}
 
 
-def our_name(name: str) -> str:
-    """The stat that MemProfiler calls `name`."""
-    if name in _PROCESS:
-        return _PROCESS[name]
+def our_name(statistic: str) -> str:
+    """The stat that MemProfiler calls `statistic`."""
+    if statistic in _PROCESS:
+        return _PROCESS[statistic]
     # torch's: `allocated_bytes.all.current`, `num_ooms`, `max_split_size`.
-    if "." in name or name.startswith("num_") or name == "max_split_size":
-        return name
-    return HOOK_PREFIX + name
+    if (
+        "." in statistic
+        or statistic.startswith("num_")
+        or statistic == "max_split_size"
+    ):
+        return statistic
+    return HOOK_PREFIX + statistic
 
 
-def their_name(name: str) -> str:
-    """What MemProfiler calls our stat `name`."""
-    return _PROCESS_BACK.get(name, name.removeprefix(HOOK_PREFIX))
+def their_name(statistic: str) -> str:
+    """What MemProfiler calls our `statistic`."""
+    return _PROCESS_BACK.get(statistic, statistic.removeprefix(HOOK_PREFIX))
 
 
 MAX_STATS_BYTES: Final = 32 << 20
@@ -100,25 +104,25 @@ class Stats:
         return self.snaps.setdefault(snap, {})
 
     def put(
-        self, values: dict[str, float], key: object, name: object, value: Any
+        self, values: dict[str, float], key: object, statistic: object, value: Any
     ) -> None:
         """Keep a number. None is "not recorded"; everything else is left out, named."""
         if value is None:
             return
-        if not isinstance(name, str) or len(name) > _MAX_TEXT:
+        if not isinstance(statistic, str) or len(statistic) > _MAX_TEXT:
             self.left_out.add(
-                f"{shown(key)}: {shown(name)} is not the name of a statistic"
+                f"{shown(key)}: {shown(statistic)} is not the name of a statistic"
             )
         elif type(value) not in (int, float):
             self.left_out.add(
-                f"{shown(key)}: {shown(name)} is no number: {shown(value)}"
+                f"{shown(key)}: {shown(statistic)} is no number: {shown(value)}"
             )
         elif not math.isfinite(value) or abs(value) > _MAX_INT:
-            self.left_out.add(f"{shown(key)}: {shown(name)} is out of range")
+            self.left_out.add(f"{shown(key)}: {shown(statistic)} is out of range")
         elif len(values) >= MAX_VALUES:
             self.left_out.add(f"{shown(key)}: more than {MAX_VALUES:,} statistics")
         else:
-            values[name] = value
+            values[statistic] = value
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,11 +264,11 @@ def _joined_columns(pieces: Mapping[str, Sequence[Values]]) -> dict[str, Values]
     A chunk that could not be decoded reads as rows without values: -1 there.
     """
     rows: dict[str, Values] = {}
-    for name, pieces_of_column in pieces.items():
+    for column, pieces_of_column in pieces.items():
         joined = np.concatenate([np.empty(0, np.int64), *pieces_of_column])
-        if name in _KEY and joined.dtype != np.int64:
+        if column in _KEY and joined.dtype != np.int64:
             joined = np.nan_to_num(joined, nan=-1.0).astype(np.int64)
-        rows[name] = joined
+        rows[column] = joined
     return rows
 
 

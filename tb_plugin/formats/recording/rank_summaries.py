@@ -169,9 +169,9 @@ def steps_of(ranks: Sequence[RankSummary]) -> RankSteps:
     """The profiled steps of these ranks, one rank after the other."""
     num_steps = [len(rank.step) for rank in ranks]
 
-    def joined(name: str) -> Ints:
+    def joined(attribute: str) -> Ints:
         return np.concatenate(
-            [*(getattr(rank, name) for rank in ranks), np.empty(0, np.int64)]
+            [*(getattr(rank, attribute) for rank in ranks), np.empty(0, np.int64)]
         )
 
     return RankSteps(

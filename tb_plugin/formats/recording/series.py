@@ -128,8 +128,10 @@ class SeriesReader:
             return pieces[0], width
         empty = np.empty(0)
         return {
-            name: np.concatenate([piece[name] for piece in pieces]) if pieces else empty
-            for name in wanted
+            column: np.concatenate([piece[column] for piece in pieces])
+            if pieces
+            else empty
+            for column in wanted
         }, width
 
     def derived(
@@ -243,12 +245,12 @@ class SeriesReader:
             if refs
         ]
         columns = {
-            name: np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
-            for index, name in enumerate(wanted)
+            column: np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
+            for index, column in enumerate(wanted)
         }
         if len(pieces) > 1:
             order = np.argsort(columns["time_ns"], kind="stable")
-            columns = {name: values[order] for name, values in columns.items()}
+            columns = {column: values[order] for column, values in columns.items()}
         return columns
 
     def steps(self, file: RankFile) -> tuple[int, int] | None:
@@ -293,22 +295,22 @@ class SeriesReader:
         values_of_chunk: dict[tuple[int, str], Values] = {}
         missing = []
         for ref in refs:
-            for name in wanted:
-                values = self._cache.get((file.identity, ref.offset, name))
+            for column in wanted:
+                values = self._cache.get((file.identity, ref.offset, column))
                 if values is not None:
-                    values_of_chunk[ref.offset, name] = values
-            if any((ref.offset, name) not in values_of_chunk for name in wanted):
+                    values_of_chunk[ref.offset, column] = values
+            if any((ref.offset, column) not in values_of_chunk for column in wanted):
                 missing.append(ref)
         if missing:
             fresh = read_chunks(file, schema, missing, wanted)
-            for name in wanted:
-                for ref, values in zip(missing, fresh[name], strict=True):
-                    values_of_chunk[ref.offset, name] = values
-                    key = (file.identity, ref.offset, name)
+            for column in wanted:
+                for ref, values in zip(missing, fresh[column], strict=True):
+                    values_of_chunk[ref.offset, column] = values
+                    key = (file.identity, ref.offset, column)
                     self._cache.put(key, values, values.nbytes)
         return [
-            np.concatenate([values_of_chunk[ref.offset, name] for ref in refs])
-            for name in wanted
+            np.concatenate([values_of_chunk[ref.offset, column] for ref in refs])
+            for column in wanted
         ]
 
 

@@ -130,8 +130,8 @@ class Batch:
             field = self.fields.get(key.name)
             if field is None:
                 field = self.fields[key.name] = Field(key.kind, len(self.starts))
-            for name in ("numbers", "second", "entries", "own"):
-                column, values = getattr(field, name), getattr(value, name)
+            for attribute in ("numbers", "second", "entries", "own"):
+                column, values = getattr(field, attribute), getattr(value, attribute)
                 if len(column) and len(values):
                     column[there] = values[good]
 

@@ -64,14 +64,14 @@ class Frames:
         if number is not None:
             return number
         if tuple(frame) == KEYS:
-            name, filename, line = frame.values()
+            function, filename, line = frame.values()
             if (
-                type(name) is str
+                type(function) is str
                 and type(filename) is str
                 and type(line) is int
                 and ABSENT < line < -ABSENT
             ):
-                return self.number(name, filename, line)
+                return self.number(function, filename, line)
         content: Any = tuple((key, type(it), it) for key, it in frame.items())
         try:
             number = self._recent.get(content)
@@ -83,12 +83,14 @@ class Frames:
             self._number_by_id[id(frame)] = number
         return number
 
-    def number(self, name: str, filename: str, line: int) -> FrameNumber:
+    def number(self, function: str, filename: str, line: int) -> FrameNumber:
         """The number of a frame of torch's keys; `line` has 64 bits and is not `ABSENT`."""
-        content = name, filename, line
+        content = function, filename, line
         number = self._recent.get(content)
         if number is None:
-            number = self._add(content, self._text(name), self._text(filename), line)
+            number = self._add(
+                content, self._text(function), self._text(filename), line
+            )
         return number
 
     def frame(self, number: int) -> Frame:
@@ -157,12 +159,14 @@ class Frames:
             self._texts.append(text)
         return number
 
-    def _add(self, content: Any, name: int, filename: int, line: int) -> FrameNumber:
+    def _add(
+        self, content: Any, function: int, filename: int, line: int
+    ) -> FrameNumber:
         if len(self._recent) >= MOST_RECENT:
             self._recent.clear()
             self.is_distinct = False
         number = self._recent[content] = FrameNumber(len(self._lines))
-        self._names.append(name)
+        self._names.append(function)
         self._files.append(filename)
         self._lines.append(line)
         return number

@@ -50,20 +50,22 @@ def as_pickle(window: Window, container: Container) -> io.BytesIO:
         RefusedError: it does not decode, or is too long.
         OSError: the file cannot be read.
     """
-    name = container.name
+    compression = container.name
     window.fill(0, MAX_BYTES + 1)
     if len(window.data) > MAX_BYTES:
         raise RefusedError(
-            f"as {name} it is longer than {MAX_BYTES:,} bytes",
+            f"as {compression} it is longer than {MAX_BYTES:,} bytes",
             MAX_BYTES,
             remedy="Keep the pickle that torch.cuda.memory._dump_snapshot writes.",
         )
     pickled = io.BytesIO()
     try:
-        pickle.dump(_DECODERS[name](window), pickled, _PROTOCOL)
+        pickle.dump(_DECODERS[compression](window), pickled, _PROTOCOL)
     except (ValueError, RecursionError) as error:
         position = getattr(error, "pos", 0)
-        raise RefusedError(f"the {name} does not decode: {error}", position) from None
+        raise RefusedError(
+            f"the {compression} does not decode: {error}", position
+        ) from None
     pickled.seek(0)
     return pickled
 

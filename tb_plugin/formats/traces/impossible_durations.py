@@ -49,14 +49,14 @@ def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
     names = gathered.texts.all
     communicates = np.zeros(len(rows), np.bool_)
     for place in np.flatnonzero(has_inner & ~beyond).tolist():
-        name = names[int(slices["name"][rows[place]])]
-        communicates[place] = COMMUNICATION_KERNEL.match(name) is not None
+        slice_name = names[int(slices["name"][rows[place]])]
+        communicates[place] = COMMUNICATION_KERNEL.match(slice_name) is not None
     wrong = rows[beyond | (has_inner & ~communicates)]
     duration = slices["duration_ns"].copy()
     for row in wrong.tolist():
-        name = names[int(slices["name"][row])]
+        slice_name = names[int(slices["name"][row])]
         number = int(slices["args"][row])
-        gathered.problems.note_impossible(name, number, duration[row] / 1e9)
+        gathered.problems.note_impossible(slice_name, number, duration[row] / 1e9)
     duration[wrong] = 0
     return {**slices, "duration_ns": duration}
 

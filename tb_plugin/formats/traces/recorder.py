@@ -76,8 +76,10 @@ def without_recorder(
         "args": np.full(num, -1),
     }
     return {
-        name: np.concatenate((column[stays], pieces[name].astype(column.dtype)))
-        for name, column in slices.items()
+        column_name: np.concatenate(
+            (column[stays], pieces[column_name].astype(column.dtype))
+        )
+        for column_name, column in slices.items()
     }
 
 
@@ -89,8 +91,8 @@ def _link(gathered: Gathering, placed: PlacedSlices, repeats: Ints) -> None:
     ids = np.zeros(len(repeats), np.int64)
     ids[placed.row_of[operators.peek("slice")]] = operators.peek("external_id")
     repeated = np.flatnonzero((repeats != -1) & (ids > 0))
-    for name in _LINKED:
-        table = gathered.tables[name]
+    for table_name in _LINKED:
+        table = gathered.tables[table_name]
         if len(table):
             linked = table.take("external_id")
             table.put(

@@ -163,9 +163,9 @@ def _page(data: bytes) -> dict[str, Any]:
     facts = facts_of({})
     facts["metadata"] = {"format": "memory_timeline_page"}
     for match in _PEAK.finditer(data):
-        name = "max_allocated_bytes" if match[1] else "max_reserved_bytes"
+        key = "max_allocated_bytes" if match[1] else "max_reserved_bytes"
         gib = float((match[1] or match[2]).rstrip(b".") or b"0")
-        facts["metadata"][name] = round(gib * _GIB)
+        facts["metadata"][key] = round(gib * _GIB)
     encoded = b"".join(picture[1].split())
     if len(encoded) <= _MAX_PICTURE:
         facts["picture"] = encoded.decode("ascii")

@@ -85,7 +85,7 @@ def facts_of(top: dict[str, Any]) -> dict[str, Any]:
             clean(key)[:_MAX_TEXT]: _cut(value)
             for key, value in list(distributed.items())[:_MAX_KEYS]
         },
-        "flags": {name: bool(top[name]) for name in _FLAGS if name in top},
+        "flags": {flag: bool(top[flag]) for flag in _FLAGS if flag in top},
         "metadata": others,
     }
 

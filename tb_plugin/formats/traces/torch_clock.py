@@ -59,13 +59,13 @@ def _columns(gathered: Gathering) -> Iterator[tuple[Growing, str, npt.NDArray[An
     tables = (gathered.slices, gathered.edges, gathered.instants, gathered.memory)
     for table in (*tables, gathered.flows):
         if len(table):
-            name = "start_ns" if table is gathered.slices else "time_ns"
-            yield table, name, table.peek(name)
+            column = "start_ns" if table is gathered.slices else "time_ns"
+            yield table, column, table.peek(column)
 
 
 def _move(gathered: Gathering, base_ns: int) -> None:
-    for table, name, times in list(_columns(gathered)):
-        table.put(name, np.where(times < RELATIVE_BELOW_NS, times + base_ns, times))
+    for table, column, times in list(_columns(gathered)):
+        table.put(column, np.where(times < RELATIVE_BELOW_NS, times + base_ns, times))
     for points, _ in gathered.points.values():
         points[:] = [
             time_ns + base_ns if time_ns < RELATIVE_BELOW_NS else time_ns

@@ -117,8 +117,8 @@ def list_folder(
 
 def _unread(damage: Mapping[str, Damage], path: str, root: str) -> Iterator[Problem]:
     """The first few by name, and how many more."""
-    for name, folder_damage in sorted(damage.items())[:_MAX_UNREAD]:
-        shown = relative(os.path.join(path, name), root)
+    for file_name, folder_damage in sorted(damage.items())[:_MAX_UNREAD]:
+        shown = relative(os.path.join(path, file_name), root)
         yield Problem("warning", shown, folder_damage.what, remedy=folder_damage.remedy)
     more = len(damage) - _MAX_UNREAD
     if more > 0:
@@ -157,8 +157,8 @@ class _Look:
         if "snapshots" in self.found:
             meant = alike(self.others, self.found["snapshots"])
             self.found["snapshots"] += meant
-            for name in meant:
-                self.damaged.pop(name, None)
+            for file_name in meant:
+                self.damaged.pop(file_name, None)
         return {
             kind: tuple(sorted(self.found[kind]))
             for kind in FORMATS
@@ -213,14 +213,14 @@ class _Look:
         )
 
     def _take_file(self, entry: Entry) -> None:
-        name = entry.name
-        file_format = format_by_name(name)
+        file_name = entry.name
+        file_format = format_by_name(file_name)
         kind = None if file_format is None else file_format.kind
-        if name == EXPORT_MARK:
+        if file_name == EXPORT_MARK:
             self.is_export = True
             return
         if kind is None or kind == "snapshots":  # its names are the vaguest
-            foreign = foreign_kind(name)
+            foreign = foreign_kind(file_name)
             if foreign is not None:
                 self._count_foreign(entry, foreign)
                 return
@@ -230,13 +230,13 @@ class _Look:
         elif kind == "traces" and self._ours:
             return  # recordings name them
         if kind is not None:
-            self.found.setdefault(kind, []).append(name)
+            self.found.setdefault(kind, []).append(file_name)
             return
         if self._looks.may_be_snapshot(entry):
-            self.others.append(name)
+            self.others.append(file_name)
         damage = self._looks.damage_of(entry, self._root)
         if damage is not None:
-            self.damaged[name] = damage
+            self.damaged[file_name] = damage
 
     def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
         if not (self._ours and kind == "tfevents"):
@@ -261,11 +261,11 @@ def _is_folder(entry: Entry) -> bool:
         return False
 
 
-def foreign_kind(name: str) -> ForeignKind | None:
+def foreign_kind(file_name: str) -> ForeignKind | None:
     """What a file is by its base name; None where it is nobody's we know."""
-    if "." not in name:
+    if "." not in file_name:
         return None
     for kind, pattern in _KINDS:
-        if pattern.search(name):
+        if pattern.search(file_name):
             return kind
     return None

@@ -293,14 +293,14 @@ class Index:
 
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
-        _, name, run_id = run_name(path, prefix, root)
+        _, run_title, run_id = run_name(path, prefix, root)
         run = self.runs.get(run_id)
         if run is not None:
             return run if storage.at(folder).isdir(folder) else None
         if not _holds_rank_files(folder):
             return None
         shown = relative(folder, root)
-        return FoundRun.recorded(run_id, name, folder, shown, root)
+        return FoundRun.recorded(run_id, run_title, folder, shown, root)
 
 
 def _lies_in_run(path: str, root: str, runs: Iterable[FoundRun]) -> bool:

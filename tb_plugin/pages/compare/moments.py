@@ -105,7 +105,7 @@ def _stacks(
     def row_of(text: str) -> int:
         return place.setdefault(text[:MAX_TEXT], len(place))
 
-    names = [row_of(name) for name, _, _ in joined_stacks.frames]
+    names = [row_of(function) for function, _, _ in joined_stacks.frames]
     files = [row_of(filename) for _, filename, _ in joined_stacks.frames]
     paths = [joined_stacks.paths[row] for row in order]
     return CompareStacks(

@@ -92,13 +92,13 @@ def compare_runs(asked: RouteRequest[CompareRunsQuery]) -> CompareRunsResponse:
 
 def _moments(a: Window | None, b: Window | None) -> str:
     moment_by_name = {
-        name: window.moment
-        for name, window in (("A", a), ("B", b))
+        side: window.moment
+        for side, window in (("A", a), ("B", b))
         if window is not None
     }
     if len(moment_by_name) == 2 and len(set(moment_by_name.values())) == 1:
         return moment_by_name["A"]
-    return "; ".join(f"{name}: {moment}" for name, moment in moment_by_name.items())
+    return "; ".join(f"{side}: {moment}" for side, moment in moment_by_name.items())
 
 
 def _moment_figures(a: Window | None, b: Window | None) -> TableRows:

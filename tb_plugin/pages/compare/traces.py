@@ -83,7 +83,9 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
 
 def _lacks(table: ComparedTable, a: TraceSide, b: TraceSide) -> str:
     """What a trace did not record is no difference."""
-    without = [name for name, side in (("A", a), ("B", b)) if not len(side.names)]
+    without = [
+        side_name for side_name, side in (("A", a), ("B", b)) if not len(side.names)
+    ]
     if not without:
         return ""
     subject = "Neither has any" if len(without) == 2 else f"{without[0]} has no"

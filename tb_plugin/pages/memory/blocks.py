@@ -329,6 +329,6 @@ def _kind_groups(
     names: tuple[str, ...], num_bytes: list[float]
 ) -> tuple[AllocationGroup, ...]:
     return tuple(
-        AllocationGroup(key=name, label=name, bytes=value)
-        for name, value in zip(names, num_bytes, strict=True)
+        AllocationGroup(key=label, label=label, bytes=value)
+        for label, value in zip(names, num_bytes, strict=True)
     )

@@ -242,13 +242,13 @@ def _in_the_way(
         more = "more than the device had and empty_cache() would return"
         yield f"{takes}: {size_text(missing)} {more}."
     places = {"stream": fit.other_stream_largest, "pool": fit.other_pool_largest}
-    name, largest = max(
+    kind, largest = max(
         places.items(), key=lambda place: (place[1] >= fit.size, place[1])
     )
     if largest >= fit.size:
         yield (
-            f"Another {name} has a free block of {size_text(largest)}; blocks never change"
-            f" their {name}."
+            f"Another {kind} has a free block of {size_text(largest)}; blocks never change"
+            f" their {kind}."
         )
     elif largest > fit.largest:
         yield (

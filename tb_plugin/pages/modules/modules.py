@@ -107,7 +107,8 @@ def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
         table=module_table(shown, memory.tree),
         split=None if shown.whole is None else shown.whole.split,
         categories=tuple(
-            ModuleCategory(name, group_of(name)) for name in categories_of(shown)
+            ModuleCategory(category, group_of(category))
+            for category in categories_of(shown)
         ),
         absent=absent_of(reader, run, choice),
         problems=problems_of(run, choice),
@@ -195,8 +196,10 @@ def module_timeline(
 
 def _over_time(log: ModuleLog, totals: Floats) -> tuple[CategorySeries, ...]:
     return tuple(
-        CategorySeries(name=name, group=group_of(name), bytes=f64(totals[index]))
-        for index, name in enumerate(log.categories)
+        CategorySeries(
+            name=category, group=group_of(category), bytes=f64(totals[index])
+        )
+        for index, category in enumerate(log.categories)
     )
 
 

@@ -178,8 +178,10 @@ def peak_of(
     of_category, _ = holders_by(holders, ("category",), MAX_HOLDERS)
     names = _names(CATEGORIES, of_category.category)
     parts = [
-        TraceMemoryPart(name=name, num_bytes=float(num_bytes))
-        for name, num_bytes in zip(names, of_category.num_bytes.tolist(), strict=True)
+        TraceMemoryPart(name=category, num_bytes=float(num_bytes))
+        for category, num_bytes in zip(
+            names, of_category.num_bytes.tolist(), strict=True
+        )
     ]
     if holders.unseen_bytes:
         parts.append(TraceMemoryPart("", float(holders.unseen_bytes)))

@@ -50,8 +50,8 @@ Milliseconds = Annotated[
 
 _DEVICE: Final = re.compile(r"(-?\d{1,19}):(-?\d{1,19})", re.ASCII)
 CATEGORIES_SENT: Final = tuple(
-    TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
-    for name in CATEGORIES
+    TraceMemoryCategory(name=category, group=FOLDS_INTO[category])  # type: ignore[arg-type]
+    for category in CATEGORIES
 )
 
 

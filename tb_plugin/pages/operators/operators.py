@@ -164,11 +164,11 @@ def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
     # Calls whose shapes the profiler did not write are a group too: of empty shapes.
     by_shapes = query.by == "shapes" or query.shapes is not None
     table = profile.launching_by_shapes if by_shapes else profile.launching
-    name, shapes = query.name, query.shapes or ""
+    operator, shapes = query.name, query.shapes or ""
     rows = [
         row
         for row in range(len(table))
-        if text_of(strings, table.name[row]) == name
+        if text_of(strings, table.name[row]) == operator
         and (not by_shapes or text_of(strings, table.shapes[row]) == shapes)
     ]
     return table.calls_of(rows)
@@ -212,7 +212,7 @@ def _callees(profile: TraceProfile, calls: Ints) -> tuple[OperatorStack, ...]:
     strings = profile.operator_names
     return tuple(
         OperatorStack(
-            frames=tuple(strings[name][:_MAX_NAME] for name in callee.path),
+            frames=tuple(strings[frame_name][:_MAX_NAME] for frame_name in callee.path),
             num_calls=float(callee.num_calls),
             host_ms=callee.host_self_ns / MS,
             device_ms=callee.device_self_ns / MS,

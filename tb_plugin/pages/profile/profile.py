@@ -234,8 +234,8 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
 
 
 def _device_name(use: UseInAll, facts: Mapping[str, Any]) -> str:
-    name = facts.get("name")
-    named = f" · {name[:_MAX_TEXT]}" if isinstance(name, str) else ""
+    gpu_name = facts.get("name")
+    named = f" · {gpu_name[:_MAX_TEXT]}" if isinstance(gpu_name, str) else ""
     return f"GPU {use.device}{named}"
 
 
@@ -257,6 +257,6 @@ def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:
         "events": sum(profile.trace.num_events.values()),
         **{name: "yes" if on else "no" for name, on in facts.flags.items()},
     }
-    for name, value in told.items():
+    for key, value in told.items():
         if value is not None and value != "":
-            yield ProfileFact(name=name, value=str(value)[:_MAX_TEXT])
+            yield ProfileFact(name=key, value=str(value)[:_MAX_TEXT])

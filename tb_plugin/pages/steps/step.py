@@ -114,10 +114,10 @@ def step(view: View[StepQuery]) -> StepResponse:
     )
 
 
-def _part_column(name: str) -> Column:
-    title, _ = part_words(name)
+def _part_column(part: str) -> Column:
+    title, _ = part_words(part)
     help_text = f"{title}; the bar is its share of the longest step"
-    return Column(f"{name}_seconds", title, unit="seconds", help=help_text, bar=name)
+    return Column(f"{part}_seconds", title, unit="seconds", help=help_text, bar=part)
 
 
 Part = Annotated[

@@ -162,11 +162,20 @@ def host(view: View[DrawnQuery]) -> HostResponse:
     speakers = _speakers(run, ranks_of_run)
     if query.rank is not None and query.rank in ranks_of_run:
         mine = _host_of(run, query.rank)
-        speakers = {name: ranks for name, ranks in speakers.items() if name == mine}
+        speakers = {
+            host_name: ranks
+            for host_name, ranks in speakers.items()
+            if host_name == mine
+        }
     drawing = _Drawing(reader, run, query, view.budget)
     shown_hosts = drawing.fullest(speakers)
     lines = [
-        (track, drawing.rows_of(track, rank, [speakers[name] for name in shown_hosts]))
+        (
+            track,
+            drawing.rows_of(
+                track, rank, [speakers[host_name] for host_name in shown_hosts]
+            ),
+        )
         for track in _TRACKS
     ]
     low, high = extent(rows for _, line in lines for _, _, rows in line)
@@ -230,9 +239,12 @@ class _Drawing:
         """The hosts that are drawn, in their order: those whose memory was fullest."""
         if len(hosts) <= MAX_HOSTS:
             return tuple(hosts)
-        peaks = {name: self._peak(_FULLEST_BY, ranks) for name, ranks in hosts.items()}
-        chosen = set(sorted(peaks, key=lambda name: -peaks[name])[:MAX_HOSTS])
-        return tuple(name for name in hosts if name in chosen)
+        peaks = {
+            host_name: self._peak(_FULLEST_BY, ranks)
+            for host_name, ranks in hosts.items()
+        }
+        chosen = set(sorted(peaks, key=lambda host_name: -peaks[host_name])[:MAX_HOSTS])
+        return tuple(host_name for host_name in hosts if host_name in chosen)
 
     def _peak(self, column: str, ranks: Sequence[int]) -> float:
         for speaker in self._recorders(column, ranks)[:1]:

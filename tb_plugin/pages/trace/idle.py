@@ -104,8 +104,8 @@ def _table(idles: Sequence[Idle]) -> TableRows:
         for idle in idles
     )
     idle, host, kernel, other = (
-        {"notes": tuple(_share(idle, name) for idle in idles)}
-        for name in ("idle", "host", "kernel", "other")
+        {"notes": tuple(_share(idle, cause) for idle in idles)}
+        for cause in ("idle", "host", "kernel", "other")
     )
     shares = {"idle_ms": idle, "host_ms": host, "kernel_ms": kernel, "other_ms": other}
     rows = rows_of(_COLUMNS, idles, "", None, **shares)
@@ -113,9 +113,9 @@ def _table(idles: Sequence[Idle]) -> TableRows:
     return titled(rows, "Idle time of the device")
 
 
-def _share(idle: Idle, name: str) -> str:
+def _share(idle: Idle, cause: str) -> str:
     return (
-        share_text(getattr(idle, f"{name}_ns") / idle.span_ns) if idle.span_ns else ""
+        share_text(getattr(idle, f"{cause}_ns") / idle.span_ns) if idle.span_ns else ""
     )
 
 

@@ -63,15 +63,15 @@ def trace_slice(asked: RouteRequest[RowQuery]) -> TraceSliceResponse:
         return _instant(place, row)
     slices = trace.slices
     args, problem = _told_args(trace, int(slices.args[row]))
-    name, category = trace.name_of(row), trace.category_of(row)
+    slice_name, category = trace.name_of(row), trace.category_of(row)
     return TraceSliceResponse(
         source=place.id,
         row=row,
         track=place.track_of(int(slices.track[row])),
         level=int(slices.level[row]),
-        name=cut(name),
+        name=cut(slice_name),
         category=cut(category),
-        family=family_of(category, name),
+        family=family_of(category, slice_name),
         start_ns=str(place.zero_ns + int(slices.start_ns[row])),
         duration_ns=float(slices.duration_ns[row]),
         self_ns=float(trace.self_ns(row)),
@@ -131,9 +131,9 @@ def _told_args(trace: Trace, handle: int) -> tuple[tuple[TraceArg, ...], str]:
 
 
 def _args(args: Mapping[str, Any]) -> Iterator[TraceArg]:
-    for name, value in list(args.items())[:MAX_ARGS]:
+    for key, value in list(args.items())[:MAX_ARGS]:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        yield TraceArg(cut(str(name)), cut(text, MAX_VALUE))
+        yield TraceArg(cut(str(key)), cut(text, MAX_VALUE))
 
 
 def _stack(place: PlacedSource, row: int) -> Iterator[TracePartner]:
@@ -308,5 +308,8 @@ def trace_range(asked: RouteRequest[RangeQuery]) -> TraceRangeResponse:
 
 
 def _track_text(place: PlacedSource, index: int) -> str:
-    rank, name = place.source.found.rank, place.trace.tracks[index].name[:_MAX_NAME]
-    return name if rank is None else f"rank {rank}: {name}"
+    rank, track_name = (
+        place.source.found.rank,
+        place.trace.tracks[index].name[:_MAX_NAME],
+    )
+    return track_name if rank is None else f"rank {rank}: {track_name}"

@@ -81,9 +81,9 @@ def trace_merged(asked: RouteRequest[MergedQuery]) -> Response:
         response = Response(_body(inputs, place), content_type=CONTENT_TYPE)
         # Also where the client leaves before the first byte.
         response.call_on_close(place.close)
-    name = _NOT_IN_NAMES.sub("_", run.found.title).strip("._") or "run"
+    file_name = _NOT_IN_NAMES.sub("_", run.found.title).strip("._") or "run"
     response.headers["Content-Disposition"] = (
-        f'attachment; filename="{name[:80]}.{MERGED_TRACE}"'
+        f'attachment; filename="{file_name[:80]}.{MERGED_TRACE}"'
     )
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"

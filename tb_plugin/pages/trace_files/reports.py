@@ -195,7 +195,7 @@ def _title(report: FoundReport) -> Iterator[str]:
     """`rank 0`, `cycle 2`, `steps 10-11`, with a dash."""
     yield f"rank {report.file.rank}"
     cycle, first, last = (
-        report.meta.count(name, _MOST) for name in ("cycle", "first_step", "last_step")
+        report.meta.count(key, _MOST) for key in ("cycle", "first_step", "last_step")
     )
     if cycle:
         yield f"cycle {cycle}"

@@ -103,8 +103,8 @@ def _file_answer(request: Request, source: FoundSource) -> Response:
         content_type=_TYPES.get(ending, "application/json"),
         direct_passthrough=True,
     )
-    name = _UNSAFE.sub("_", source.name)[-_MAX_NAME:]
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    file_name = _UNSAFE.sub("_", source.name)[-_MAX_NAME:]
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "no-cache"
     response.content_length = status.st_size

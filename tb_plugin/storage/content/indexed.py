@@ -129,16 +129,18 @@ class _Index:
         start += os.pread(copy.fileno(), head_length(start), HEAD_BYTES)
         self._files = decode_head(start, size_bytes)
 
-    def has(self, name: str, size_bytes: int) -> bool:
+    def has(self, file_name: str, size_bytes: int) -> bool:
         """Whether it knows the file as it was listed."""
-        file = self._files.get(name)
+        file = self._files.get(file_name)
         return file is not None and file.size_bytes == size_bytes
 
-    def read(self, name: str, size_bytes: int, start: int, end: int) -> bytes | None:
+    def read(
+        self, file_name: str, size_bytes: int, start: int, end: int
+    ) -> bytes | None:
         """Bytes of a file; None where it does not hold all of them, intact."""
-        if not self.has(name, size_bytes):
+        if not self.has(file_name, size_bytes):
             return None
-        for piece in self._files[name].pieces:
+        for piece in self._files[file_name].pieces:
             if piece.start <= start and end <= piece.start + piece.length:
                 data = os.pread(self._copy.fileno(), piece.length, piece.offset)
                 if piece.is_intact(data):

@@ -58,14 +58,14 @@ def encode_index(
     head = json.dumps(
         [
             [
-                name,
+                file_name,
                 size,
                 [
                     [start, len(data), google_crc32c.value(data)]
                     for start, data in pieces
                 ],
             ]
-            for name, size, pieces in listed
+            for file_name, size, pieces in listed
         ],
         separators=(",", ":"),
     ).encode()
@@ -103,14 +103,14 @@ def decode_head(start: bytes, size_bytes: int) -> dict[str, IndexedFile]:
     offset = HEAD_BYTES + length
     files: dict[str, IndexedFile] = {}
     try:
-        for name, size, listed in json.loads(head):
+        for file_name, size, listed in json.loads(head):
             pieces = []
             for begin, num, crc in listed:
                 if min(begin, num) < 0 or offset + num > size_bytes:
                     raise CorruptError("the run's index names pieces it does not hold")
                 pieces.append(Piece(begin, num, crc, offset))
                 offset += num
-            files[str(name)] = IndexedFile(int(size), tuple(pieces))
+            files[str(file_name)] = IndexedFile(int(size), tuple(pieces))
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptError("the head of the run's index does not decode") from error
     return files

@@ -119,7 +119,7 @@ class RankCounters:
 
 
 def trace_lines(
-    trace: Trace, name: str, index: int, start_ns: int, end_ns: int, px: int
+    trace: Trace, track: str, index: int, start_ns: int, end_ns: int, px: int
 ) -> Iterator[TraceLine]:
     """The series of one counter track of a trace in a window of its own time."""
     window = (start_ns, end_ns, px)
@@ -131,7 +131,7 @@ def trace_lines(
         first, stop = np.searchsorted(time, (start_ns, end_ns)).tolist()
         chosen = slice(max(0, first - 1), stop + 1)
         if trace.tracks[index].process == DEVICE_USE:
-            yield _mean_line(name, series.name, time[chosen], value[chosen], window)
+            yield _mean_line(track, series.name, time[chosen], value[chosen], window)
             continue
         origin = int(time[chosen][0]) if len(time[chosen]) else start_ns
         x = (time[chosen] - origin).astype(np.float64)
@@ -140,7 +140,7 @@ def trace_lines(
             rows, float(start_ns - origin), float(end_ns - origin), px
         )
         yield TraceLine(
-            track=name,
+            track=track,
             series=series.name[:200],
             time_ns=f64(np.asarray(drawn.first) + float(origin - start_ns)),
             value=f64(drawn.high),

@@ -54,8 +54,8 @@ def _rows(tables: Tables, table: str) -> list[tuple[int, str, str, int]]:
     if not len(names) == len(files) == len(whose) == len(lines):
         return []
     return [
-        (int(owner), name[:MAX_NAME], file[:MAX_NAME], int(line))
-        for owner, name, file, line in zip(whose, names, files, lines, strict=True)
+        (int(owner), function[:MAX_NAME], file[:MAX_NAME], int(line))
+        for owner, function, file, line in zip(whose, names, files, lines, strict=True)
     ]
 
 
@@ -67,8 +67,8 @@ def holders_of(tables: Tables, live: int | None) -> tuple[Holder, ...]:
     if not len(sizes) == len(counts) == len(category) or not live:
         return ()
     frames: dict[int, list[Frame]] = {}
-    for row, name, filename, line in _rows(tables, "holder_frames"):
-        frames.setdefault(row, []).append((name, filename, line))
+    for row, function, filename, line in _rows(tables, "holder_frames"):
+        frames.setdefault(row, []).append((function, filename, line))
     by_label: dict[str, list[int]] = {}
     for row in range(len(sizes)):
         label = label_of(_without_own(frames.get(row, [])))
@@ -99,8 +99,8 @@ def label_of(frames: list[Frame]) -> str:
 def marks_of(frames: list[Frame]) -> int:
     """The marks of a stack of Python."""
     marks = 0
-    for name, filename, _ in frames:
-        marks |= python_marks(name, filename)
+    for function, filename, _ in frames:
+        marks |= python_marks(function, filename)
     return marks
 
 
@@ -112,8 +112,10 @@ def bytes_by_category(tables: Tables) -> dict[str, int]:
     if len(category) == len(sizes):
         for which, size in zip(category.tolist(), sizes.tolist(), strict=True):
             number = _known(which)
-            name = CATEGORIES[number] if number >= 0 else "other"
-            bytes_by_name[name] = bytes_by_name.get(name, 0) + max(0, size)
+            category_name = CATEGORIES[number] if number >= 0 else "other"
+            bytes_by_name[category_name] = bytes_by_name.get(category_name, 0) + max(
+                0, size
+            )
     return bytes_by_name
 
 
@@ -121,8 +123,8 @@ def _known(category: int) -> int:
     return category if 0 <= category < len(CATEGORIES) else NOTHING
 
 
-def _ints(columns: CaptureTable, name: str) -> Any:
-    values = columns.get(name)
+def _ints(columns: CaptureTable, key: str) -> Any:
+    values = columns.get(key)
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         return np.clip(values, -1, MAX_COUNT)
     return np.empty(0, np.int64)

@@ -79,8 +79,8 @@ class TraceReports:
                 for first, entry in traces_of(file, budget)[-MAX_REPORTS:]:
                     meta = self._metas.of(file, entry, budget)
                     if meta:
-                        name = f"{file.rank}-{file.attempt}-{first.offset}"
-                        reports.append(FoundReport(name, file, entry, Meta(meta)))
+                        report_id = f"{file.rank}-{file.attempt}-{first.offset}"
+                        reports.append(FoundReport(report_id, file, entry, Meta(meta)))
         return reports[-MAX_REPORTS:]
 
 
@@ -123,20 +123,24 @@ def _memory(
 ) -> tuple[tuple[str, ...], Mapping[str, tuple[Ints, Ints]]]:
     if not table:
         return (), {}
-    categories = tuple(name for name in CATEGORIES if f"{name}_bytes" in table)
+    categories = tuple(
+        category for category in CATEGORIES if f"{category}_bytes" in table
+    )
     time_ns = np.asarray(table["time_ns"], np.int64)[:MAX_MOMENTS]
     device = np.asarray(table["device"], dtype=object)[:MAX_MOMENTS]
-    columns = [np.asarray(table[f"{name}_bytes"], np.int64) for name in categories]
+    columns = [
+        np.asarray(table[f"{category}_bytes"], np.int64) for category in categories
+    ]
     sizes = np.stack([column[:MAX_MOMENTS] for column in columns], axis=1)
     if not len(time_ns) == len(device) == len(sizes):
         raise ValueError("columns of unequal length")
     memory_by_device: dict[str, tuple[Ints, Ints]] = {}
-    for name in dict.fromkeys(device.tolist()):
+    for device_name in dict.fromkeys(device.tolist()):
         if len(memory_by_device) >= MAX_DEVICES:
             break
-        rows = np.flatnonzero(device == name)
+        rows = np.flatnonzero(device == device_name)
         rows = rows[np.argsort(time_ns[rows], kind="stable")]
-        memory_by_device[str(name)[:_MAX_TEXT]] = (
+        memory_by_device[str(device_name)[:_MAX_TEXT]] = (
             time_ns[rows],
             np.maximum(sizes[rows], 0),
         )

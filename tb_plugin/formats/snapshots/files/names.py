@@ -117,30 +117,30 @@ class SnapshotName:
     """The side of that call."""
 
 
-def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
+def likelihood(file_name: str, *, is_remote: bool = False) -> Likelihood:
     """Whether a file of this base name holds an allocator snapshot."""
     del is_remote
-    if len(name) > MAX_NAME:
+    if len(file_name) > MAX_NAME:
         return "no"
-    stem = stem_of(name)
+    stem = stem_of(file_name)
     if stem is None:
         return "no"
     if _SURE.search(stem) or any(whole.fullmatch(stem) for whole in _WHOLE):
         return "yes"
     if _SNAPSHOT.search(stem) and _RANK.search(stem):
         return "yes"
-    return "no" if _JSON.search(name) and not _JSON_WORDS.search(stem) else "maybe"
+    return "no" if _JSON.search(file_name) and not _JSON_WORDS.search(stem) else "maybe"
 
 
-def is_pickle(name: str) -> bool:
+def is_pickle(file_name: str) -> bool:
     """Whether a base name ends as those of pickles do."""
-    return _PICKLE.search(name) is not None
+    return _PICKLE.search(file_name) is not None
 
 
-def stem_of(name: str) -> str | None:
+def stem_of(file_name: str) -> str | None:
     """The name without its endings; None where snapshots have no such ending."""
-    match = _PICKLE.search(name) or _JSON.search(name)
-    return None if match is None or match.start() == 0 else name[: match.start()]
+    match = _PICKLE.search(file_name) or _JSON.search(file_name)
+    return None if match is None or match.start() == 0 else file_name[: match.start()]
 
 
 def alike(names: Iterable[str], taken: Iterable[str]) -> list[str]:
@@ -161,13 +161,15 @@ def is_layout(folder: str) -> bool:
     return len(folder) <= MAX_NAME and _LAYOUT.fullmatch(folder) is not None
 
 
-def parse_names(name: str, folders: Sequence[str] = ()) -> SnapshotName:
+def parse_names(file_name: str, folders: Sequence[str] = ()) -> SnapshotName:
     """What a file's base name says, and for the rest the folders', the nearest first.
 
     `folders` are base names from the outermost to the innermost; those that are no
     layout's tell nothing.
     """
-    snapshot_name = _memprofilers(name) or _parse((stem_of(name) or name)[:MAX_NAME])
+    snapshot_name = _memprofilers(file_name) or _parse(
+        (stem_of(file_name) or file_name)[:MAX_NAME]
+    )
     for folder in reversed(folders):
         outer = _of_folder(folder)
         if outer is None:
@@ -181,9 +183,9 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> SnapshotName:
     return snapshot_name
 
 
-def _memprofilers(name: str) -> SnapshotName | None:
+def _memprofilers(dump_name: str) -> SnapshotName | None:
     """A capture around a call, or by hand where ours says no side of one."""
-    file_name = parse_file_name(name)
+    file_name = parse_file_name(dump_name)
     if file_name is None or file_name.kind != "history":
         return None
     function, phase = split_phase(file_name.function)
@@ -202,9 +204,9 @@ def _memprofilers(name: str) -> SnapshotName | None:
 
 
 @lru_cache(maxsize=256)
-def _of_folder(name: str) -> SnapshotName | None:
+def _of_folder(folder_name: str) -> SnapshotName | None:
     """What a layout's folder says: of all the files in it."""
-    return _parse(name) if is_layout(name) else None
+    return _parse(folder_name) if is_layout(folder_name) else None
 
 
 def _parse(stem: str) -> SnapshotName:

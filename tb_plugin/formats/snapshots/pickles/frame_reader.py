@@ -38,8 +38,8 @@ class FrameReader:
             return
         references = [self._memo.reference_to(key) for key in keys]
         if None not in references:
-            name, filename, line = (re.escape(key or b"") for key in references)
-            parts = (re.escape(HEAD), name, _REFERENCE, filename, _REFERENCE)
+            function, filename, line = (re.escape(key or b"") for key in references)
+            parts = (re.escape(HEAD), function, _REFERENCE, filename, _REFERENCE)
             pattern = b"".join((*parts, line, _INTEGER, b"u"))
             self._pattern = re.compile(pattern, re.DOTALL)
 
@@ -55,13 +55,13 @@ class FrameReader:
         memo, number_of = self._memo, self._frames.number
         while match := self._pattern.match(data, offset):
             name_reference, file_reference, integer = match.groups()
-            name = self._text(name_reference, offset)
+            function = self._text(name_reference, offset)
             filename = self._text(file_reference, offset)
-            if name is None or filename is None:
+            if function is None or filename is None:
                 break
             is_signed = integer[0] == _SIGNED
             line = int.from_bytes(integer[1:], "little", signed=is_signed)
-            frame = number_of(name, filename, line)
+            frame = number_of(function, filename, line)
             memo.add_frame(memo.skip(1, offset), frame)
             read.append(frame)
             offset = match.end()

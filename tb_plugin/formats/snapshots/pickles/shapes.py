@@ -54,12 +54,12 @@ class Shapes:
         if order in self._seen or len(self.known) >= MAX_SHAPES or not order:
             return False
         keys = []
-        for name in order:
-            reference = self._memo.reference_to(name)
-            kind = self._columns[name].kind
+        for key_text in order:
+            reference = self._memo.reference_to(key_text)
+            kind = self._columns[key_text].kind
             if reference is None or kind not in KINDS:
                 return False
-            keys.append(Key(reference, name, kind))
+            keys.append(Key(reference, key_text, kind))
         self._seen.add(order)
         self.known.append(Shape(tuple(keys)))
         return True

@@ -90,21 +90,21 @@ def _facts(about: Mapping[str, Any], resolution_ns: int) -> TraceFacts:
     return TraceFacts(**{**facts, "resolution_ns": resolution_ns})
 
 
-def _table(tables: ColumnTables, name: str, kind: type[Table]) -> Table:
+def _table(tables: ColumnTables, table_name: str, kind: type[Table]) -> Table:
     """A table of columns; one without rows where there is none."""
-    stored = tables.get(name) or {}
+    stored = tables.get(table_name) or {}
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # dataclasses
     if any(column not in stored for column in names):
         return no_rows(kind)
     return kind(*(_column(column, stored[column]) for column in names))
 
 
-def _column(name: str, stored: Any) -> Ints:
+def _column(column_name: str, stored: Any) -> Ints:
     """At least 32 bits and signed, so that sums and products are what they should be."""
     column = np.asarray(stored)
     if column.dtype.kind == "f":
         return column
-    if name in _WIDE or column.dtype == np.uint32:
+    if column_name in _WIDE or column.dtype == np.uint32:
         return column.astype(np.int64, copy=False)
     return column.astype(np.int32, copy=False) if column.itemsize < 4 else column
 
@@ -140,8 +140,8 @@ def _tracks(tables: ColumnTables, slices: Slices) -> tuple[Track, ...]:
 def _series(tables: ColumnTables) -> tuple[Series, ...]:
     table = tables.get("series") or {}
     all_series, first = [], 0
-    for place, name in enumerate(table.get("name", ())):
+    for place, series_name in enumerate(table.get("name", ())):
         num = int(table["num_points"][place])
-        all_series.append(Series(int(table["track"][place]), name, first, num))
+        all_series.append(Series(int(table["track"][place]), series_name, first, num))
         first += num
     return tuple(all_series)

@@ -220,8 +220,10 @@ class Gathering:
         for row in np.flatnonzero(none).tolist():
             dur_us = _number(events[row].dur)
             if math.isfinite(dur_us):
-                name = clean(text_of(events[row].name))
-                self.problems.note_impossible(name, int(numbers[row]), dur_us / 1e6)
+                event_name = clean(text_of(events[row].name))
+                self.problems.note_impossible(
+                    event_name, int(numbers[row]), dur_us / 1e6
+                )
                 none[row], durations[row] = False, 0
         for sentence, wrong in (
             ("slices without a duration are shown as points", none),
@@ -334,13 +336,13 @@ class Gathering:
         for event in events:
             args = _args(event)
             pid, tid = self.tracks.ids[self.tracks[event.pid, event.tid]]
-            name = text_of(event.name)
+            label = text_of(event.name)
             value: Any = args.sort_index
-            if not name.endswith("sort_index"):
-                raw = args.labels if name.endswith("labels") else args.name
+            if not label.endswith("sort_index"):
+                raw = args.labels if label.endswith("labels") else args.name
                 value = plain(raw) if raw is not NO_RAW else ""
                 value = clean(text_of(value))[:_MAX_LABEL]
-            self.labels[name[:_MAX_LABEL], pid, tid] = value
+            self.labels[label[:_MAX_LABEL], pid, tid] = value
 
 
 def _has_args(args: Any) -> bool:

@@ -163,8 +163,8 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
             begun.append(place)
             num_begun[names[place]] += 1
             continue
-        name = names[place] or (names[begun[-1]] if begun else 0)
-        if not num_begun[name]:
+        begun_name = names[place] or (names[begun[-1]] if begun else 0)
+        if not num_begun[begun_name]:
             problems.note(_UNBEGUN, 1, f"event {numbers[place]}", is_usual=True)
             continue
         is_ended = False
@@ -172,7 +172,7 @@ def slices_of(edges: Growing, end_ns: int, problems: Problems) -> Columns | None
             place_begun = begun.pop()
             made.append((place_begun, times[place]))
             num_begun[names[place_begun]] -= 1
-            is_ended = names[place_begun] == name
+            is_ended = names[place_begun] == begun_name
     unended += len(begun)
     made += [(place_begun, end_ns) for place_begun in begun]
     sentence = "slices that never ended are shown until the trace's end"

@@ -85,12 +85,14 @@ def _seen(gathered: Gathering, track: Ints, category: Ints) -> list[_TrackSlices
     slices_by_track = [_TrackSlices() for _ in gathered.tracks.ids]
     num = len(gathered.texts.all)
     for pair in np.unique(track.astype(np.int64) * num + category).tolist():
-        name = gathered.texts.all[pair % num]
+        category_name = gathered.texts.all[pair % num]
         track_slices = slices_by_track[pair // num]
-        track_slices.is_device |= table_of(name) == "device_work" or name.startswith(
-            "gpu_"
+        track_slices.is_device |= table_of(
+            category_name
+        ) == "device_work" or category_name.startswith("gpu_")
+        track_slices.is_host |= (
+            category_name.lower() in _HOST or table_of(category_name) == "launches"
         )
-        track_slices.is_host |= name.lower() in _HOST or table_of(name) == "launches"
     return slices_by_track
 
 
@@ -108,9 +110,9 @@ def _track(
         rank = int(named[1])
     for prefix, kind in ((_COUNTER, "counter"), (_ASYNC, "span")):
         if tid.startswith(prefix):
-            name = tid[len(prefix) :].strip() or "unnamed"
+            track_name = tid[len(prefix) :].strip() or "unnamed"
             of: TrackKind = "counter" if kind == "counter" else "span"
-            return Track(name, process, of, rank, pid, tid)
+            return Track(track_name, process, of, rank, pid, tid)
     kind_: TrackKind = "span"
     if seen.is_device and not seen.is_host:
         kind_ = "device"
@@ -118,18 +120,18 @@ def _track(
         kind_ = "host"
     elif pid in _NO_PROCESS:
         kind_ = "other"
-    name = _text(labels.get(("thread_name", pid, tid)))
-    if not name:
-        name = tid if not tid.isdigit() else f"thread {tid}"
+    track_name = _text(labels.get(("thread_name", pid, tid)))
+    if not track_name:
+        track_name = tid if not tid.isdigit() else f"thread {tid}"
         if kind_ == "device" and tid.isdigit():
-            name = f"stream {tid}"
+            track_name = f"stream {tid}"
     device, stream = NOTHING, NOTHING
     if kind_ == "device":
         device = seen.device if seen.device != NOTHING else _number(pid)
         stream = seen.stream if seen.stream != NOTHING else _number(tid)
     order = _order(labels.get(("thread_sort_index", pid, tid)))
     return Track(
-        name or "unnamed", process, kind_, rank, pid, tid, device, stream, order
+        track_name or "unnamed", process, kind_, rank, pid, tid, device, stream, order
     )
 
 
@@ -142,9 +144,9 @@ class _Processes:
         }
 
     def __call__(self, pid: str) -> str:
-        name = self._names.get(("process_name", pid), "")
+        process_name = self._names.get(("process_name", pid), "")
         label = self._names.get(("process_labels", pid), "")
-        process = " ".join(part for part in (name, pid) if part)
+        process = " ".join(part for part in (process_name, pid) if part)
         return f"{process} ({label})" if label else process
 
 

@@ -55,12 +55,12 @@ class TraceHead(NamedTuple):
     """Marks of the files that it was merged from, where it says them."""
 
 
-def mark_of(name: str, num_bytes: int = 0) -> str:
+def mark_of(file_name: str, num_bytes: int = 0) -> str:
     """By what a merged trace names a file: hex digits of its base name and its size.
 
     Recordings grow, and have names of their own: they are marked without a size.
     """
-    text = f"{name} {num_bytes}".encode("utf-8", "surrogateescape")
+    text = f"{file_name} {num_bytes}".encode("utf-8", "surrogateescape")
     return f"{zlib.crc32(text):0{MARK_DIGITS}x}"
 
 

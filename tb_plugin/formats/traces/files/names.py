@@ -83,43 +83,47 @@ class TraceName:
     """Whether it is what `export_memory_timeline` wrote."""
 
 
-def is_trace(name: str) -> bool:
+def is_trace(file_name: str) -> bool:
     """Whether a file of this base name is taken for a trace or a memory timeline."""
-    if len(name) > MAX_NAME or "." not in name:
+    if len(file_name) > MAX_NAME or "." not in file_name:
         return False
-    if _TORCH.fullmatch(name) or _COMPOSER.fullmatch(name) or _TIMELINE.search(name):
+    if (
+        _TORCH.fullmatch(file_name)
+        or _COMPOSER.fullmatch(file_name)
+        or _TIMELINE.search(file_name)
+    ):
         return True
-    stem = _stem(name)
+    stem = _stem(file_name)
     if stem is None:
         return False
     return bool(_TRACE.search(stem) or _ONLY_RANK.fullmatch(stem))
 
 
-def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
+def likelihood(file_name: str, *, is_remote: bool = False) -> Likelihood:
     """Whether a file of this base name holds a trace or a memory timeline.
 
     At a store a look costs much; files of settings seldom have names that are worth it.
     """
-    if is_trace(name):
+    if is_trace(file_name):
         return "yes"
-    if len(name) > MAX_NAME or _stem(name) is None:
+    if len(file_name) > MAX_NAME or _stem(file_name) is None:
         return "no"
-    return "no" if is_remote and not _LIKELY.search(name) else "maybe"
+    return "no" if is_remote and not _LIKELY.search(file_name) else "maybe"
 
 
-def has_words(name: str) -> bool:
+def has_words(file_name: str) -> bool:
     """Whether a base name that does not tell has a word that profilers put there."""
-    stem = _stem(name) if len(name) <= MAX_NAME else None
+    stem = _stem(file_name) if len(file_name) <= MAX_NAME else None
     return stem is not None and _PROFILERS.search(stem) is not None
 
 
-def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
+def parse_names(file_name: str, folders: Sequence[str] = ()) -> TraceName:
     """What a file's base name says, and for the rest the folders', the nearest first.
 
     `folders` are base names from the outermost to the innermost.
     """
-    name = name[:MAX_NAME]
-    parsed = _parse(name)
+    file_name = file_name[:MAX_NAME]
+    parsed = _parse(file_name)
     rank, order = parsed.rank, parsed.order
     for folder in reversed(folders):
         rank = _rank(folder) if rank is None else rank
@@ -129,22 +133,22 @@ def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
     return TraceName(parsed.worker, order, rank, parsed.is_timeline)
 
 
-def _parse(name: str) -> TraceName:
-    composer = _COMPOSER.fullmatch(name)
+def _parse(file_name: str) -> TraceName:
+    composer = _COMPOSER.fullmatch(file_name)
     if composer is not None:
         rank = int(composer["rank"])
         place = (int(composer["epoch"]), int(composer["batch"]))
         return TraceName(f"rank{rank}", place, rank)
     for whole in (_ACCELERATE, _SGLANG):
-        match = whole.fullmatch(name)
+        match = whole.fullmatch(file_name)
         if match is not None:
             time = match.groupdict().get("time")
             rank = int(match["rank"])
             return TraceName(f"rank{rank}", _order(time) if time else None, rank)
-    is_timeline = _TIMELINE.search(name) is not None
-    torch = _TORCH.fullmatch(name)
+    is_timeline = _TIMELINE.search(file_name) is not None
+    torch = _TORCH.fullmatch(file_name)
     if torch is None:
-        stem = _stem(name) or name
+        stem = _stem(file_name) or file_name
         return TraceName(_shown(stem), None, _rank(stem), is_timeline)
     worker, time = torch["worker"], torch["time"]
     order = None if time is None else _order(time)
@@ -161,9 +165,9 @@ def _order(digits: str) -> tuple[int, int]:
     return (0, number) if unit is None else (1, number * unit)
 
 
-def _stem(name: str) -> str | None:
-    match = _JSON.search(name)
-    return None if match is None or match.start() == 0 else name[: match.start()]
+def _stem(file_name: str) -> str | None:
+    match = _JSON.search(file_name)
+    return None if match is None or match.start() == 0 else file_name[: match.start()]
 
 
 def _rank(text: str) -> int | None:

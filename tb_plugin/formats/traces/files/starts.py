@@ -131,13 +131,13 @@ def _metadata(chunk: Chunk[WholeEvent | EventByKey] | None) -> dict[str, int | N
         if isinstance(event, WholeEvent):
             if event.ph != "M":
                 continue
-            name, args = plain(event.name), plain(event.args)
+            event_name, args = plain(event.name), plain(event.args)
         elif event is None or plain(event.get("ph")) != "M":
             continue
         else:
-            name, args = plain(event.get("name")), plain(event.get("args"))
-        if isinstance(name, str) and isinstance(args, dict):
-            numbers[name] = _number(args.get("value"))
+            event_name, args = plain(event.get("name")), plain(event.get("args"))
+        if isinstance(event_name, str) and isinstance(args, dict):
+            numbers[event_name] = _number(args.get("value"))
     return numbers
 
 
