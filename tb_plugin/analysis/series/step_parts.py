@@ -79,13 +79,13 @@ def slowest_parts(rows: StepRows) -> Floats:
 
 
 def other_part(seconds: Floats, parts: Floats) -> Floats:
-    """What the parts leave of the steps' time; NaN where none of them was recorded.
+    """What the parts leave of the steps' time; NaN where none of them is known, or it.
 
     `parts` has one more axis in front. Clocks are read at different moments, so parts
     may exceed the step by a hair: the rest is then nothing, never less.
     """
     has_parts = ~np.isnan(parts).all(axis=0)
-    rest = np.fmax(seconds - np.nansum(parts, axis=0), 0.0)
+    rest = np.maximum(seconds - np.nansum(parts, axis=0), 0.0)
     return np.where(has_parts, rest, np.nan)
 
 

@@ -273,10 +273,10 @@ RANKS: Final[Sequence[Column[Mapping[str, Any]]]] = (
     Column("of", lambda row: bytes_text(row["capacity_bytes"])),
     Column("", lambda row: row["lost"]),
 )
-PARTS: Final[Sequence[Column[StepPartMean]]] = (
-    Column("part of the step", lambda part: part.name),
-    Column("mean", lambda part: duration_text(part.seconds)),
-    Column("share", lambda part: f"{100 * part.share:.1f} %"),
+PARTS: Final[Sequence[Column[tuple[str, float, float]]]] = (
+    Column("part of the step", lambda row: row[0]),
+    Column("time", lambda row: duration_text(row[1])),
+    Column("share", lambda row: f"{100 * row[2]:.1f} %"),
 )
 RATES: Final[Sequence[Column[StepRate]]] = (
     Column("throughput", lambda rate: _RATES[rate.key]),
@@ -325,8 +325,9 @@ def _steps(report: RunReport) -> Section | None:
     took = "-" if usual is None else duration_text(usual)
     on = "on the median rank" if beside.num_ranks > 1 else "at the median"
     section = Section(f"steps: {beside.num_steps}, {took} each {on}")
-    if beside.parts:
-        section.add(Table(PARTS, beside.parts))
+    parts = _parts(beside.parts, usual)
+    if parts:
+        section.add(Table(PARTS, parts))
     if steps.rates:
         rates = Table(RATES, steps.rates)
         section.add(f"throughput, rank {steps.rank} at the median:", rates)
@@ -346,6 +347,19 @@ def _steps(report: RunReport) -> Section | None:
     for part in steps.absent:
         section.add(f"not recorded: {part.name}: {part.reason}; {part.remedy}")
     return section
+
+
+def _parts(
+    parts: Sequence[StepPartMean], step_seconds: float | None
+) -> list[tuple[str, float, float]]:
+    """By name: seconds and share of the step above, which they sum to."""
+    if not step_seconds:
+        return []
+    return [
+        (part.name, part.usual, part.usual / step_seconds)
+        for part in parts
+        if part.usual is not None
+    ]
 
 
 def _rate(rate: StepRate, value: float | None) -> str:

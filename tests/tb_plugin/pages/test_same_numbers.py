@@ -16,6 +16,7 @@ import pytest
 
 from memboard.collector.format.sizes import bytes_text
 from memboard.collector.simulate import SimulatedRun, write_run
+from memboard.tb_plugin.analysis.findings.text import duration_text
 from tests.errors_found import errors_in
 from tests.routes.inputs import INPUTS
 from tests.tb_plugin.client import Page, answered, numbers_of
@@ -191,6 +192,60 @@ def assert_step_times_agree(page: Page, run: str, answers: dict[str, Any]) -> No
     assert slowest == max(by_rank.values())
 
 
+def assert_parts_sum_to_steps(
+    page: Page, run: str, answers: dict[str, Any], texts: list[str]
+) -> None:
+    """Wherever parts of a step are shown: of recorded steps, and of profiled ones."""
+    for steps in (page.of_run("/stragglers", run), answers["report"]["stragglers"]):
+        if steps is None or not steps["parts"]:
+            continue
+        first = int(rows_of(steps["ranks"])["rank"][0]) if steps["num_ranks"] > 1 else 0
+        of_first = page.of_run("/stragglers", run, rank=first)["step_seconds"]
+        for of, whole in (("usual", steps["step_seconds"]), ("of_first", of_first)):
+            parts = [part[of] for part in steps["parts"] if part[of] is not None]
+            assert not parts or sum(parts) == pytest.approx(whole), of
+        assert sum(part["share"] for part in steps["parts"]) == pytest.approx(1.0)
+        for part in steps["parts"]:
+            if part["usual"] is not None:
+                assert all(duration_text(part["usual"]) in text for text in texts)
+    drawn = answers["steps"]
+    if drawn["parts"]:
+        total = np.nansum([part["seconds"] for part in drawn["parts"]], axis=0)
+        has_parts = ~np.isnan(drawn["parts"][-1]["seconds"])
+        assert total[has_parts] == pytest.approx(drawn["seconds"][has_parts], rel=1e-6)
+        for step in sorted({int(step) for step in drawn["shown_step"]})[:4]:
+            ranks = rows_of(page.of_run("/step", run, step=step)["ranks"])
+            own = [ranks[f"{part['name']}_seconds"] for part in drawn["parts"]]
+            has_parts = ~np.isnan(own[-1])
+            total = np.nansum(own, axis=0)[has_parts]
+            assert total == pytest.approx(ranks["seconds"][has_parts], rel=1e-6)
+    profile = answered(
+        lambda: page.of_run("/profile", run),
+        lambda got: got["choice"]["state"] != "opening",
+    )
+    if profile["parts"]:
+        total = np.sum([part["ms"] for part in profile["parts"]], axis=0)
+        assert total == pytest.approx(profile["duration_ms"])
+        roles = rows_of(profile["roles"])
+        assert roles["ms"].sum() == pytest.approx(profile["mean_ms"])
+        assert roles["share"].sum() == pytest.approx(1.0)
+    ranks = rows_of(
+        answered(
+            lambda: page.of_run("/distributed", run),
+            lambda got: not got["num_opening"],
+        )["ranks"]
+    )
+    if len(ranks["rank"]):
+        parts = ("computation", "overlap", "communication", "other")
+        total = sum(ranks[f"{part}_ms"] for part in parts)
+        assert total == pytest.approx(ranks["step_ms"], nan_ok=True)
+
+
+def rows_of(table: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a table that is sent, by key."""
+    return {column["key"]: column["numbers"] for column in table["columns"]}
+
+
 def reported_runs(page: Page) -> list[dict[str, Any]]:
     """What the command says of each run of the page, as JSON."""
     runs: list[dict[str, Any]] = json.loads(reported(page, "--json"))["runs"]
@@ -301,11 +356,7 @@ def test_one_name_is_one_number_in_every_golden_run(tmp_path, name):
         if run["made_of"] == "recording" and len(peaks):
             assert standing["peak_bytes"] == peaks.max()
         assert_step_times_agree(page, run["name"], answers)
-        steps = page.of_run("/stragglers", run["name"])
-        if steps["parts"]:
-            usual = [part["usual"] or 0.0 for part in steps["parts"]]
-            assert sum(usual) == pytest.approx(steps["step_seconds"])
-            assert sum(part["share"] for part in steps["parts"]) == pytest.approx(1.0)
+        assert_parts_sum_to_steps(page, run["name"], answers, texts)
 
 
 def test_same_names_are_same_numbers(answers):
