@@ -142,6 +142,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     title: str
     """In a few words, e.g. `Out of memory: fragmentation`."""
     sentence: str
+    short: str = ""
+    """The sentence for a row of a list: with the line and the step at which memory is
+    full, where there are any. Empty: the sentence is short."""
     rank: int | None = None
     device: int | None = None
     step: int | None = None

@@ -39,7 +39,8 @@ class SeriesInfo(Struct, frozen=True):
     """Kept pre-aggregated: instant at any number of ranks."""
     num_ranks: int
     is_flat: bool = False
-    """Of the one rank shown, and all that was recorded: its value never changed."""
+    """Of the one rank shown, and all that was recorded: its value never changed, or it
+    has none."""
 
 
 class AbsentSeries(Struct, frozen=True):

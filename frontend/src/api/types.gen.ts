@@ -346,6 +346,7 @@ export interface Finding {
   readonly severity: Severity;
   readonly title: string;
   readonly sentence: string;
+  readonly short: string;
   readonly rank: number | null;
   readonly device: number | null;
   readonly step: number | null;

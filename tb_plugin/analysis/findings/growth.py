@@ -94,8 +94,11 @@ def growing_memory(
         f"The device memory of rank {first.rank} grows {size_text(first.slope)} per step,"
         f" {size_text(first.rise)} over the last {counted(first.num_steps, 'step')}"
     )
+    short = f"Grows {size_text(first.slope)} per step"
     if lines:
-        sentence += f", retained{at_lines(lines[:1])}"
+        retained_text = f", retained{at_lines(lines[:1])}"
+        sentence += retained_text
+        short += retained_text
     sentence += "."
     if first.capacity is not None:
         left = round(first.steps_left)
@@ -104,6 +107,7 @@ def growing_memory(
             f" {first.last_step + left:,}, {counted(left, 'step')} after the last recorded"
             " one."
         )
+        short += f"; full at about step {first.last_step + left:,}"
     others = sorted(rank.rank for rank in ranks if rank.rank != first.rank)
     if others:
         word = agreeing(len(others), "Rank", "Ranks")
@@ -115,6 +119,7 @@ def growing_memory(
         severity="warning" if first.is_soon else "info",
         title="Memory grows",
         sentence=sentence,
+        short=f"{short}.",
         rank=first.rank,
         line=lines[0] if lines else "",
         cost=first.rise,

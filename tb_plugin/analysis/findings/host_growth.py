@@ -93,8 +93,11 @@ def growing_processes(
         more = len(processes) - 1
         verb = "they grow" if workers else agreeing(more, "it grows", "they grow")
         sentence += f" On {counted(more, 'more rank')}, {verb} as well."
+    short = f"{'Grow' if workers else 'Grows'} {size_text(first.slope)} per step"
     if first.room is not None:
         sentence += _forecast(first, first.room)
+        full_step = first.last_step + round(first.room.steps_left)
+        short += f"; the host's memory is used up at about step {full_step:,}"
     key = "growing_workers" if workers else "growing_host"
     advice = _of_workers(first) if workers else _of_process(first)
     return Finding(
@@ -103,6 +106,7 @@ def growing_processes(
         severity="warning" if first.is_soon else "info",
         title="Dataloader workers grow" if workers else "Host memory grows",
         sentence=sentence,
+        short=f"{short}.",
         rank=first.rank,
         cost=first.rise,
         evidence=tuple(_evidence(first)),

@@ -114,6 +114,8 @@ def straggling(
         sentence=f"{_who(late, hosts)} {verb} slower than"
         f" {the_other(others, 'rank')}: {at_most}{duration_text(cost)} per step"
         f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{waiting_text}",
+        short=f"{_who(late, hosts)}: {at_most}{share_text(cost / step_seconds)} of a step"
+        f" more than the median rank{where}.",
         rank=worst.rank,
         cost=cost,
         unit="seconds",

@@ -48,12 +48,13 @@ class Rows(Table):
 
     @property
     def is_flat(self) -> bool:
-        """Whether its value never changed, at the grain that was kept.
+        """Whether its value never changed, at the grain that was kept, or there is none.
 
         One value alone does not tell.
         """
-        if np.count_nonzero(~np.isnan(self.high)) < 2:
-            return False
+        num_known = int(np.count_nonzero(~np.isnan(self.high)))
+        if num_known < 2:
+            return num_known == 0
         return bool(np.nanmin(self.low) == np.nanmax(self.high))
 
     def row_at(self, x: float) -> int | None:

@@ -366,6 +366,6 @@ def drawable_series(
         table, _, column = info.key.partition("/")
         source = RankRows(reader, run, SeriesKey(table, column, phase), axis)
         rows = source.rollup(ranks[0], low=True)
-        return rows is not None and rows.is_flat
+        return rows is None or rows.is_flat
 
     return tuple(replace(info, is_flat=is_flat(info)) for info in infos)

@@ -21,6 +21,7 @@ import { tableOf } from "../../widgets/row_table/columns";
 import { Facts } from "../../widgets/facts/facts";
 import { Waiting } from "../../widgets/state/state";
 import { Status, type StatusLook } from "../../widgets/icon/icon";
+import { TextButton } from "../shared/controls/choices";
 import { readState } from "../shared/page_state";
 import { TIMELINE } from "../shared/series/params";
 import { RankMap } from "../shared/series/rank_map";
@@ -57,9 +58,17 @@ export function OverviewView(props: ViewProps) {
   const hasPeaks = isRecording && strip.peakBytes.some(Number.isFinite);
   const blamed = (findings.data?.findings ?? []).map(({ line }) => line);
   return (
-    <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
+    <div
+      class={`overview ${stale ? "stale" : ""} ${findings.data === null ? "is-early" : ""}`}
+      aria-busy={stale}
+    >
       <Waiting error={error} hasContent note="What was read before stays below." />
-      <WhatWasFound view={props} live={findings} profile={profile.data} />
+      <WhatWasFound
+        key={`${run.id} ${ranks.rank ?? ""}`}
+        view={props}
+        live={findings}
+        profile={profile}
+      />
       {isRecording ? (
         <Hero view={props} allRanks={strip.rank} />
       ) : (
@@ -179,26 +188,46 @@ function strong(isTotal: boolean, text: string) {
 function WhatWasFound(props: {
   readonly view: ViewProps;
   readonly live: Live<FindingsResponse>;
-  readonly profile: ProfileResponse | null;
+  readonly profile: Live<ProfileResponse>;
 }) {
   const { data, error } = props.live;
-  if (data === null) {
+  const { profile } = props;
+  const isTraceRead =
+    profile.error !== null ||
+    (profile.data !== null && profile.data.choice.state !== "opening");
+  const isReading = data?.stillReading === true || !isTraceRead;
+  const first = useRef<{ readonly hasTrace: boolean } | null>(null);
+  const wasReading = useRef(false);
+  const [takesLate, setTakesLate] = useState(false);
+  if (data === null || (profile.data === null && profile.error === null)) {
     return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
   }
+  first.current ??= { hasTrace: isTraceRead };
+  wasReading.current ||= isReading;
+  const ofTrace = profile.data?.findings ?? [];
+  const hasLate = !first.current.hasTrace && !takesLate;
+  const all = merged(data.findings, ofTrace);
+  const shown = hasLate ? merged(data.findings, []) : all;
+  const numLate = all.length - shown.length;
   const listed = data.findings.filter(
     (finding) => finding.state?.isOutOfMemory === true,
   );
   const left = data.numErrors - listed.length;
   return (
     <>
-      <Findings
-        {...props.view}
-        findings={merged(data.findings, props.profile?.findings ?? [])}
-        opensFirst
-      />
-      {data.stillReading && (
-        <p class="quiet" role="status">
-          Analysing histories and traces; causes and their numbers may change.
+      <Findings {...props.view} findings={shown} opensFirst />
+      {wasReading.current && (
+        // Stays when all is read: what stands below must not move.
+        <p class="findings-progress quiet" role="status">
+          {isReading ? (
+            "Analysing histories and traces; causes and their numbers may change."
+          ) : numLate > 0 ? (
+            <TextButton press={() => setTakesLate(true)}>
+              Show {counted(numLate, "finding")} of the trace
+            </TextButton>
+          ) : (
+            "All was read."
+          )}
         </p>
       )}
       {left > 0 && (

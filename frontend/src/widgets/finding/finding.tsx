@@ -129,7 +129,9 @@ function Head(
   const { finding, isOpen } = props;
   const { place, cost } = finding;
   const [icon, tone] = LOOKS[finding.severity];
-  const where = whereParts(finding).filter((part) => !says(finding.sentence, part));
+  const row = finding.short === "" ? finding.sentence : finding.short;
+  const sentence = isOpen ? finding.sentence : row;
+  const where = whereParts(finding).filter((part) => !says(sentence, part));
   return (
     <header class="row finding-head">
       <h2 class={tone}>
@@ -155,7 +157,7 @@ function Head(
         {!isOpen && (
           <>
             {where.length > 0 && " — "}
-            <Blaming line={finding.line} text={finding.sentence} />
+            <Blaming line={finding.line} text={sentence} />
           </>
         )}
       </p>

@@ -23,6 +23,7 @@ function finding(changes: Partial<Finding> = {}): Finding {
     severity: "error",
     title: "Out of memory",
     sentence: "",
+    short: "",
     rank: 3,
     device: 0,
     step: 1412,
