@@ -13,6 +13,7 @@ from memboard.tb_plugin.analysis.series.functions import (
     CallTable,
     CapturedCall,
     calls_of,
+    sides,
     with_captures,
 )
 from memboard.tb_plugin.contract.parameters import Count, Text
@@ -22,6 +23,7 @@ from memboard.tb_plugin.formats.recording.functions import bit_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.memprofiler.imports import Imports
     from memboard.tb_plugin.formats.memprofiler.names import FunctionKey
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     )
 
 MAX_CALLS: Final = 1000
+USUAL_STATS: Final = ("allocated_bytes.all.current", "rss_bytes")
+"""The first of them that was recorded is shown, where no other is asked for."""
+_MAX_COMPARED: Final = 16
+"""Of more ranks the first is shown: reading all takes too long."""
 _MAX_ITERATION: Final = 2**31 - 1
 
 
@@ -63,6 +69,8 @@ class ShownCalls:
     num_calls: int
     at: int | None
     """Which of the calls was chosen."""
+    largest_rise: float
+    """In one of the calls, bytes; -inf where it was not measured."""
 
     @property
     def call(self) -> tuple[int, int, int] | None:
@@ -80,14 +88,31 @@ def shown_of(
     collected: Mapping[FunctionKey, Mapping[int, int]],
 ) -> ShownCalls | None:
     """What was asked for, else what is nearest to it; None: nothing was collected."""
-    run, query, budget = view.run, view.query, view.budget
+    query, budget = view.query, view.budget
     key = _chosen(collected, query)
     if key is None:
         return None
     ranks = sorted(collected[key])
-    rank = ranks[0]
     if query.rank is not None and query.rank in collected[key]:
-        rank = query.rank
+        return _of_rank(reader, view, key, ranks, query.rank)
+    shown = _of_rank(reader, view, key, ranks, ranks[0])
+    for rank in ranks[1:] if len(ranks) <= _MAX_COMPARED else ():
+        if not budget.allows():
+            break
+        other = _of_rank(reader, view, key, ranks, rank)
+        if other.largest_rise > shown.largest_rise:
+            shown = other
+    return shown
+
+
+def _of_rank(
+    reader: FunctionsReader,
+    view: View[FunctionsQuery],
+    key: FunctionKey,
+    ranks: Sequence[int],
+    rank: int,
+) -> ShownCalls:
+    run, budget = view.run, view.budget
     snaps = reader.snaps(run, rank, key, budget)
     entries = reader.entries(run, rank, budget)
     captured = _captured(entries, key)
@@ -96,6 +121,7 @@ def shown_of(
     calls = with_captures(calls_of(snaps.table), captured)
     calls = calls.take(np.flatnonzero(calls.iteration <= _MAX_ITERATION))
     newest = calls.take(slice(-MAX_CALLS, None))
+    rises = _rises(snaps, newest)
     return ShownCalls(
         key=key,
         rank=rank,
@@ -104,8 +130,17 @@ def shown_of(
         snaps=snaps,
         calls=newest,
         num_calls=len(calls) + snaps.num_left_out // 2,
-        at=_chosen_call(newest, query),
+        at=_chosen_call(newest, rises, view.query),
+        largest_rise=float(np.nanmax(rises, initial=-np.inf)),
     )
+
+
+def _rises(snaps: Snaps, calls: CallTable) -> Floats:
+    """(calls,): what memory rose by in each; NaN: not measured on both sides."""
+    for stat in USUAL_STATS:
+        if stat in snaps.table.stats:
+            return sides(snaps.table, calls, stat)[2]
+    return np.full(len(calls), np.nan)
 
 
 def _chosen(
@@ -128,7 +163,8 @@ def place(key: FunctionKey) -> tuple[object, ...]:
     return key.phase != "train", key.phase, key.function != "step", key.function
 
 
-def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
+def _chosen_call(calls: CallTable, rises: Floats, query: FunctionsQuery) -> int | None:
+    """That of the request; else the one in which memory rose most, of equal ones the newest."""
     same = np.ones(len(calls), bool)
     if query.iteration is not None:
         same &= calls.iteration == query.iteration
@@ -141,6 +177,9 @@ def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
         rows = rows[calls.step[rows] != NO_STEP]
         away = np.abs(calls.step[rows] - query.step)
         rows = rows[away == away.min()] if len(rows) else np.arange(len(calls))
+    is_free = query.iteration is None and query.step is None
+    if is_free and len(rows) and not np.isnan(rises[rows]).all():
+        rows = rows[rises[rows] == np.nanmax(rises[rows])]
     return int(rows[-1]) if len(rows) else None
 
 

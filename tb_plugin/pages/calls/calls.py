@@ -24,6 +24,7 @@ from memboard.tb_plugin.facts.functions.captures import (
     saved_activations,
 )
 from memboard.tb_plugin.facts.functions.choice import (
+    USUAL_STATS,
     FunctionsQuery,
     ShownCalls,
     place,
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
 
 MAX_FUNCTIONS: Final = 1000
 
-USUAL_STAT: Final = "allocated_bytes.all.current"
-"""Shown where it was recorded and no other is asked for."""
 _SOURCES: Final = ("functions", "hooks", "activations", "history")
 _NO_STATS: Final = (
     "Memory was not measured at the start and end of these calls:"
@@ -180,7 +179,7 @@ def _name_of(shown: ShownCalls | None) -> str:
 def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
     """The stat asked for, else the usual one, else the first."""
     named = {stat.stat.name: stat for stat in reversed(stats)}
-    wanted = named.get(view.query.stat or "") or named.get(USUAL_STAT)
+    wanted = named.get(view.query.stat or "") or named.get(USUAL_STATS[0])
     return wanted or next(iter(stats), None)
 
 

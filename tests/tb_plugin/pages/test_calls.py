@@ -203,8 +203,8 @@ def test_a_restart_counts_its_calls_again(tmp_path):
     assert found["calls"]["attempt"].tolist() == [1, 1, 2]
     assert found["calls"]["iteration"].tolist() == [1, 2, 1]
     assert stats_of(found)[ALLOCATED]["start"].tolist() == [100, 100, 200]
-    assert (found["attempt"], found["iteration"]) == (2, 1)
-    assert found["over_ranks"]["start"].tolist() == [200]
+    assert (found["attempt"], found["iteration"]) == (1, 2)  # memory rises most in it
+    assert found["over_ranks"]["start"].tolist() == [100]
     found = page.of_run("/functions", "exp", stat=ALLOCATED, attempt=1, iteration=1)
     assert (found["attempt"], found["iteration"]) == (1, 1)
     assert found["over_ranks"]["start"].tolist() == [100]
@@ -482,3 +482,16 @@ def test_snaps_are_in_no_other_view(tmp_path):
 
 
 # Reports of MemProfiler.
+
+
+def test_the_rank_and_the_call_in_which_memory_rises_most_open(tmp_path):
+    run = RunBuilder(tmp_path / "exp")
+    for number, iterations in enumerate(([1, 2], [9, 3], [1, 4])):
+        rank = run.rank(number, world_size=3)
+        snaps(rank, "step", iterations)
+        rank.close()
+    page = Page(tmp_path)
+    found = page.of_run("/functions", "exp")
+    assert (found["rank"], found["iteration"]) == (1, 9)
+    assert page.of_run("/functions", "exp", rank=2)["iteration"] == 4
+    assert page.of_run("/functions", "exp", rank=2, iteration=1)["iteration"] == 1
