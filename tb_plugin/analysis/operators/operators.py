@@ -39,6 +39,12 @@ _ELIGIBLE: Final = re.compile(
 )
 """Operators whose kernels can use tensor cores."""
 
+_COMMUNICATION: Final = re.compile(
+    r"(?:nccl|rccl|xccl|hccl|ccl|gloo|mpi|ucc|c10d|_?c10d_functional\w*):\w?"
+    r"|record_param_comms|_?c10d_functional"
+)
+"""Operators of process groups, and the work of their backends."""
+
 MAX_DEPTH: Final = 40
 """Levels below the chosen calls that are told apart; deeper ones count for the last."""
 
@@ -151,6 +157,11 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
 def is_eligible(operator: str) -> bool:
     """Whether an operator's kernels can use tensor cores."""
     return _ELIGIBLE.fullmatch(operator.removeprefix(_EVALUATING)) is not None
+
+
+def is_communication(operator: str) -> bool:
+    """Whether an operator starts a collective or sends, by its name."""
+    return _COMMUNICATION.match(operator.removeprefix(_EVALUATING)) is not None
 
 
 class Callee(NamedTuple):

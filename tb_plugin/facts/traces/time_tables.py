@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from memboard.tb_plugin.analysis.operators.operators import is_eligible
+from memboard.collector.format.own.frames import RECORDER
+from memboard.tb_plugin.analysis.operators.operators import (
+    is_communication,
+    is_eligible,
+)
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, Table, text_of
@@ -28,8 +32,10 @@ OPERATORS: Final = Table(
             "Operator",
             unit="name",
             help="The operator as PyTorch names it; of autograd, what evaluates it. What was "
-            "launched outside operators has the name of the call, as cudaGraphLaunch.",
+            "launched outside operators has the name of the call, as cudaGraphLaunch. What"
+            " the recorder did itself is one row.",
             absent="Kernels and copies whose launch was not recorded",
+            bar="row",
         ),
         Column(
             "shapes",
@@ -126,6 +132,7 @@ def operator_rows(
     rows = OPERATORS.rows(table, strings, query, usual)
     names = table.name[rows[0]].tolist()
     is_apt = [is_eligible(text_of(strings, row)) for row in names]
+    kinds = tuple(_kind_of(text_of(strings, row)) for row in names)
     without = () if has_devices else _OF_DEVICES
     if by == "name":
         without = (*without, "shapes")
@@ -136,7 +143,15 @@ def operator_rows(
         usual,
         without=without,
         replaced={"is_tensor_core_eligible": is_apt},
+        colours=kinds if any(kinds) else (),
     )
+
+
+def _kind_of(operator: str) -> str:
+    """Of operators that do not compute: whose, or what they are; else empty."""
+    if operator == RECORDER:
+        return "recorder"
+    return "communication" if is_communication(operator) else ""
 
 
 _UNSAID: Final = "Not in the trace"

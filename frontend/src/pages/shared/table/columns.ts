@@ -112,7 +112,10 @@ export function columnsOf(
       if (text === "" && column.absent !== "") return { ...absent(), ...more(row) };
       if (unit === "category")
         return { text: categoryLabel(text), swatch: colourOf(text), ...more(row) };
-      const isPlain = bar === "" || table.colours[row] === "";
+      const isPlain =
+        bar === "" ||
+        table.colours[row] === "" ||
+        (bar === "row" && table.colours.length === 0);
       const swatch = isPlain ? {} : { swatch: barColour(row) };
       return { ...named(text, row), ...swatch, ...more(row) };
     };

@@ -1,5 +1,4 @@
 import type { ViewProps } from "../../shared/view_props";
-import { partColour } from "../../../render/palette";
 import { ProfiledPage } from "../profiled/profiled_page";
 
 const BY = {
@@ -17,17 +16,6 @@ export function KernelsView(view: ViewProps) {
       route="kernels"
       by={BY}
       search="Search kernels and operators"
-      note={({ colours }) =>
-        colours.includes("communication") && (
-          <p class="quiet">
-            <i
-              class="swatch"
-              style={{ background: partColour(view.theme, "communication") }}
-            />{" "}
-            communication
-          </p>
-        )
-      }
     />
   );
 }

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { TableRows } from "../../../api/types.gen";
+import { partColour } from "../../../render/palette";
 import { declared } from "../../shared/table/test_tables";
 import { largestParts } from "./largest_bar";
 
@@ -36,6 +37,13 @@ it("shows the largest first, and all that is small or was not sent as the rest",
     [null, "48 others"],
   ]);
   expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
+});
+
+it("colours what is no computation by its kind", () => {
+  const table = { ...tableOf([60, 40], 100), colours: ["", "communication"] };
+  const [first, second] = largestParts(table, "light");
+  expect(first?.colour).toBe(partColour("light", "kernel"));
+  expect(second?.colour).toBe(partColour("light", "communication"));
 });
 
 it("has no rest where the rows are all, and nothing where nothing took any time", () => {

@@ -39,7 +39,7 @@ export function largestParts(table: TableRows, theme: Theme): readonly LargestPa
       name: names[row] ?? "",
       ms,
       share: ms / sum,
-      colour: partColour(theme, bar === "row" ? (table.colours[row] ?? "") : bar),
+      colour: partColour(theme, (table.colours[row] ?? "") || bar),
     }));
   const rest = largest.reduce((left, { ms }) => left - ms, sum);
   if (rest <= 1e-9 * sum) return largest;

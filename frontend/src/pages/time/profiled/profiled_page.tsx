@@ -18,6 +18,7 @@ import {
   type Labels,
 } from "../../shared/page_state";
 import type { ViewProps } from "../../shared/view_props";
+import { partColour } from "../../../render/palette";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { columnOf } from "../../shared/table/columns";
 import { shortNames } from "../../shared/table/kernel_name";
@@ -65,13 +66,41 @@ export function mostWords(table: TableRows): string {
   const column = columnOf(table, table.usual);
   const names = table.columns.find(({ unit }) => unit === "name")?.texts ?? [];
   if (column === undefined || !((column.sum ?? 0) > 0)) return "";
-  const { numbers, sum, shareOf } = column;
+  const { sum, shareOf } = column;
+  // The recorder's own time is not the program's.
+  const numbers = column.numbers.map((ms, row) =>
+    table.colours[row] === "recorder" ? NaN : ms,
+  );
   const value = numbers.reduce((most, number) => (number > most ? number : most), 0);
   const name = shortNames(names)[numbers.indexOf(value)];
   const all = sum ?? NaN;
   if (name === undefined) return "";
   const share = ((100 * value) / all).toFixed(value < all ? 1 : 0);
   return `${name} takes ${share} % ${shareOf}: ${formatSeconds(value / 1e3)} of ${formatSeconds(all / 1e3)}.`;
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  communication: "communication",
+  recorder: "the recorder's own",
+};
+
+/** What colours beside the usual one mean. */
+function Kinds(props: { readonly view: ViewProps; readonly kinds: readonly string[] }) {
+  const named = Object.entries(KINDS).filter(([kind]) => props.kinds.includes(kind));
+  if (named.length === 0) return null;
+  return (
+    <p class="row quiet">
+      {named.map(([kind, label]) => (
+        <span key={kind}>
+          <i
+            class="swatch"
+            style={{ background: partColour(props.view.theme, kind) }}
+          />{" "}
+          {label}
+        </span>
+      ))}
+    </p>
+  );
 }
 
 export function ProfiledPage<R extends "operators" | "kernels">(props: {
@@ -85,7 +114,6 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly tabs?: ComponentChildren;
   readonly isChosen?: (table: TableRows, row: number) => boolean;
   readonly onChoose?: (table: TableRows, row: number) => void;
-  readonly note?: (table: TableRows) => ComponentChildren;
   readonly inspector?: (data: Responses[R]) => ComponentChildren;
 }) {
   const { view, route, onChoose } = props;
@@ -163,7 +191,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
                   {...(onChoose && { onChoose: (row: number) => onChoose(table, row) })}
                 />
               )}
-              {props.note?.(table)}
+              <Kinds view={view} kinds={table.colours} />
             </AnswerTable>
             {inspector}
           </div>
