@@ -145,9 +145,11 @@ def open_page(browser) -> Iterator[Callable[..., Page]]:
     complaints: list[str] = []
     contexts = []
 
-    def open_url(url: str, *, width: int = 1280, dark: bool = False) -> Page:
+    def open_url(
+        url: str, *, width: int = 1280, height: int = 900, dark: bool = False
+    ) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
         )
         context.set_default_timeout(PATIENCE_MS)

@@ -114,7 +114,7 @@ def write(folder: Path, told: Told, **more: Any) -> None:
             **more.get("header", {}),
         )
         seconds = [value * MS for value in told.total[rank]]
-        ends, now = [], START_NS
+        ends, now = [], more.get("header", {}).get("start_ns", START_NS)
         for value in seconds:
             now += round(value * 1e9)
             ends.append(now)
