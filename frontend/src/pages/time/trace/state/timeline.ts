@@ -18,7 +18,7 @@ import {
 } from "../plot/layout";
 import { useWindow, wordsOf, type SliceRef } from "./params";
 import { hitsOf, hitBeside, useSearch, useSlice, useSums } from "./selection";
-import { useTracks, useWhole } from "./drawn";
+import { useTracks, useWhole } from "./tracks";
 
 export type Timeline = ReturnType<typeof useTimeline>;
 
