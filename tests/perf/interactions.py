@@ -1,16 +1,18 @@
 """Frames and long tasks while the pointer moves pictures, in a browser without a GPU.
 
      python -m tests.perf.interactions --heatmap DIR|URL|RxS
-     python -m tests.perf.interactions --blocks [EVENTS] [--keep DIR]
+     python -m tests.perf.interactions --blocks [EVENTS|DIR] [--keep DIR]
 
 A logdir gets a TensorBoard of its own; RxS is the page alone over made-up answers of so
 many ranks and steps (4096x10000). `--blocks` simulates a training of so many allocator
-events (5,000,000), writes its snapshot as torch's pickle and opens Blocks on it.
+events (5,000,000), writes its snapshot as torch's pickle and opens Blocks on it; or it
+opens Blocks on what a logdir holds, such as the demo's.
 
 "First" is from navigation to the first drawing in the tab, everything cold. Then come the
 gestures: the pointer moves over the picture, the wheel zooms in and out, the held button
 pans. Each moves once every animation frame, so each interval between frames is one figure;
-what kept the main thread longer than 50 ms is counted as the browser itself reports it.
+what kept the main thread longer than 50 ms is counted as the browser itself reports it. Of
+the longest task there is also the processor's time, which says the same on a busy machine.
 Of Blocks, how many blocks are in view is read from "View as table".
 """
 
@@ -24,7 +26,7 @@ import statistics
 import time
 import urllib.parse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -270,8 +272,11 @@ def measure(url: str, what: str, width: int, height: int) -> dict[str, float | N
                 page.wait_for_timeout(1500)
                 before = page.url
                 page.mouse.down()
+            browser.start_tracing(page=page, categories=["toplevel"])
             found = frame.evaluate(GESTURE, [selector, kind, FRAMES])
             figures |= {f"{kind}_{name}": of for name, of in _summed(found).items()}
+            events = json.loads(browser.stop_tracing())["traceEvents"]
+            figures[f"{kind}_longest_task_cpu_ms"] = _longest_task_ms(events)
             page.wait_for_timeout(1000)
         page.mouse.up()
         page.wait_for_timeout(1000)
@@ -293,6 +298,20 @@ def _summed(found: dict[str, list[float] | None]) -> dict[str, float | None]:
     }
 
 
+def _longest_task_ms(events: list[dict[str, Any]]) -> float:
+    """Of a processor, on the main threads of pages."""
+    threads = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    return max(
+        event.get("tdur", 0) / 1e3
+        for event in events
+        if event["ph"] == "X" and (event["pid"], event["tid"]) in threads
+    )
+
+
 def _blocks_in_view(frame: Frame) -> int:
     figure = frame.locator("figure.chart", has=frame.locator(PLOTS["blocks"]))
     figure.hover()
@@ -307,13 +326,13 @@ def _blocks_in_view(frame: Frame) -> int:
 def main() -> None:
     """Measure and print one line of JSON."""
     given = bench.options(
-        __doc__, heatmap=str, blocks=int, keep=Path, width=1280, height=1400
+        __doc__, heatmap=str, blocks=str, keep=Path, width=1280, height=1400
     )
     what = "heatmap" if given.heatmap else "blocks"
     view = "timeline" if given.heatmap else "blocks"
     tab = f"#memboard&p.memboard.view={view}"
     with contextlib.ExitStack() as stack:
-        target = given.heatmap or ""
+        target = given.heatmap or given.blocks or str(NUM_EVENTS)
         if re.fullmatch(r"\d+x\d+", target):
             base = stack.enter_context(synthetic_page(target))
             url = f"{base}app.html#view={view}"
@@ -321,8 +340,8 @@ def main() -> None:
             url = f"{target.rstrip('/')}/{tab}"
         else:
             logdir = Path(target)
-            if what == "blocks":
-                num_events = given.blocks or NUM_EVENTS
+            if target.isdecimal():
+                num_events = int(target)
                 logdir = stack.enter_context(bench.folder(given.keep)) / str(num_events)
                 write_pickle(logdir / "job" / "snapshot_rank0.pickle", num_events)
             log = stack.enter_context(bench.folder()) / "tensorboard.log"

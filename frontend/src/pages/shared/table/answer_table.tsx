@@ -225,8 +225,12 @@ function TableSection(
     () => columns.filter((column) => column.title !== ""),
     [columns],
   );
+  // Asking for a style makes the browser compute all of them.
+  const [gapPx, endsPx] = useMemo(
+    () => (box.current === null ? [0, 0] : gapsOf(box.current)),
+    [widthPx],
+  );
   const drawn = useMemo(() => {
-    const [gapPx, endsPx] = box.current === null ? [0, 0] : gapsOf(box.current);
     return fittingIn(widthPx - endsPx - 2, gapPx, visible, rows, sort?.key ?? "");
   }, [visible, rows, widthPx, sort?.key]);
   return (
