@@ -152,3 +152,15 @@ def is_coloured(canvas: Locator, least: int) -> bool:
             return True
         canvas.page.wait_for_timeout(100)
     return False
+
+
+def shares_filled(bars: Locator) -> list[float]:
+    """Of each bar of parts, the share of the widest that its parts take in pixels."""
+    shares: list[float] = bars.locator(".part-bar > [role=img]").evaluate_all(
+        """bars => bars.map((bar) => {
+            const widths = [...bar.children].map((part) => part.getBoundingClientRect().width);
+            const sum = widths.reduce((sum, width) => sum + width, 0);
+            return sum / bar.getBoundingClientRect().width;
+        })"""
+    )
+    return shares

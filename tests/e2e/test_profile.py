@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.looking import PATIENCE_MS, hash_holds, opened, see, tab, texts
+from tests.e2e.looking import (
+    PATIENCE_MS,
+    hash_holds,
+    opened,
+    see,
+    shares_filled,
+    tab,
+    texts,
+)
 from tests.kineto_files import trained
 
 if TYPE_CHECKING:
@@ -84,20 +92,29 @@ def test_kernels_are_listed_sorted_and_found(board_of, open_page, ranks):
 def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ranks):
     page = opened(board_of(ranks), open_page, "distributed", "run=exp")
     see(tab(page), "3 ranks; 3 collectives that all their ranks show")
-    waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
+    waited = [["150", "µs"], ["120", "µs"], ["0", "s"]]  # in each step
     texts(
         page,
         rows(page, "Ranks"),
         lambda found: [row.split()[3:5] for row in found] == waited,
     )
+    bars = tab(page).get_by_role("group", name="Parts of a step by rank")
+    for colour in ("Computation", "Exposed", "Other"):
+        see(bars.get_by_role("list"), colour)
+    see(bars, "rank 2 straggler")
+    # All steps take 990 us: parts fill the bars.
+    assert shares_filled(bars) == pytest.approx([1.0] * 3, abs=0.005)
     collectives = rows(page, "Collectives")
     expect(collectives).to_have_count(3)
     expect(collectives.first).to_contain_text("all_reduce")
 
 
-def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
-    page = opened(board_of(ranks), open_page, "distributed", "run=exp")
-    see(tab(page), "3 ranks; ")
+def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, tmp_path):
+    for rank in range(5):
+        made = trained(rank, 5, 30 * rank)
+        made.write(tmp_path / "runs" / "exp" / f"host_{rank}.1.pt.trace.json.gz")
+    page = opened(board_of(tmp_path / "runs"), open_page, "distributed", "run=exp")
+    see(tab(page), "5 ranks; ")
     compared = tab(page).get_by_role("group", name="What the cells of the heatmap are")
     compared.get_by_role("button", name="Computation").click()
     hash_holds(page, "rheat=computation")
@@ -105,16 +122,16 @@ def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
         "application", name="Heatmap of Computation time by rank and profiled step"
     )
     picture.wait_for(timeout=PATIENCE_MS)
-    see(tab(page), "3 ranks over steps 5 to 7")
+    see(tab(page), "5 ranks over steps 5 to 7")
     picture.locator(".heatmap-input[data-draw-ms]").wait_for(timeout=PATIENCE_MS)
     picture.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     hash_holds(page, "step=7")
     chosen = tab(page).get_by_role("row", selected=True)
-    expect(chosen).to_have_text(re.compile(r"^\s*2\s"), use_inner_text=True)
-    see(tab(page).get_by_label("Inspector"), "Rank 2")
-    hash_holds(page, "rank=2")
+    expect(chosen).to_have_text(re.compile(r"^\s*4\s"), use_inner_text=True)
+    see(tab(page).get_by_label("Inspector"), "Rank 4")
+    hash_holds(page, "rank=4")
 
 
 def test_text_that_is_typed_stays_while_a_newer_trace_is_read(

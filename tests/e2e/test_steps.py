@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.looking import PATIENCE_MS, hash_holds, is_coloured, opened, see, tab
+from tests.e2e.looking import (
+    PATIENCE_MS,
+    hash_holds,
+    is_coloured,
+    opened,
+    see,
+    shares_filled,
+    tab,
+)
 from tests.tb_plugin.step_runs import CONFIG, PARTS, Story, write
 
 if TYPE_CHECKING:
@@ -42,6 +50,9 @@ def test_a_step_is_found_read_and_pinned(board_of, open_page, logdir):
     page = opened(board_of(logdir), open_page, "steps")
     see(tab(page), "Rank 5 on host0 is slower than the other 7")
     see(tab(page), "One step in 50 is slow")
+    # The others wait for the straggler: parts fill the bars of both.
+    bars = tab(page).get_by_label("What a step's time goes to")
+    assert shares_filled(bars) == pytest.approx([1.0, 1.0], abs=0.005)
     stack = tab(page).get_by_role("application", name="Step time by part")
     assert is_coloured(stack.locator("canvas").first, 5)
     # The heatmap compares what tells the ranks apart.
