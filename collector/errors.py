@@ -22,7 +22,7 @@ _SOMEWHAT: Final = 0.3
 
 
 class MemBoardError(Exception):
-    """Something the user asked for cannot be done; the message says what to do."""
+    """A user's setting or call cannot be carried out; the message says what to do."""
 
 
 class ConfigError(MemBoardError, ValueError):

@@ -280,7 +280,7 @@ class Recorder:
     def close(self) -> None:
         """End the recording; calling again does nothing.
 
-        Takes at most 2 s for sources and the disk. More only for what was asked for:
+        Takes at most 2 s for sources and the disk. More only for what settings switch on:
         captures that wait to be written (10 s at most), traces of torch's profiler that
         are being saved or read (a minute at most), and with a mirror what is not there
         yet (`remote.close_seconds`, 30 s unless set). A process of its own writes what

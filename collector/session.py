@@ -209,7 +209,7 @@ class Session:
 
     @guarded(_tell)
     def begin_batch(self, iterator: Any) -> Any:
-        """The next batch is asked for."""
+        """The loop takes the next batch, or waits for it."""
         automatic = self.timing.automatic if self.is_live else None
         if automatic is None:
             return None

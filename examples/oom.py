@@ -5,7 +5,7 @@
 
 A small training keeps the outputs of every step "for later", which fills the device: the
 growth that most out-of-memory errors of long trainings are. Nothing has to be switched
-on: the recording ends with what was asked for, what was free, who held the memory and
+on: the recording ends with what was requested, what was free, who held the memory and
 since when. On a GPU torch is first given two GiB of it, so that it takes seconds. Without
 one there is no device to fill: the last step asks for more than the host can have, and
 the report says what is known of that.

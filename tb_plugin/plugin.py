@@ -1,7 +1,7 @@
 """The plugin: its routes, and what TensorBoard asks of it.
 
 Kept light, because every start of TensorBoard pays for it: what reads and analyses
-(`server.state`) is imported when something is first asked for, or by the thread that
+(`server.state`) is imported at the first request, or by the thread that
 reads ahead (`read_ahead`). Routes are GET only and change nothing, but for `/drop`.
 """
 

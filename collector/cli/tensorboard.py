@@ -1,4 +1,4 @@
-"""A TensorBoard of our own beside a command: started, asked for its URL, stopped."""
+"""A TensorBoard of our own beside a command: started, read for its URL, stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Round trips with rank 0 through torch.distributed, where the user asked for them.
+r"""Round trips with rank 0 through torch.distributed, where the settings say so.
 
 In a gloo group of our own: whatever goes wrong in it leaves the training's groups alone,
 and it needs no accelerator. Making the group and each comparison are calls that every

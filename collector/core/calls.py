@@ -175,7 +175,7 @@ class Gate:
 
 
 class LaterTables(Mapping[str, "CaptureTable"]):
-    """A capture's tables, made when they are first asked for: on the writer's thread.
+    """A capture's tables, made when they are first read: on the writer's thread.
 
     Training does not wait for them: what happened is handed on as it was noted, and what
     that comes to is worked out where it is encoded.

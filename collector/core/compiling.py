@@ -58,7 +58,7 @@ def compiled_away(function: Function) -> Function:
 
 
 def compiles_anything() -> bool:
-    """Whether torch.compile was asked for anything in this process; imports nothing."""
+    """Whether torch.compile was called in this process; imports nothing."""
     dynamo: Any = sys.modules.get("torch._dynamo")
     backends = getattr(getattr(dynamo, "eval_frame", None), "cached_backends", {})
     return any(backend is not None for backend in dict(backends).values())

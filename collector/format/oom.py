@@ -60,7 +60,7 @@ MEMORY: Final = (
     "reserved_bytes",
     "reserved_peak_bytes",
     "inactive_split_bytes",
-    "requested_live_bytes",  # what the live blocks asked for, before rounding
+    "requested_live_bytes",  # what was requested for the live blocks, before rounding
     "num_alloc_retries",
     "num_ooms",
     "num_allocations",

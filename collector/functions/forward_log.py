@@ -65,7 +65,7 @@ class ForwardLog:
         self.entries: list[Any] = []
         """End to end: no object is made for an entry."""
         self.outer: list[Entry] = []
-        """Those of the root, and those that nothing is around: few, and asked for first."""
+        """Those of the root, and those that nothing is around: few, and read first."""
 
 
 class ForwardValues:

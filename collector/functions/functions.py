@@ -13,7 +13,7 @@ Defined where one might wonder:
   function has taken that name already, by the qualified one (`Model.training_step`).
 - Every call counts, also a recursive one, a nested one and one on another thread; they
   are numbered in the order they begin, for each function and phase by themselves.
-- A generator's call lasts from the first item that is asked for to its end.
+- A generator's call lasts from the first item that a consumer takes to its end.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 torch hands out a structure of dicts that nobody else holds. Cutting a long history short and
 naming tensors happen at once, on the caller's thread. Making tables takes two microseconds
 per event, which is for the writer's: `LaterTables` looks like the tables and makes them when
-they are first asked for.
+the writer first reads them.
 """
 
 from __future__ import annotations

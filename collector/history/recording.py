@@ -172,7 +172,7 @@ class Recording:
             self._starting = False
 
     def _resume(self) -> None:
-        """Torch refused what the program asked for: ours goes on, without its events."""
+        """Torch refused the program's own recording: ours goes on, without its events."""
         if self._now is not None:
             with suppress(*TORCH_ERRORS):
                 self._start(self._now)

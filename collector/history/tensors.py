@@ -124,7 +124,7 @@ class TensorMap:
         return tensors if tensors.address or model is not None else None
 
     def members(self) -> Members | None:
-        """The model's, to be asked for gradients; None where only a walk finds them."""
+        """The model's, whose gradients are read; None where only a walk finds them."""
         model = None if self._model is None else self._model()
         if model is None:
             return None

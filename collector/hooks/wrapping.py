@@ -2,7 +2,7 @@
 
 A block is a context manager that is made anew for every call. What is decorated keeps
 its kind (plain, coroutine, generator, async generator), its signature and its results.
-A generator's block lasts from the first item that is asked for to its end, whoever
+A generator's block lasts from the first item that a consumer takes to its end, whoever
 runs in between.
 """
 

@@ -34,7 +34,7 @@ class ProcessLock:
 
     def __init__(self) -> None:
         self.now = threading.RLock()
-        """The lock of this process: to be asked for each time."""
+        """The lock of this process: to be read each time."""
         watch(self)
 
     def after_fork(self) -> None:

@@ -116,7 +116,7 @@ class StoppingSession(Session):
             self._end()
 
     def said(self) -> str:
-        """Nothing: who has asked for the prediction says it."""
+        """Nothing: `memboard run --on` says it."""
         return ""
 
     def capture(self) -> None:

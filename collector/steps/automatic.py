@@ -44,7 +44,7 @@ EVAL: Final = "eval"
 FORWARD: Final = "forward"
 LOADING: Final = "dataloader"
 PREFETCHED: Final = "dataloader/prefetched"
-"""Counter: batches that were ready when the next one was asked for."""
+"""Counter: batches that were ready when training took the next one."""
 
 _ALWAYS_SEEN: Final = ("backward", "optimizer", "zero_grad", "checkpoint")
 _LISTENED: Final = (*_ALWAYS_SEEN, LOADING, COMMUNICATION)

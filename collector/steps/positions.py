@@ -38,7 +38,7 @@ class Begins(NamedTuple):
 class Place(msgspec.Struct, frozen=True):
     """The positions that a step or call covers.
 
-    A named tuple takes five times as long to make, in every step that is asked for.
+    A named tuple takes five times as long to make, in every step whose position is read.
     """
 
     last: int

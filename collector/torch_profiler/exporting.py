@@ -1,6 +1,6 @@
 """Finished traces on their way to the disk, on a thread of their own.
 
-No trace that the schedule asked for is dropped because others are on their way. One whose
+No trace of the schedule's is dropped because others are on their way. One whose
 file is there is recorded, counted and sent to the mirror at once; what is read out of it is
 recorded later, when none waits to be saved. Where too much waits in memory, the step that
 has ended a trace waits too, as it does for torch's own handler, which writes it there.

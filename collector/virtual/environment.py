@@ -33,7 +33,7 @@ __all__ = ["VirtualGpuUnavailable", "environment"]
 MAX_DEVICES = 64
 
 _ACCOUNTING_NAME = re.compile("([0-9]+)-[0-9a-f]{12}")
-"""The number of the process that asked for it, and a random one."""
+"""The number of the process that made it, and a random one."""
 
 
 def environment(

@@ -131,7 +131,7 @@ def verbs_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentP
 
 
 class _Version(argparse.Action):
-    """Prints the version: it is looked up only when it is asked for."""
+    """Prints the version: it is looked up only where the option is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(

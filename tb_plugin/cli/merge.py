@@ -166,7 +166,7 @@ def _of_recording(recording: Run, options: argparse.Namespace) -> tuple[Inputs, 
 
 
 def _check_place(out: Path, inputs: Inputs, *, force: bool) -> None:
-    """Refuse to replace a file that was not asked for, and any that is merged."""
+    """Refuse to replace a file without `--force`, and any that is merged."""
     if not out.exists():
         return
     for rank in inputs.ranks:

@@ -21,7 +21,7 @@ class RequestError(Exception):
 
 
 class NotFoundError(RequestError):
-    """What was asked for is not there."""
+    """What the query names is not there."""
 
     status = 404
 

@@ -40,7 +40,7 @@ def text_of(strings: Sequence[str], row: int) -> str:
 
 
 class RowsQuery(Protocol):
-    """Which rows of a table are asked for, in which order."""
+    """Which rows of a table the page shows, in which order."""
 
     @property
     def sort(self) -> str | None:

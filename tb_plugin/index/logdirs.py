@@ -24,7 +24,7 @@ _SECRETS = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 @dataclass(frozen=True, slots=True)
 class Logdir:
-    """One directory that was asked for."""
+    """One directory that `--logdir` names."""
 
     shown: str
     """As the user gave it, without what may be secret of a URL."""

@@ -176,7 +176,7 @@ def _tables_of_capture(run: Run, source: OwnCapture) -> Mapping[str, Any]:
 
 
 def _note(run: Run, history: FoundHistory, problems: Sequence[Problem]) -> None:
-    """Have the run show what is wrong with a file or capture, whoever asked for it."""
+    """Have the run show what is wrong with a file or capture, whoever opened it."""
     source = history.source
     with run.lock:
         if isinstance(source, OwnCapture):

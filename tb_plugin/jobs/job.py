@@ -34,7 +34,7 @@ MAX_UNDER_WAY: Final = 64
 _AT_ONCE: Final = 2
 """Jobs that compute in this process at a time: each takes a core."""
 _STILL_USED: Final = 4
-"""Of those used last, so many may grow without being asked for again."""
+"""Of those used last, so many may grow without being used again."""
 _MAX_FAILED: Final = 256
 RETRY_S: Final = 30.0
 """Time before a failed job may run again, when it is requested."""
@@ -73,7 +73,7 @@ class Job(Generic[Found, Result]):
         self.found = openable
         self._note = note
         self.wishes = wishes
-        """Every time that a person asked for another try, so far."""
+        """Every time that a person wanted another try, so far."""
         self.failed_before = failed_before
         """Why it failed when it was tried last."""
         self.progress = 0.0
@@ -164,12 +164,12 @@ class Jobs(Generic[Found, Result]):
         self._num_bytes = num_bytes
         self._lock = threading.Lock()
         self._pending: OrderedDict[Hashable, Job[Found, Result]] = OrderedDict()
-        """By content: under way, or failed; those asked for last come last."""
+        """By content: under way, or failed; those used last come last."""
         self._cache = Cache() if cache is None else cache
         """By content: those that have a result, as long as there is room."""
         self._cache.show(1)
         self._asked: dict[Hashable, Hashable] = {}
-        """By name: the content that was last asked for."""
+        """By name: the content that was last begun."""
         self._ready: dict[Hashable, Hashable] = {}
         """By name: the content that was last there."""
         self._used: dict[Hashable, None] = {}

@@ -1,4 +1,4 @@
-"""Values that are made when they are first asked for."""
+"""Values that are made when they are first read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LazyCache:
         self._values: dict[str, Any] = {}
 
     def peek(self, key: str) -> Any:
-        """The value of a name; None where nobody asked for it yet."""
+        """The value of a name; None where nobody read it yet."""
         with self._lock:
             return self._values.get(key)
 

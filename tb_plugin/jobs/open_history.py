@@ -1,7 +1,7 @@
 """One history that was opened, and all that was derived of it so far.
 
-What is asked for at every picture is made when a history is opened, everything else when
-it is first asked for, once, and kept as long as the history is.
+What every picture needs is made when a history is opened, everything else when
+it is first read, once, and kept as long as the history is.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DeviceReplay(ReplayTables):
     marks: Marks
     oddities: Mapping[str, int]
     attribution: Attribution | None
-    """None: nobody asked for it."""
+    """None: no page has needed it yet."""
 
 
 class OpenDevice:
@@ -171,7 +171,7 @@ class OpenDevice:
 
     @property
     def attribution_so_far(self) -> Attribution | None:
-        """The same; None where nobody asked for it yet."""
+        """The same; None where nobody read it yet."""
         attribution: Attribution | None = self.lazy.peek("attribution")
         return attribution
 

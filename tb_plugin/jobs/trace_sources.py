@@ -111,7 +111,7 @@ class OpenSource:
 
     @lazy
     def profile(self) -> TraceProfile:
-        """Its analyses, as far as they were asked for."""
+        """Its analyses, as far as pages needed them."""
         from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
         return TraceProfile(self.trace)

@@ -84,7 +84,7 @@ class _File:
 
 
 class Assets:
-    """Files of the built page, read and compressed once when first asked for."""
+    """Files of the built page, read and compressed at the first request, once."""
 
     def __init__(self, folder: Path = STATIC) -> None:
         self._folder = folder

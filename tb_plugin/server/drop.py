@@ -1,7 +1,7 @@
 """Files dropped onto the page: the one route that takes something.
 
 Only our own page may send them: a browser says where a request comes from, and no other
-page can set the header that is asked for. What arrives is written to a private temporary
+page can set the header that this route wants. What arrives is written to a private temporary
 directory under a name of our own, and read like any other file; the name it was given is
 only shown. It all goes when TensorBoard ends.
 """

@@ -16,7 +16,7 @@ Where `memboard open` named a file, that one's history is opened first: the page
 will show it is only on its way then.
 
 Bounded in time, in files and by the cache's size; what it could not read is read when
-it is asked for. `--memboard_read_ahead=false` switches it off.
+a page shows it. `--memboard_read_ahead=false` switches it off.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ReadAhead:
         found_by = min(deadline, time.monotonic() + _WALKING_SECONDS)
         while True:
             _, standings = state.glance_at_all()
-            # What lies at a store comes folder by folder, asked for by looking; so does
+            # What lies at a store comes folder by folder, each listed when it is looked at; so does
             # what a walk has not seen yet, which may be the newest of all.
             index, now = state.store.index, time.monotonic()
             is_coming = index.is_listing and now < deadline

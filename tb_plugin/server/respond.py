@@ -89,7 +89,7 @@ def respond(state: State, route: str, request: Request) -> Response:
     """The answer of `/<name>`.
 
     Raises:
-        RequestError: what was asked for is invalid, is not there, or is not open yet.
+        RequestError: the query is invalid, or what it names is not there, or is not open yet.
         HeldError: the client holds the answer already.
     """
     from memboard.collector.format.sizes import SHOWN_UNIT

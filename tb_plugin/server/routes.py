@@ -1,7 +1,7 @@
 """The routes: which there are, what declares one, and how one is answered.
 
 A route, its parameters and what builds its answer stand together, in a module of
-`memboard.tb_plugin.pages` that is imported when the route is first asked for: what stands between
+`memboard.tb_plugin.pages` that is imported at the route's first request: what stands between
 a start and its first picture is all that a start pays for.
 """
 

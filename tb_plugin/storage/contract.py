@@ -2,7 +2,7 @@
 
 OSError
 └── StorageError         a store refused, or is away: what, and what to do
-    └── PendingError     not known yet; it was asked for, and is there in a moment
+    └── PendingError     not known yet; it was requested, and is there in a moment
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StorageError(OSError):
 
 
 class PendingError(StorageError):
-    """What was asked for is on its way."""
+    """What was requested is on its way."""
 
     def __init__(self) -> None:
         super().__init__("It is being read.", "Wait a moment.", errno.EAGAIN)

@@ -60,7 +60,7 @@ class FolderListing:
 
 
 class Folders:
-    """All folders of one logdir that somebody asked for. Safe for threads."""
+    """All folders of one logdir that were listed so far. Safe for threads."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Folders:
                 self._known[path].due_at = 0.0
 
     def every(self) -> list[FolderListing]:
-        """All folders that were asked for."""
+        """All folders that were listed so far."""
         with self._changed:
             return list(self._known.values())
 

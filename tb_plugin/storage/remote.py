@@ -215,12 +215,12 @@ class Remote:
 
     @property
     def is_listing(self) -> bool:
-        """Whether something that was asked for has neither come nor been refused."""
+        """Whether a request is under way: neither answered nor refused."""
         return self._folders.coming()[0] > 0 or self._blocks.is_coming
 
     @property
     def has_settled(self) -> bool:
-        """Whether all that was asked for was listed at some time."""
+        """Whether all requested folders were listed at some time."""
         if not self._has_settled and self._num_listed:
             self._has_settled = self._folders.coming()[0] == 0
         return self._has_settled

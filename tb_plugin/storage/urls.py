@@ -65,7 +65,7 @@ def parse_url(text: str) -> Url:
     path = parts.path
     whole = text.partition("#")[0].partition("?")[0]
     if scheme in ("http", "https"):
-        whole = text  # its query is part of what is asked for
+        whole = text  # its query is part of the address
     options: dict[str, Any] = {}
     endpoint = os.environ.get("S3_ENDPOINT")
     if scheme in _S3 and endpoint and not os.environ.get("AWS_ENDPOINT_URL"):

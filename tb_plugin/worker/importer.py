@@ -332,7 +332,7 @@ def key_of(path: str, listed: FileKey | None) -> FileKey:
 
 
 def _opened(path: str, key: FileKey, follow: bool) -> IO[Any]:
-    """The file, which must be the one that was asked for."""
+    """The file, which must be the one that was to be imported."""
     try:
         file = storage.at(path).descriptor(path, _status_of(key), follow=follow)
     except OSError as error:

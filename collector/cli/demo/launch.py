@@ -214,7 +214,7 @@ class _Rank:
             return
 
     def _read(self) -> None:
-        assert self.process.stdout is not None  # noqa: S101  # asked for above
+        assert self.process.stdout is not None  # noqa: S101  # it is piped above
         with self.process.stdout as lines:
             for line in lines:
                 self.lines.append(line.rstrip())

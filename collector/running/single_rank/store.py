@@ -209,7 +209,7 @@ def _store_class(base: Any) -> Any:
 
         def _say(self, key: str) -> None:
             self._absences.add(
-                f"Key {key!r} of a store was asked for, and no rank that ran has set it:"
+                f"Key {key!r} of a store is read, and no rank that ran has set it:"
                 " it is zeros"
             )
 

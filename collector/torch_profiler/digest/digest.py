@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memboard.collector.torch_profiler.trace import Trace
 
 _PORTION: Final = 1000
-"""Events asked for their FLOP in one go: less than the interpreter gives a thread."""
+"""Events whose FLOP is read in one go: less than the interpreter gives a thread."""
 
 _PAUSE_SECONDS: Final = 0.003
 
@@ -54,7 +54,7 @@ class Digest:
     )
     timelines: Sequence[DeviceTimeline] | None = None
     why_no_timeline: tuple[str, str] | None = None
-    """Reason and remedy, where it was asked for and cannot be had."""
+    """Reason and remedy, where settings switch it on and it cannot be had."""
     num_events: int | None = None
     problems: list[str] = field(default_factory=list)
 

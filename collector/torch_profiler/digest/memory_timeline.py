@@ -60,7 +60,7 @@ MAX_EVENTS: Final = 300_000
 """Operators and allocations; torch's analysis takes 50 us for each."""
 
 MAX_EVENTS_WANTED: Final = 3_000_000
-"""The same, where a file of them is asked for: two minutes."""
+"""The same, where settings want a file of them: two minutes."""
 
 MAX_POINTS: Final = 100_000
 """Moments of one device; of more, the highest of neighbours stands for them."""

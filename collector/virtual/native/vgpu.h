@@ -86,7 +86,7 @@ int users_of(int device, user_t *users, int room);
 typedef enum { DEVICE_MEMORY, RESERVED_ADDRESSES, PINNED_HOST, REGISTERED_HOST, MANAGED } kind_t;
 typedef struct range {
   uintptr_t start;
-  size_t bytes; /* as asked for */
+  size_t bytes; /* as requested */
   size_t size;  /* as taken */
   kind_t kind;
   int device;

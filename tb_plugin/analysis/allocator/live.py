@@ -1,6 +1,6 @@
 """Sums of live memory at a moment, over a range of events or in pixel columns.
 
-Sizes are as asked for (of blocks from before the recording: as rounded), so sums here
+Sizes are as requested (of blocks from before the recording: as rounded), so sums here
 and the heights of the picture (`stacking`) are the same numbers. What is freed but not
 yet gone, because another stream uses it, still lives. An address is used again and again:
 its allocations are told apart by how often it had been used before (`versions`).
@@ -217,7 +217,7 @@ def versions(lives: Lifetimes, rows: Ints) -> Ints:
     if not len(rows):
         return np.empty(0, np.int64)
     addr = lives.addr[: int(rows.max()) + 1]
-    # Few are asked for: searching among them is faster than sorting all addresses.
+    # The page shows few: searching among them is faster than sorting all addresses.
     place = places_in(np.unique(addr[rows]), addr)
     same = np.flatnonzero(place != NOTHING)
     numbers: Ints = nth(place[same])[np.searchsorted(same, rows)]

@@ -1,6 +1,6 @@
 """One device of a snapshot, replayed: what lived and what was reserved, at any event.
 
-Made once per device; what takes long and is seldom asked for is made when it first is.
+Made once per device; what takes long and is seldom shown is made when it first is.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def _of_lives(replay: Replay) -> Iterator[tuple[str, int]]:
     yield "frees of what was free already", lives.num_lost
     rows = np.flatnonzero((lives.born >= 0) & (lives.freed < replay.num_events))
     rows = rows[events.action[lives.freed[rows]] != ALLOC]
-    # Old releases write a block's size where others write what was asked for.
+    # Old releases write a block's size where others write the request.
     less = events.size[lives.freed[rows]] < events.size[lives.born[rows]]
     yield "frees smaller than their allocation", _num(less)
     block = blocks.rows_at(lives.addr)

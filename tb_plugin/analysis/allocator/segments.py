@@ -58,7 +58,7 @@ class SegmentRows(Table):
     pending_size: Ints
     free_size: Ints
     requested_size: Ints
-    """Bytes as asked for, of allocated and pending blocks."""
+    """Bytes as requested, of allocated and pending blocks."""
     largest_free: Ints
     num_active: Ints
     first_block: Ints

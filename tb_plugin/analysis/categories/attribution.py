@@ -198,7 +198,7 @@ def _beside_inputs(
 
 
 def _functions_of(replay: Replay, rows: Ints) -> Ints:
-    """By life, a number for its stack but for the innermost line; NOTHING: not asked for."""
+    """By life, a number for its stack but for the innermost line; NOTHING: not one of `rows`."""
     stacks = replay.stacks
     numbers: dict[tuple[object, ...], int] = {}
     of_life = np.full(len(replay.lives), NOTHING, np.int64)

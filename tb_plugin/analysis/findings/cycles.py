@@ -130,7 +130,7 @@ class Sawtooth:
     num_objects: int
     """Collected in the step of a fall, in the median."""
     is_called: bool
-    """Most falls are at full collections that the program itself asked for."""
+    """Most falls are at full collections that the program itself called for."""
     rise: float = 0.0
     """What it rose by since the last fall."""
     num_since: int = 0

@@ -2,7 +2,7 @@
 
 The log says what was allocated and freed (`events`), and at which of these moments
 modules began and ended (`boundaries`). Everything else is sums over it, computed when a
-state is asked for: the total and its categories at every module's boundary, the highest
+state is shown: the total and its categories at every module's boundary, the highest
 total between two of them, and what each module owns (a block's owner is the module that
 was running when it came to be, or whose parameter it is).
 

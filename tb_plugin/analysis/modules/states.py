@@ -1,7 +1,7 @@
 """A rank's memory at module states, in the one shape that event logs and reports share.
 
 `ModuleStates` is a table of states as an imported report has it; `log.ModuleLog` computes
-the states asked for from a recorded event log. Both answer the same questions.
+the states shown from a recorded event log. Both answer the same questions.
 """
 
 from __future__ import annotations

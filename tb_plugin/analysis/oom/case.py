@@ -265,7 +265,7 @@ class Case:
     stack: tuple[str, ...] = ()
     """Of the request, innermost frame first."""
     asked_at: str = ""
-    """The line of the user's own that asked for it."""
+    """The line of the user's own that requested it."""
     asked_in: str = ""
     """`forward`, `backward`, `optimizer`: where the request came from; empty: none."""
     holdings: tuple[Holding, ...] = ()

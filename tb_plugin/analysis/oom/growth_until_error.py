@@ -196,7 +196,7 @@ MAX_LOOKS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class SiteGrowth:
-    """Lines that grew, the one that grew most first; bytes as asked for."""
+    """Lines that grew, the one that grew most first; bytes as requested."""
 
     group: Ints
     """As they were given: stacks, or lines."""

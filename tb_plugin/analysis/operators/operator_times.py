@@ -235,5 +235,5 @@ def _by_external_id(trace: Trace, wanted: Ints) -> Ints:
     recorded = trace.operators
     named = recorded.external_id > 0
     ids, first = np.unique(recorded.external_id[named], return_index=True)
-    # What is asked for may be 0 and less; what is known is not.
+    # An id that is looked up may be 0 and less; what is known is not.
     return picked(recorded.row[named][first].astype(np.int64), places_in(ids, wanted))

@@ -70,7 +70,7 @@ class OperatorTable(Table):
     name: Ints
     """Row of `Trace.strings`; of `launching_table` -1 where the call is not known."""
     shapes: Ints
-    """Input shapes as written, as rows of `Trace.strings`; -1 where not asked for."""
+    """Input shapes as written, as rows of `Trace.strings`; -1 where the query does not want them."""
     num_calls: Ints
     host_self_ns: Ints
     host_total_ns: Ints

@@ -43,7 +43,7 @@ class StepRows(Table):
     """The first step of each bucket."""
     last: npt.NDArray[np.int64]
     end_x: Floats
-    """Where the last step of each ended, on the axis that was asked for."""
+    """Where the last step of each ended, on the query's axis."""
     end_ms: Floats
     """The same, in milliseconds since the epoch."""
     start_x: float

@@ -1,4 +1,4 @@
-"""One table of a snapshot, column by column, each as the type that is asked for."""
+"""One table of a snapshot, column by column, each as the type that its reader names."""
 
 from __future__ import annotations
 

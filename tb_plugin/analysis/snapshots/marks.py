@@ -39,7 +39,7 @@ class Marks(Table):
     """Of a span: its last event; else `moment`."""
     label: Ints  # Row of `labels`
     num_bytes: Floats
-    """oom: asked for; snapshot: active; else NaN."""
+    """oom: requested; snapshot: active; else NaN."""
     device_free: Floats
     """oom: bytes the device had free; else NaN, as where that is not known."""
     step: Floats

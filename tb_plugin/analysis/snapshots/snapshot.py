@@ -65,7 +65,7 @@ def _texts_with(pattern: Pattern, texts: Sequence[str]) -> set[str]:
 class Stacks:
     """Distinct stacks and their frames, innermost frame first.
 
-    What follows from them alone is made when it is first asked for.
+    What follows from them alone is made when it is first read.
     """
 
     name: Sequence[str]
@@ -182,7 +182,7 @@ class Events(Table):
     """Index in `lifetimes.ACTIONS`; -1: one that is not known."""
     addr: Ints  # As signed 64 bits
     size: Ints
-    """Bytes as asked for; of segment_*: the segment's; of oom: what was asked for."""
+    """Bytes as requested; of segment_*: the segment's; of oom: those of the failed request."""
     stream: Ints  # Row of `Snapshot.streams`
     time_us: Ints | None
     """None where the file has no times."""

@@ -1,4 +1,4 @@
-"""Everything derived from one trace, each made when it is first asked for and kept."""
+"""Everything derived from one trace, each made when it is first read and kept."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Link:
     """Of the flow, or `correlation`."""
     row: int
     outgoing: bool
-    """Whether it leads from the slice asked for to the other one."""
+    """Whether it leads from the chosen slice to the other one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,7 +88,7 @@ class EventPlaces:
             index, row = index[inner], row[inner]
         # What an optimizer's closure runs is none of the optimizer's.
         self._bits[self._kind != OPTIMIZER_PHASE] &= ~(OPTIMIZER | OPTIMIZER_STATE)
-        # What another operator copies on its way is no copy that anybody asked for.
+        # What another operator copies on its way is no copy that the program made.
         outermost = self._marks.own[self._operator] if len(slices) else self._bits
         self._bits[(self._operator == NOTHING) | (outermost & COPY == 0)] &= ~COPY
 

@@ -37,7 +37,7 @@ class OperatorMemory(Table):
     device: Ints
     name: Ints  # Row of `Trace.strings`
     num_calls: Ints
-    """Of the operator, in the range asked for."""
+    """Of the operator, in the query's range."""
     increase_bytes: Ints
     """Allocated less freed, with the operators in it."""
     self_increase_bytes: Ints

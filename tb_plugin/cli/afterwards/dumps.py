@@ -149,7 +149,7 @@ def _write(note: Path, pending: Pending) -> None:
 
 
 def _export(recorded: Path, out: Path, pending: Pending) -> str:
-    """Write the files; what was asked for and is not among them, in words.
+    """Write the files; what `dumps` lists and is not among them, in words.
 
     Raises:
         Failure: none of them can be made.

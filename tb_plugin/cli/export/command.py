@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write what was asked for."""
+    """Write what the arguments name."""
     kinds = [kind for kind in _FILES if getattr(options, kind)] or DEFAULT_KINDS
     if (options.depth or options.units) and "modules" not in kinds:
         raise Failure(

@@ -52,7 +52,7 @@ class TableFormat(NamedTuple):
 def report_of(
     function: str, iteration: int, window: WindowTable, style: TableFormat
 ) -> str:
-    """The whole report of one call; sizes of the peak too are in the units asked for."""
+    """The whole report of one call; sizes of the peak too are in the chosen units."""
     rows = list(window.rows)
     tracked = "FSDP memory" if window.is_fsdp else "memory"
     call = f"Iteration {iteration} {_in_one_line(function)}"

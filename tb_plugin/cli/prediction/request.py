@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memboard.collector.running.session import Settings
 
 WARM_UP_STEPS: Final = 1
-"""Before those that were asked for: optimizers make their states in the first one."""
+"""Before those of `--steps`: optimizers make their states in the first one."""
 
 _LARGEST: Final = re.compile(r"([^=]+)(?:=([1-9]\d*))?")
 

@@ -146,7 +146,7 @@ def _read(
         try:
             reports.append(reader.run(run, rank))
         except Exception as error:  # noqa: PERF203  # the others are reported
-            if isinstance(error, Failure):  # what was asked for is not there
+            if isinstance(error, Failure):  # what an argument names is not there
                 raise
             problems.append(failed_problem(run.found.shown_folder, error))
     return reports, problems

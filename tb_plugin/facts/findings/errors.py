@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 MAX_ERRORS: Final = 20
 MAX_UNASKED: Final = 4
-"""Files of other tools that are opened though nobody asked for them."""
+"""Files of other tools that are opened though no page shows them."""
 
 
 class _ErrorSortKey(NamedTuple):

@@ -48,7 +48,7 @@ class FunctionsQuery(RanksQuery, frozen=True):
     attempt: Count | None = None
     iteration: Count | None = None
     step: Count | None = None
-    """Where no iteration is asked for: of the calls the one nearest to it."""
+    """Where the query names no iteration: of the calls the one nearest to it."""
     stat: Text | None = None
     """`FunctionStat.name`: the one that is drawn."""
     stats: Text | None = None
@@ -87,7 +87,7 @@ def shown_of(
     view: View[FunctionsQuery],
     collected: Mapping[FunctionKey, Mapping[int, int]],
 ) -> ShownCalls | None:
-    """What was asked for, else what is nearest to it; None: nothing was collected."""
+    """What the query names, else what is nearest to it; None: nothing was collected."""
     query, budget = view.query, view.budget
     key = _chosen(collected, query)
     if key is None:
@@ -146,7 +146,7 @@ def _rises(snaps: Snaps, calls: CallTable) -> Floats:
 def _chosen(
     collected: Mapping[FunctionKey, Mapping[int, int]], query: FunctionsQuery
 ) -> FunctionKey | None:
-    """The function that was asked for, or the first that is nearest to it."""
+    """The function that the query names, or the first that is nearest to it."""
 
     def distance(key: FunctionKey) -> tuple[object, ...]:
         return (

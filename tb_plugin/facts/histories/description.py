@@ -269,7 +269,7 @@ def _shown(device: OpenDevice, marks: Marks) -> HistoryMarks:
 
 
 def moment_of(device: OpenDevice, asked: int | None, otherwise: int) -> int:
-    """The moment that is asked for; one behind the end is the end."""
+    """The moment of the query; one behind the end is the end."""
     moment = otherwise if asked is None else asked
     return max(-1, min(moment, device.num_events - 1))
 

@@ -1,7 +1,7 @@
 """The window, rank, device and state that a request about module memory names.
 
-Whatever is not asked for, or is not there, has a default; a capture that cannot be read
-becomes a problem and another rank's is shown, unless that very rank was asked for.
+Whatever the query leaves out, or is not there, has a default; a capture that cannot be read
+becomes a problem and another rank's is shown, unless the query names that very rank.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class WindowQuery(Query, frozen=True):
     rank: Rank | None = None
     window: Text | None = None  # `ModuleWindow.id`
     step: Count | None = None
-    """Where no window is asked for: the window of this step, or the nearest one's."""
+    """Where the query names no window: the window of this step, or the nearest one's."""
     device: Text | None = None
 
 
@@ -145,13 +145,13 @@ def _of_step(windows: Windows, step: int | None) -> WindowKey | None:
 
 
 def chosen_state(memory: ModuleMemory, device: int, wanted: str | None) -> str:
-    """The state asked for, or a default that has values."""
+    """The state of the query, or a default that has values."""
     states = memory.states(device)
     return wanted if wanted in states and wanted else memory.default_state(device)
 
 
 def device_of(memory: ModuleMemory, wanted: str | None) -> int:
-    """Index of the device asked for: by name, by kind, or the one that held most.
+    """Index of the query's device: by name, by kind, or the one that held most.
 
     Ranks of one host name their devices differently (cuda:0, cuda:1 ...): the kind is
     what they share.
@@ -297,7 +297,7 @@ def _highest_first(
     """Of each rank the window to show, the rank with the highest peak first.
 
     That is what step tables recorded of the windows' steps; the newest of equal ones, and
-    where nothing was recorded. Only the rank asked for, where it has one of the windows.
+    where nothing was recorded. Only the query's rank, where it has one of the windows.
     """
     ranks = sorted({rank for key in keys for rank in windows[key]})
     if view.query.rank in ranks:

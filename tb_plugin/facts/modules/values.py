@@ -46,7 +46,7 @@ class ModulesQuery(BaselineQuery, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleValues:
-    """What modules hold at one state, against a baseline where one is asked for."""
+    """What modules hold at one state, against a baseline where the query names one."""
 
     rows: ShownRows
     state: str
@@ -65,7 +65,7 @@ def module_values(
     choice: Choice,
     opened: RankModules,
 ) -> ModuleValues:
-    """Values of the state that is asked for, or else of the first one shown."""
+    """Values of the query's state, or else of the first one shown."""
     memory, asked = opened.memory, view.query
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)

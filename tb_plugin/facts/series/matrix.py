@@ -120,7 +120,7 @@ def step_matrix(
     px: int,
     budget: Budget,
 ) -> StepMatrix:
-    """Rows of ranks, one each of `rolled`, in at most `px` columns of the range asked for."""
+    """Rows of ranks, one each of `rolled`, in at most `px` columns of the range shown."""
     low, high = extent(rolled)
     x0, x1 = visible_range(query, low, high)
     num_columns = min(px, int(x1 - x0) + 1)

@@ -136,7 +136,7 @@ def chosen_ranks(run: Run, query: RanksQuery) -> list[int]:
 
 
 def which_ranks(run: Run) -> str:
-    """The ranks there are, for who asked for another one."""
+    """The ranks there are, for a query that names another one."""
     if not run.ranks:
         return "The names of the run's files hold no rank: leave the rank out."
     first, last = run.ranks[0], run.ranks[-1]
@@ -348,7 +348,7 @@ def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:
 
 
 def visible_range(query: DrawnQuery, low: float, high: float) -> tuple[float, float]:
-    """The part that was asked for, inside the extent."""
+    """The query's part, inside the extent."""
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else max(min(query.x1, high), low)
     return (x0, x1) if x0 <= x1 else (low, high)

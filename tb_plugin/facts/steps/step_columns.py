@@ -79,7 +79,7 @@ class SlowestSteps:
 
 
 def step_columns(view: View[DrawnQuery], of: StepsOf | None) -> StepColumns | None:
-    """The steps that are asked for; None where no rank has any."""
+    """The query's steps; None where no rank has any."""
     reader, run, query, budget = view.series, view.run, view.query, view.budget
     phase = run.catalogue.phase(query.phase)
     tables = StepTables(reader, run, phase, x_axis(run, query.x))
@@ -120,7 +120,7 @@ def step_columns(view: View[DrawnQuery], of: StepsOf | None) -> StepColumns | No
 def _visible(
     query: DrawnQuery, own: StepRows, low: float, high: float
 ) -> tuple[float, float]:
-    """The steps that were asked for, inside those there are."""
+    """The query's steps, inside those there are."""
     if query.x == "step":
         x0 = low if query.x0 is None else float(np.ceil(query.x0))
         x1 = high if query.x1 is None else float(np.floor(query.x1))

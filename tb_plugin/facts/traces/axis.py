@@ -224,7 +224,7 @@ def _known(trace: Trace, indices: Iterable[int]) -> Iterator[int]:
 
 
 def window_of(query: TracksQuery) -> tuple[int, int]:
-    """The window of time that is asked for; at least 1 ns wide.
+    """The query's window of time; at least 1 ns wide.
 
     Raises:
         BadRequestError: none is.

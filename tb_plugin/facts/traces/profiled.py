@@ -197,9 +197,9 @@ def candidates_of(
     rank: int | None = None,
     cycle: int | None = None,
 ) -> list[FoundSource]:
-    """The one asked for; else any, the newest cycle's first, or that rank's alone.
+    """The query's; else any, the newest cycle's first, or that rank's alone.
 
-    Those of the cycle that is asked for come before all others.
+    Those of the query's cycle come before all others.
 
     An id that is not there chooses nothing: the page says so.
     """

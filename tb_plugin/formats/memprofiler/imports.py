@@ -1,4 +1,4 @@
-"""The contents of MemProfiler's files in one directory: read when asked for, then cached.
+"""The contents of MemProfiler's files in one directory: read when a page needs it, then cached.
 
 Not thread-safe: its run's lock is held by whoever asks. Nothing here raises for what a
 file holds: what is wrong with it becomes a problem, and the others are read.
@@ -168,7 +168,7 @@ class Imports:
         return calls
 
     def check(self, budget: Budget) -> bool:
-        """Read what nobody has asked for yet, so that damage is named; True when done."""
+        """Read what no page has needed yet, so that damage is named; True when done."""
         for file in self.found.files:
             if file.said.kind == "history":
                 continue

@@ -3,7 +3,7 @@
 What `memboard export --yaml` writes: by `rank.function.iteration` the peak and the
 modules, of these the states, of these the calls, of these devices and labels, all as torch
 names them. A file may be large, so the calls in it are found by their lines, which begin
-where no other line does, and one is read when it is asked for.
+where no other line does, and one is read when a page shows it.
 """
 
 from __future__ import annotations

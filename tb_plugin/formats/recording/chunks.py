@@ -1,7 +1,7 @@
 """Chunks of a table: which hold a stretch of it, and columns of them.
 
 Each digest lists the chunks since the one before it, so the digests are walked backwards.
-The walk stops where what was asked for begins: looking at the end of a long run reads one
+The walk stops where the part that is read begins: looking at the end of a long run reads one
 or two digests. Where the chain is broken, what lies before is read frame by frame.
 """
 

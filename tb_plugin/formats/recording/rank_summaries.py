@@ -36,7 +36,7 @@ _COST_BYTES: Final = 512
 """Of one rank's cost, with its texts."""
 _GLANCE_SECONDS: Final = 0.05
 _IN_FLIGHT: Final = 8
-"""Traces that are asked for at once, so that none is let go before it was looked at."""
+"""Traces that are compared at once, so that none is let go before it was looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

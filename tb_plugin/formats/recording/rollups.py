@@ -94,7 +94,7 @@ class RollupReader:
             except (FormatError, OSError):
                 # `read_digest` has named the damage. Without the rollup nothing is left.
                 return _nothing(wanted), 1
-            # Steps are asked for again, and one array serves all ranks in step.
+            # Steps are read again, and one array serves all ranks in step.
             for name in missing if keep else set(STEP_AXIS) & set(missing):
                 self._cache.put(
                     (key, name), values_by_name[name], values_by_name[name].nbytes

@@ -177,7 +177,7 @@ def _name_of(shown: ShownCalls | None) -> str:
 
 
 def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
-    """The stat asked for, else the usual one, else the first."""
+    """The query's stat, else the usual one, else the first."""
     named = {stat.stat.name: stat for stat in reversed(stats)}
     wanted = named.get(view.query.stat or "") or named.get(USUAL_STATS[0])
     return wanted or next(iter(stats), None)
@@ -186,7 +186,7 @@ def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
 def _histories(
     reader: FunctionsReader, view: View[FunctionsQuery], shown: ShownCalls | None
 ) -> tuple[HistoryReference, ...]:
-    """Of the rank shown; where no function is, of the one asked for or the lowest."""
+    """Of the rank shown; where no function is, of the query's or the lowest."""
     run, rank = view.run, view.query.rank
     if shown is not None:
         return histories(run, shown.rank, shown.entries)

@@ -70,7 +70,7 @@ class Cycle:
     """All of the run, ascending."""
     number: int | None
     num_traces: int
-    """Of the ranks that are asked for."""
+    """Of the ranks of the query."""
     summaries: Sequence[RankSummary]
     """Of those that are open."""
     failed: Sequence[TraceJob]
@@ -94,7 +94,7 @@ class Cycle:
 
 
 def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
-    """What there is of the ranks and the cycle that are asked for.
+    """What there is of the query's ranks and cycle.
 
     Raises:
         NotFoundError: there is no such run.

@@ -37,7 +37,7 @@ class HistoriesQuery(Query, frozen=True):
 
 @route("histories", HistoriesQuery)
 def histories(asked: RouteRequest[HistoriesQuery]) -> HistoriesResponse:
-    """Those that are asked for, by time."""
+    """Those of the query, by time."""
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:
         run, budget = reading

@@ -87,7 +87,7 @@ _COLUMNS: Final = (
 
 @route("rank_histories", HistoryQuery)
 def rank_histories(asked: RouteRequest[HistoryQuery]) -> RankHistoriesResponse:
-    """The histories that belong to the one asked for, as far as facts are known."""
+    """The histories that belong to the query's, as far as facts are known."""
     state = asked.state
     with state.reading(asked.query.run) as reading:
         run = reading.run

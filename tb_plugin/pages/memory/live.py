@@ -56,7 +56,7 @@ _MAX_TEXT: Final = 1000
 def allocation_live(
     device: OpenDevice, shown: Selection, query: MomentQuery
 ) -> AllocationLiveResponse:
-    """What lives just after an event; at the peak, where none is asked for."""
+    """What lives just after an event; at the peak, where the query names none."""
     moment = moment_of(device, query.moment, shown.level.peak[1])
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))

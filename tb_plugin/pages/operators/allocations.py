@@ -197,7 +197,7 @@ def peak_of(
 def _holder_table(
     lives: TraceLives, holders: MemoryHolders, by: HoldersBy, whole_bytes: int
 ) -> TableRows:
-    """Holders that are alike in what is asked for, those of most bytes first."""
+    """Holders that are alike in `by`, those of most bytes first."""
     places = ("category", "module", "phase") if by == "all" else (by,)
     rows, num_all = holders_by(holders, places, MAX_HOLDERS)
     category = _names(CATEGORIES, rows.category)

@@ -159,7 +159,7 @@ def operator(
 
 
 def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
-    """Slices of the operator that is asked for."""
+    """Slices of the query's operator."""
     strings = profile.operator_names
     # Calls whose shapes the profiler did not write are a group too: of empty shapes.
     by_shapes = query.by == "shapes" or query.shapes is not None

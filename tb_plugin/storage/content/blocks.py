@@ -34,7 +34,7 @@ MAX_BYTES: Final = 32 << 20
 """Of one store, so that a large file that is read through displaces nothing else."""
 _NUM_READERS: Final = 16
 _MAX_COMING: Final = 256
-"""Pieces that were asked for and that nobody waits for."""
+"""Pieces that were requested and that nobody waits for."""
 WAIT_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 60.0
 _BYTES_PER_SECOND: Final = 1 << 20
@@ -154,7 +154,7 @@ class Blocks:
 
     @property
     def is_coming(self) -> bool:
-        """Whether something was asked for that is not there yet."""
+        """Whether something was requested that is not there yet."""
         return bool(self._coming)
 
     def refusals(self) -> list[StoreRefusal]:

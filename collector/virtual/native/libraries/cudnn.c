@@ -161,7 +161,7 @@ FINDING(cudnnFindConvolutionBackwardFilterAlgorithmEx)
     return SUCCESS;                                   \
   }
 
-/* Tensors that are asked for their shape. */
+/* Tensors whose shape torch reads. */
 typedef struct {
   int type, dimensions, sizes[8], strides[8];
 } shape_t;

@@ -147,7 +147,7 @@ API(int, cudaGraphClone)(graph_t **copy, const graph_t *graph) {
   if (!error) **copy = *graph;
   return error;
 }
-/* The nodes have no handles to give: only their number is asked for. */
+/* The nodes have no handles to give: torch reads only their number. */
 API(int, cudaGraphGetNodes)(const graph_t *graph, void **nodes, size_t *n) {
   if (nodes)
     for (size_t i = 0; i < *n; ++i) nodes[i] = NULL;

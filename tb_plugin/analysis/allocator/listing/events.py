@@ -47,7 +47,7 @@ class EventPage(NamedTuple):
 
     rows: EventRows
     first: int
-    """Place of the first one among those of the actions asked for."""
+    """Place of the first one among those of the chosen actions."""
     num_rows: int
     """All events of these actions in the history."""
     row_of_moment: int

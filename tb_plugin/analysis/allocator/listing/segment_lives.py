@@ -31,7 +31,7 @@ class SegmentLives:
     kind: Ints
     """By life its place in `kinds`."""
     passes: Flags
-    """By life, whether it is of the stream, pool and size class asked for."""
+    """By life, whether it is of the chosen stream, pool and size class."""
 
     def bands(self, *, are_one: bool) -> Ints:
         """Bands of a picture: one of all, or one of each kind."""

@@ -129,7 +129,7 @@ LONGER: Final = 1.25
 
 
 def _longer(case: Case) -> Iterator[Advice]:
-    """Where the line that asked never asked for as much: the batch is the unusual thing."""
+    """Where the line of the failed request never requested as much: the batch is the unusual thing."""
     asked, before = case.facts.requested_bytes, case.facts.largest_here_bytes
     if asked is None or not before or asked < LONGER * before:
         return

@@ -4,7 +4,7 @@ At zoom `k` a pixel is about 2^k nanoseconds. A slice of at least 2^k ns is draw
 itself. Shorter ones become one *block* with their neighbours of the same level, where
 the gap between two is no longer than 2^k ns and both begin in the same cell of a grid of
 2^(k+3) ns; a block knows how many slices it holds, how long they took in all, and which
-is the longest. Neither the window asked for nor its width in pixels decides what a block
+is the longest. Neither the window shown nor its width in pixels decides what a block
 holds, so panning changes no block; and what joins at one zoom also joins at every coarser
 one, so coarse zooms are made of finer ones exactly.
 """

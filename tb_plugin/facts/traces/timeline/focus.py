@@ -40,7 +40,7 @@ def focus_of(
     step: int | None,
     first: Sequence[Interest],
 ) -> TraceFocus | None:
-    """The step asked for, else the slowest that was traced, else the first one.
+    """The query's step, else the slowest that was traced, else the first one.
 
     Steps of profilers' traces go before those of spans. A step is cut to the work in
     it: a profiler's last step, for one, may last until the training ends. Where no step

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.jobs.trace_sources import FoundSource
 
 DEFAULT_RANKS: Final = 4
-"""More at once are opened only where they are asked for."""
+"""More at once are opened only where the query names them."""
 
 
 class TraceQuery(OfRanksQuery, frozen=True):
     """Ranks whose sources are shown, the cycle of the schedule they are of, and a step.
 
-    `source`: of the cycle of this file, where no cycle is asked for.
+    `source`: of the cycle of this file, where the query names none.
     """
 
     cycle: Whole | None = None
@@ -51,7 +51,7 @@ def choose(
 ) -> ShownSources:
     """The sources that a question is about, by rank, spans before traces.
 
-    Of each rank those of the newest cycle that has any, or of the one asked for. Where no
+    Of each rank those of the newest cycle that has any, or of the query's. Where no
     rank is, the ranks that come `first`, and others beside them.
     """
     ranks = sorted({rank_of(source) for source in every})

@@ -148,7 +148,7 @@ def _memory(
 
 
 def device_shown(devices: Sequence[str], asked: str | None) -> str | None:
-    """The device asked for, else the first accelerator, else any; None: there is none."""
+    """The query's device, else the first accelerator, else any; None: there is none."""
     if asked in devices:
         return asked
     accelerators = [device for device in devices if not device.startswith("cpu")]

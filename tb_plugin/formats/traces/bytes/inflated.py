@@ -73,7 +73,7 @@ class InflatedFile:
 
     def _inflated(self) -> bytes:
         """Some bytes, or none although there may be more."""
-        assert self._inflate is not None  # noqa: S101  # asked for deflated files alone
+        assert self._inflate is not None  # noqa: S101  # called for deflated files alone
         if not self._left and not self._ended:
             self._left = self._read()
             self._ended = not self._left
