@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type {
   Finding,
   FindingsResponse,
@@ -199,6 +199,13 @@ function WhatWasFound(props: {
   const first = useRef<{ readonly hasTrace: boolean } | null>(null);
   const wasReading = useRef(false);
   const [takesLate, setTakesLate] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    // What is analysed may get shorter; a press may fold it.
+    if (box.current !== null && isReading) {
+      box.current.style.minHeight = `${box.current.offsetHeight}px`;
+    }
+  });
   if (data === null || (profile.data === null && profile.error === null)) {
     return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
   }
@@ -214,7 +221,11 @@ function WhatWasFound(props: {
   );
   const left = data.numErrors - listed.length;
   return (
-    <>
+    <div
+      ref={box}
+      class="findings-box"
+      onClick={() => box.current?.style.removeProperty("min-height")}
+    >
       <Findings {...props.view} findings={shown} opensFirst />
       {wasReading.current && (
         // Stays when all is read: what stands below must not move.
@@ -233,7 +244,7 @@ function WhatWasFound(props: {
       {left > 0 && (
         <p class="quiet">And {counted(left, "more out-of-memory error")}.</p>
       )}
-    </>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
-import { Legend, type LegendEntry } from "../plot/legend";
+import { Legend, Swatch, type LegendEntry } from "../plot/legend";
 import { PointerTip } from "../plot/reading";
 import type { BlockStage } from "./stage";
 import { groupLabel, tileColours } from "./paint/colours";
@@ -49,11 +49,25 @@ export function BlockLegend(props: {
       value: formatBytes(own, byteUnit),
     };
   });
+  // What is beside the picture has the numbers of the pinned moment.
+  const isAtRest = hover === null && props.exact !== null;
+  const { minBytes, bands } = tile.answer;
   return (
-    <Legend
-      items={items}
-      onToggle={(i) => onOnly(only === shown[i]?.key ? "" : (shown[i]?.key ?? ""))}
-    />
+    <div class={isAtRest ? "block-legend is-at-rest" : "block-legend"}>
+      <Legend
+        items={items}
+        onToggle={(i) => onOnly(only === shown[i]?.key ? "" : (shown[i]?.key ?? ""))}
+      />
+      {bands.length > 0 && minBytes > 0 && (
+        <span
+          class="quiet"
+          title="Too thin to draw one by one: summed up by category. Zoom in to see them."
+        >
+          <Swatch colour="var(--secondary)" hatch="var(--bg)" /> hatched: blocks below{" "}
+          {formatBytes(minBytes, byteUnit)}
+        </span>
+      )}
+    </div>
   );
 }
 
