@@ -139,7 +139,7 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     is_read = together.rows and not cycle.num_opening
     missing = missing_text(shown) if is_read else ""
     late = straggler.finding
-    sentences = [step_text(table)]
+    sentences = [step_text(table, None if late is None else late.rank)]
     if late is not None:
         sentences.insert(0, f"Rank {late.rank} is the straggler.")
     elif straggler.is_judged:

@@ -282,13 +282,17 @@ def _bounded(rows: Sequence[R], most: int) -> Sequence[R]:
     return rows[: sum(length <= MAX_NAMES_LENGTH for length in lengths)]
 
 
-def step_text(ranks: TableRows) -> str:
-    """What a step's time goes to, of the rank in the middle; empty without any."""
+def step_text(ranks: TableRows, late: int | None) -> str:
+    """What a step's time goes to, of the rank in the middle; empty without any.
+
+    `late`: the straggler, which is in no middle, though all steps may take equally long.
+    """
     of = {column.key: column.numbers for column in ranks.columns}
     order = ascending(of["step_ms"])
+    order = order[of["rank"][order] != late]
     if not len(order):
         return ""
-    row = order[len(order) // 2]
+    row = order[(len(order) - 1) // 2]
     parts = sorted(
         ((of[column.key][row], column.title.lower()) for column in _PARTS), reverse=True
     )

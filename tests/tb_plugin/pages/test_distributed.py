@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -143,6 +144,18 @@ def test_times_of_ranks_are_means_of_their_single_steps(tmp_path):
     waited = whole["waiting_ms"] + whole["transfer_ms"]
     talked = whole["communication_ms"] + whole["overlap_ms"]
     assert waited == pytest.approx(talked)
+
+
+@pytest.mark.parametrize("num_ranks", [2, 3, 4])
+def test_a_usual_step_is_none_of_the_straggler(tmp_path, num_ranks):
+    """All steps take equally long: the straggler's may well be in the middle of them."""
+    for late_rank in range(num_ranks):
+        logdir = tmp_path / str(late_rank)
+        Training(num_ranks, compute={late_rank: 4_000.0}).write(logdir / "exp")
+        sentence = ask(Page(logdir), "distributed")["sentence"]
+        assert f"Rank {late_rank} is the straggler. " in sentence
+        # It computes for 13 ms.
+        assert re.search(r"computation (8\.9|9\.0)\d ms", sentence)
 
 
 def cells_of(answer) -> np.ndarray:
