@@ -127,7 +127,7 @@ class RankHistory(Struct, frozen=True):
 class RankHistoriesResponse(Columns, frozen=True):
     """Route `/rank_histories` (run, history): the same moment's histories of all ranks.
 
-    Of every rank the history that belongs with the one asked for (same origin, call and
+    Of every rank the history that belongs with the query's (same origin, call and
     label), or its newest; opened a few at a time, so ask again while `still_reading`.
     """
 

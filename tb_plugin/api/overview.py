@@ -198,7 +198,7 @@ class Prediction(Struct, frozen=True):
     """Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it."""
 
     fit: Literal["fits", "does not fit", "too close to call", "cannot say"]
-    """Of all ranks asked for: the worst counts."""
+    """Of all ranks of the query: the worst counts."""
     sentences: tuple[str, ...]
     """Why, whose answer it is among several, and what would decide."""
     rows: tuple[LedgerRow, ...]
@@ -222,7 +222,7 @@ class OverviewResponse(Struct, frozen=True):
     rank: int | None
     headlines: tuple[Headline, ...]
     strip: RankStrip
-    """Of all ranks, also where one is asked for."""
+    """Of all ranks, also where the query names one."""
     recorded: tuple[RecordedSource, ...]
     missing: tuple[MissingSources, ...]
     about: str

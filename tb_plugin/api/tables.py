@@ -87,7 +87,7 @@ class TableRows(Struct, frozen=True, kw_only=True):
     columns: tuple[TableColumn, ...]
     num_rows: int
     num_all: int
-    """Those that are asked for, sent or not."""
+    """Those that match the query, sent or not."""
     usual: str
     """The column that sorts at first: the largest first, with a minus the smallest."""
     colours: tuple[str, ...] = ()

@@ -98,7 +98,7 @@ class TimelineResponse(Struct, frozen=True):
     x: XKind
     x_low: float
     x_high: float
-    """Full extent of the data, whatever part was asked for."""
+    """Full extent of the data, whatever part is shown."""
     rows_per_point: int
     """1 where every row is drawn."""
     lines: tuple[RankLine, ...]

@@ -1018,7 +1018,7 @@ export interface ModuleTimelineResponse {
   readonly marks: readonly ModuleMark[];
 }
 
-/** Segments in the order that was asked for; columns of equal length. */
+/** Segments in the query's order; columns of equal length. */
 export interface SegmentRows {
   readonly address: Float64Array;
   readonly totalBytes: Float64Array;

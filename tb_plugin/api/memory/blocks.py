@@ -101,7 +101,7 @@ class AllocationColumns(Columns, frozen=True):
     active: F64Column
     """Bytes of all known allocations live at `moment`: what is stacked, rests included."""
     reserved: F64Column
-    """Bytes at `moment`; of a stream or a pool, where one was asked for. NaN: of both
+    """Bytes at `moment`; of a stream or a pool, where the query names one. NaN: of both
     at once it cannot be told."""
 
 
@@ -246,7 +246,7 @@ class AllocationLiveResponse(Columns, frozen=True):
     step: int | None
     phase: str
     active_bytes: float
-    """Of known allocations, as asked for; likewise all below but the ledger."""
+    """Of known allocations, as requested; likewise all below but the ledger."""
     allocated_bytes: float
     reserved_bytes: float | None
     """None: of both a stream and a pool it cannot be told."""
@@ -261,7 +261,7 @@ class AllocationLiveResponse(Columns, frozen=True):
     stack_category: U8Column
     """Index in `categories`: the one that holds most of the stack's bytes; of the 4,000."""
     ledger: AllocationLedger | None
-    """None where only one stream or pool was asked for."""
+    """None where the query names a stream or pool."""
     pinned_host_bytes: float | None
     """What torch had pinned of the host's memory, free blocks too; no part of the
     device's. None: not recorded at this moment."""
@@ -287,7 +287,7 @@ class AllocationBlockResponse(Struct, frozen=True):
     `b7f3a40000000_2`."""
     address: str
     size_bytes: float
-    """As asked for; as rounded where only that is known (`is_rounded`)."""
+    """As requested; as rounded where only that is known (`is_rounded`)."""
     is_rounded: bool
     block_bytes: float
     """What it takes of its segment: recorded, or by the allocator's rule of rounding."""

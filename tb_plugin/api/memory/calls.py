@@ -126,7 +126,7 @@ class FunctionsResponse(Columns, frozen=True):
     """Route `/functions` (run, rank, function, phase, attempt, iteration, step, stat, stats, sides).
 
     Memory around calls of functions: which functions, the calls of one of them on one
-    rank, and what was collected in one call. What is not asked for, or is not there,
+    rank, and what was collected in one call. What the query leaves out, or is not there,
     has a default: the first function, the lowest rank that has it, the call nearest to `step`,
     else the newest one, the allocated bytes, else the first stat. The answer says what it shows.
     """
@@ -144,7 +144,7 @@ class FunctionsResponse(Columns, frozen=True):
     num_calls: int
     """All there are; about, where they are many."""
     table: TableRows
-    """Of the calls: where and when each was, what was collected, and the stats asked for."""
+    """Of the calls: where and when each was, what was collected, and the query's stats."""
     stats: tuple[FunctionStat, ...]
     """All that any of the calls has."""
     shown: tuple[str, ...]

@@ -30,7 +30,7 @@ HistoryOrigin: TypeAlias = Literal[
 exception nobody caught; a signal that ended the process. `file`: another tool wrote it."""
 
 HistoryState: TypeAlias = Literal["closed", "opening", "ready", "failed"]
-"""closed: nobody asked for it yet."""
+"""closed: nobody opened it yet."""
 
 HistoryLevel: TypeAlias = Literal["active", "allocated", "reserved"]
 """As torch counts: active until free_completed, allocated until free_requested; reserved
@@ -93,7 +93,7 @@ class HistoryMarks(Columns, frozen=True):
     labels: tuple[str, ...]
     """May hold any text, at most 200 characters each."""
     bytes: F64Column
-    """oom: asked for; snapshot: active; else NaN."""
+    """oom: requested; snapshot: active; else NaN."""
     device_free: F64Column
     """oom: bytes the device had free; else NaN."""
     step: F64Column

@@ -208,7 +208,7 @@ class ModulesResponse(Columns, frozen=True, kw_only=True):
     """Route `/modules`: one rank's memory by module.
 
     Parameters: run, rank, window, step, state, call, device, measure, against (`median`,
-    `rank:3`, `window:ID`, `state:NAME`). What is not asked for, or is not there, has a
+    `rank:3`, `window:ID`, `state:NAME`). What the query leaves out, or is not there, has a
     default: the window of `step`; else the window and rank whose step has the highest
     recorded peak (where none is recorded, the last window), the device that holds most,
     the window's peak (of reports without the modules' own bytes, `after_post_forward` or

@@ -56,7 +56,7 @@ ACTION_WORDS: Final = {
 
 
 class SegmentRows(Columns, frozen=True):
-    """Segments in the order that was asked for; columns of equal length."""
+    """Segments in the query's order; columns of equal length."""
 
     address: F64Column
     total_bytes: F64Column
@@ -66,7 +66,7 @@ class SegmentRows(Columns, frozen=True):
     """Freed, and waiting for another stream."""
     free_bytes: F64Column
     requested_bytes: F64Column
-    """As asked for, of allocated and pending blocks."""
+    """As requested, of allocated and pending blocks."""
     largest_free_bytes: F64Column
     num_active: I32Column
     """Blocks that are allocated or pending."""

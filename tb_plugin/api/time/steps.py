@@ -60,7 +60,7 @@ class StepRate(Columns, frozen=True, kw_only=True):
     """Per second each; mfu is a percentage of what the devices could do."""
     values: F64Column
     summed: F64Column
-    """Over all ranks, of mfu their mean; empty where that was not asked for or known."""
+    """Over all ranks, of mfu their mean; empty where the query does not want it or nobody knows it."""
     median: float | None
     """Of `values`, over the columns behind the warm-up."""
     summed_median: float | None

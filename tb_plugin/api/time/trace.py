@@ -262,7 +262,7 @@ class TracePartner(Struct, frozen=True):
     level: int
     name: str
     start_ns: float
-    """Since the slice asked for began."""
+    """Since the query's slice began."""
     duration_ns: float
 
 

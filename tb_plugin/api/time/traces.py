@@ -12,7 +12,7 @@ from memboard.tb_plugin.api.overview import SourceStatus
 from memboard.tb_plugin.api.tables import TableRows
 
 TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
-"""found: nobody asked for it yet."""
+"""found: nobody opened it yet."""
 
 
 class TraceFile(Struct, frozen=True):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_CALLS: Final = 1000
 USUAL_STATS: Final = ("allocated_bytes.all.current", "rss_bytes")
-"""The first of them that was recorded is shown, where no other is asked for."""
+"""The first of them that was recorded is shown, where the query names no other."""
 _MAX_COMPARED: Final = 16
 """Of more ranks the first is shown: reading all takes too long."""
 _MAX_ITERATION: Final = 2**31 - 1
