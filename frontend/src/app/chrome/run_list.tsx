@@ -14,7 +14,7 @@ import "./run_list.css";
 const MOST_SPACIOUS = 6;
 
 const ORDER_WORDS = {
-  worst: ["worst first", "The newest day first, of a day the worst run"],
+  worst: ["worst of the day", "The newest day first, of a day the worst run"],
   newest: ["newest first", "By the time of the newest row"],
   peak: ["peak", "The highest peak first"],
   name: ["name", "By name"],

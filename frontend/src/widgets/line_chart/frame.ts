@@ -37,6 +37,9 @@ export function projectY({ view, size, logScale }: Frame): Project {
 /** The y range includes the limit once data reach this share of it. */
 const NEAR_LIMIT = 0.4;
 
+/** Above the data where the name of a limit stands that is higher than they are. */
+const ROOM_OF_NAME = 0.16;
+
 /** Everything visible in `x`, with a margin of 6 %. */
 export function fitY(
   data: ChartData,
@@ -68,8 +71,9 @@ export function fitY(
     return { low: bottom / 1.2, high: Math.max(high, bottom) * 1.2 };
   }
   if (options.fromZero && low > 0) low = 0;
-  const air = (high - low || Math.abs(high) || 1) * 0.06;
-  return { low: low === 0 ? 0 : low - air, high: high + air };
+  const span = high - low || Math.abs(high) || 1;
+  const above = limit > high ? ROOM_OF_NAME : 0.06;
+  return { low: low === 0 ? 0 : low - span * 0.06, high: high + span * above };
 }
 
 export function visibleLines(data: ChartData): readonly ChartLine[] {
