@@ -257,6 +257,8 @@ class PeakPart(Struct, frozen=True):
 class PeakComposition(Struct, frozen=True, kw_only=True):
     """All that was live at a peak, by category, and the largest holders of it."""
 
+    title: str
+    """Which peak: a tracked step, or a history, seldom has the run's highest one."""
     sentence: str
     """The largest part of it, and of which peak."""
     bytes: float

@@ -1302,6 +1302,7 @@ export interface PeakPart {
 
 /** All that was live at a peak, by category, and the largest holders of it. */
 export interface PeakComposition {
+  readonly title: string;
   readonly sentence: string;
   readonly bytes: number;
   readonly reservedBytes: number | null;

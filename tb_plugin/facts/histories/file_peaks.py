@@ -178,6 +178,7 @@ def _composition(
         rounding = PeakPart("rounding", "unknown", float(figures.rounding_bytes))
         categories.append(rounding)
     return PeakComposition(
+        title=f"Memory at the peak{'' if reference.path else ' of the history'}",
         sentence=sentence,
         bytes=float(figures.peak_active_bytes),
         reserved_bytes=float(figures.reserved_at_peak_bytes),

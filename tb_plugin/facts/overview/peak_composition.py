@@ -91,7 +91,9 @@ def _of_step(
         key=lambda part: -part.bytes,
     )
     categories = sorted(peak.by_category.items(), key=lambda item: -item[1])
+    of_what = "the tracked call" if window.step is None else f"step {window.step}"
     return PeakComposition(
+        title=f"Memory at the peak of {of_what}",
         sentence=f"{lead.before}{lead.module or ''}{lead.after}",
         bytes=peak.num_bytes,
         reserved_bytes=None,

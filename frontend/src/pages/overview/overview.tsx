@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type {
   Finding,
   FindingsResponse,
@@ -185,6 +185,22 @@ function strong(isTotal: boolean, text: string) {
   return isTotal ? <b>{text}</b> : text;
 }
 
+/** Whether anything was pressed or scrolled: from then on nothing moves by itself. */
+function useInUse(): { readonly current: boolean } {
+  const isInUse = useRef(false);
+  useEffect(() => {
+    const note = (): void => {
+      isInUse.current = true;
+    };
+    const kinds = ["pointerdown", "wheel", "keydown"] as const;
+    for (const kind of kinds) addEventListener(kind, note, { passive: true });
+    return () => {
+      for (const kind of kinds) removeEventListener(kind, note);
+    };
+  }, []);
+  return isInUse;
+}
+
 function WhatWasFound(props: {
   readonly view: ViewProps;
   readonly live: Live<FindingsResponse>;
@@ -198,6 +214,7 @@ function WhatWasFound(props: {
   const isReading = data?.stillReading === true || !isTraceRead;
   const first = useRef<{ readonly hasTrace: boolean } | null>(null);
   const wasReading = useRef(false);
+  const isInUse = useInUse();
   const [takesLate, setTakesLate] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -210,6 +227,7 @@ function WhatWasFound(props: {
     return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
   }
   first.current ??= { hasTrace: isTraceRead };
+  if (isTraceRead && !isInUse.current) first.current = { hasTrace: true };
   wasReading.current ||= isReading;
   const ofTrace = profile.data?.findings ?? [];
   const hasLate = !first.current.hasTrace && !takesLate;
@@ -230,15 +248,13 @@ function WhatWasFound(props: {
       {wasReading.current && (
         // Stays when all is read: what stands below must not move.
         <p class="findings-progress quiet" role="status">
-          {isReading ? (
-            "Analysing histories and traces; causes and their numbers may change."
-          ) : numLate > 0 ? (
-            <TextButton press={() => setTakesLate(true)}>
-              Show {counted(numLate, "finding")} of the trace
-            </TextButton>
-          ) : (
-            "All was read."
-          )}
+          {isReading
+            ? "Analysing histories and traces; causes and their numbers may change."
+            : numLate > 0 && (
+                <TextButton press={() => setTakesLate(true)}>
+                  Show {counted(numLate, "finding")} of the trace
+                </TextButton>
+              )}
         </p>
       )}
       {left > 0 && (

@@ -6,6 +6,7 @@ const GIB = 2 ** 30;
 
 function composition(changes: Partial<PeakComposition>): PeakComposition {
   return {
+    title: "",
     sentence: "",
     bytes: 4 * GIB,
     reservedBytes: 5 * GIB,

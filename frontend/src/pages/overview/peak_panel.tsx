@@ -50,9 +50,9 @@ function Composition(props: {
   const category = (part: PeakPart) => categoryLabel(part.label);
   return (
     <>
-      <section aria-label="Memory at the peak">
+      <section aria-label={of.title}>
         <header class="row">
-          <h2>Memory at the peak</h2>
+          <h2>{of.title}</h2>
           <button
             type="button"
             class="text-button end"
