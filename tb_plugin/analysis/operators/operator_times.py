@@ -59,6 +59,8 @@ class OperatorTimes:
     operators: SliceTree
     owner: Ints
     """(device work,): the slice that launched each, an operator; or NOTHING."""
+    is_communication: Flags
+    """(device work,): whether its role is communication."""
 
     @cached_property
     def launched_by(self) -> Ints:
@@ -107,6 +109,9 @@ class OperatorTimes:
             "tensor_core_self_ns": int(
                 self._work_ns[kernels & self.uses_tensor_cores].sum()
             ),
+            "communication_self_ns": int(
+                self._work_ns[lost & self.is_communication].sum()
+            ),
         }
 
     @cached_property
@@ -138,6 +143,11 @@ class OperatorTimes:
     def tensor_core_total_ns(self) -> Ints:
         """Likewise, with what was launched by slices in it."""
         return self.tree.total_sums(self.tensor_core_self_ns)
+
+    @cached_property
+    def communication_self_ns(self) -> Ints:
+        """The part of `device_self_ns` that is communication."""
+        return self._of_work(np.where(self.is_communication, self._work_ns, 0))
 
     @cached_property
     def uses_tensor_cores(self) -> Flags:
@@ -175,7 +185,15 @@ def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
     owner = _owners(trace, operators)
     around = SliceTree(trace.slices, nodes)
     return OperatorTimes(
-        trace, is_operator, is_recorder, listed, tree, around, operators, owner
+        trace,
+        is_operator,
+        is_recorder,
+        listed,
+        tree,
+        around,
+        operators,
+        owner,
+        roles[trace.device_work.row] == Role.COMMUNICATION,
     )
 
 

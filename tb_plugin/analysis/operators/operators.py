@@ -59,6 +59,7 @@ _SUMMED: Final = (
     "kernel_total_ns",
     "tensor_core_self_ns",
     "tensor_core_total_ns",
+    "communication_self_ns",
 )
 """Columns of `OperatorTimes` that are added up."""
 
@@ -80,6 +81,7 @@ class OperatorTable(Table):
     kernel_total_ns: Ints
     tensor_core_self_ns: Ints
     tensor_core_total_ns: Ints
+    communication_self_ns: Ints
     example: Ints
     """Slice of the longest call."""
     group_of: Ints
@@ -160,7 +162,7 @@ def is_eligible(operator: str) -> bool:
 
 
 def is_communication(operator: str) -> bool:
-    """Whether an operator starts a collective or sends, by its name."""
+    """Whether an operator without work of a device starts a collective or sends."""
     return _COMMUNICATION.match(operator.removeprefix(_EVALUATING)) is not None
 
 

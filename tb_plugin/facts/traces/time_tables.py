@@ -132,7 +132,15 @@ def operator_rows(
     rows = OPERATORS.rows(table, strings, query, usual)
     names = table.name[rows[0]].tolist()
     is_apt = [is_eligible(text_of(strings, row)) for row in names]
-    kinds = tuple(_kind_of(text_of(strings, row)) for row in names)
+    kinds = tuple(
+        _kind_of(text_of(strings, row), device_ns, communication_ns)
+        for row, device_ns, communication_ns in zip(
+            names,
+            table.device_self_ns[rows[0]].tolist(),
+            table.communication_self_ns[rows[0]].tolist(),
+            strict=True,
+        )
+    )
     without = () if has_devices else _OF_DEVICES
     if by == "name":
         without = (*without, "shapes")
@@ -147,11 +155,17 @@ def operator_rows(
     )
 
 
-def _kind_of(operator: str) -> str:
-    """Of operators that do not compute: whose, or what they are; else empty."""
+def _kind_of(operator: str, device_ns: int, communication_ns: int) -> str:
+    """Of operators that do not compute: whose, or what they are; else empty.
+
+    What most of its own work on devices is decides: as in the table of kernels.
+    """
     if operator == RECORDER:
         return "recorder"
-    return "communication" if is_communication(operator) else ""
+    communicates = (
+        2 * communication_ns > device_ns if device_ns else is_communication(operator)
+    )
+    return "communication" if communicates else ""
 
 
 _UNSAID: Final = "Not in the trace"

@@ -8,6 +8,8 @@ from memboard.tb_plugin.analysis.ranks.collectives import kind_of
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.timeline.families import family_of
+from memboard.tb_plugin.facts.traces.time_tables import operator_rows
+from memboard.tb_plugin.pages.operators.operators import OperatorsQuery
 from tests.traces_builder import MadeTrace
 
 COMMUNICATE = (
@@ -47,20 +49,23 @@ COMPUTE = (
 )
 
 
-def role_and_part(name):
+def role_part_and_operator(name):
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
+    made.slice("main", "vendor::fused", 5, 20, "cpu_op")
     made.kernel(10, 20, 50, name=name)
     profile = TraceProfile(made.build())
     row = int(profile.trace.device_work.row[0])
     took = profile.parts.parts_ns[0]
-    return Role(int(profile.roles[row])), took
+    (operator,) = operator_rows(profile, OperatorsQuery(run="")).colours or ("",)
+    return Role(int(profile.roles[row])), took, operator
 
 
 @pytest.mark.parametrize(("name", "kind"), COMMUNICATE)
 def test_it_communicates_in_times_colours_and_collectives(name, kind):
-    role, took = role_and_part(name)
+    role, took, operator = role_part_and_operator(name)
     assert role == Role.COMMUNICATION
+    assert operator == "communication", "of what launches it"
     assert (took[Role.COMMUNICATION], took[Role.KERNEL]) == (50, 0)
     assert family_of("kernel", name) == "communication"
     assert kind_of(name) == kind
@@ -68,7 +73,7 @@ def test_it_communicates_in_times_colours_and_collectives(name, kind):
 
 @pytest.mark.parametrize("name", COMPUTE)
 def test_what_reduces_or_moves_within_a_device_computes(name):
-    role, took = role_and_part(name)
-    assert role == Role.KERNEL
+    role, took, operator = role_part_and_operator(name)
+    assert (role, operator) == (Role.KERNEL, "")
     assert (took[Role.COMMUNICATION], took[Role.KERNEL]) == (0, 50)
     assert family_of("kernel", name) == "kernel"
