@@ -63,7 +63,7 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
     tensor_cores = (
         tab(page).get_by_role("article").filter(has_text="No kernel uses tensor cores;")
     )
-    tensor_cores.get_by_role("button", name="No tensor cores").click()
+    tensor_cores.get_by_role("button", name="No tensor cores", exact=True).click()
     tensor_cores.get_by_text("Evidence: 1 number").click()
     see(tensor_cores, "on capability 7.0 and up")
     chooser = tab(page).get_by_label("Trace").first

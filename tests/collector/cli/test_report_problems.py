@@ -410,7 +410,7 @@ def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
     assert len(problems_in(text)) == 2
     monkeypatch.undo()
 
-    def failing(run: Any, rank: Any) -> Any:
+    def failing(run: Any, rank: Any, note: Any) -> Any:
         return fail() if run.made_of == "traces" else iter(())
 
     monkeypatch.setattr("memboard.tb_plugin.cli.report.reading.trace_rows", failing)
@@ -423,12 +423,12 @@ def test_a_run_that_fails_hides_no_other(logdir, report, monkeypatch):
 
 def test_on_the_page_a_file_that_fails_is_one_row(logdir, monkeypatch):
     put_snapshot(logdir, "bad")
-    whole = file_peaks._row
+    whole = file_peaks._peak
 
-    def row(found: Any, history: Any) -> Any:
-        return fail() if "bad" in found.path_text else whole(found, history)
+    def peak(listed: Any, history: Any) -> Any:
+        return fail() if "bad" in listed.path_text else whole(listed, history)
 
-    monkeypatch.setattr(file_peaks, "_row", row)
+    monkeypatch.setattr(file_peaks, "_peak", peak)
     page = Page(logdir)
     page.get("/runs")
     rows = answered(

@@ -201,7 +201,7 @@ def test_each_verdict_names_its_file(tmp_path, capsys):
         written(tmp_path, f"rank{number}.pickle", full((20 + number) * GIB, GIB))
     ooms = verdicts(tmp_path)
     assert [one["file"] for one in ooms] == [f"job/rank{n}.pickle" for n in range(3)]
-    assert all(f"({one['file']})" in one["report"] for one in ooms)
+    assert all(f"({one['file']})" in one["markdown"] for one in ooms)
     assert main(["report", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert all(f"(job/rank{number}.pickle)" in said for number in range(3))
