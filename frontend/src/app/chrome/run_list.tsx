@@ -14,10 +14,10 @@ import "./run_list.css";
 const MOST_SPACIOUS = 6;
 
 const ORDER_WORDS = {
-  worst: ["worst of the day", "The newest day first, of a day the worst run"],
-  newest: ["newest first", "By the time of the newest row"],
-  peak: ["peak", "The highest peak first"],
-  name: ["name", "By name"],
+  worst: ["by day", "The newest day first, of a day the worst run"],
+  newest: ["by time", "By the time of the newest row"],
+  peak: ["by peak", "The highest peak first"],
+  name: ["by name", "In the order of the alphabet"],
 } as const;
 type Order = keyof typeof ORDER_WORDS;
 const ORDERS = Object.keys(ORDER_WORDS) as Order[];
