@@ -4,6 +4,7 @@ import type {
   ProfileResponse,
 } from "../../api/types.gen";
 import { FRAME_WORDS } from "../../model/stacks/call_stacks";
+import { SAME_RUN } from "../memory/history/moment";
 import {
   oneOf,
   optional,
@@ -79,6 +80,13 @@ export const NO_CHOICE: SideState = {
   moment: null,
   source: null,
 };
+
+/** The changes that make a run A, where `own` is the open one. */
+export const ofRunA = (id: string, own: { readonly id: string }) => ({
+  aRun: id === own.id ? SAME_RUN : id,
+  aRank: "",
+  a: NO_CHOICE,
+});
 
 function side(prefix: "a_" | ""): Word<SideState> {
   const schema = {

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import { rankChips } from "../../app/chrome/rank_chooser";
 import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
-import type { Finding, RankStrip, TableRows } from "../../api/types.gen";
+import type { Finding, RankStrip, TableColumn, TableRows } from "../../api/types.gen";
 import { merged } from "./overview";
 import { rankFacts } from "../shared/ranks_table";
+import { declared } from "../shared/table/test_tables";
 import { membersAt, orderRanks, rankAxis } from "../../widgets/rank_bars/bars";
 const GIB = 1024 ** 3;
 
@@ -119,23 +120,8 @@ describe("bars of ranks", () => {
 });
 
 describe("what the tip says of a rank", () => {
-  const column = (key: string, unit: string, value: number) => ({
-    key,
-    unit,
-    title: key,
-    help: "",
-    texts: [],
-    numbers: Float64Array.of(value),
-    notes: [],
-    hints: [],
-    absent: "",
-    absentText: "",
-    bar: "",
-    longest: 0,
-    sum: null,
-    shareOf: "",
-    sorts: true,
-  });
+  const column = (key: string, unit: TableColumn["unit"], value: number) =>
+    declared({ key, title: key, help: "", unit, numbers: Float64Array.of(value) });
   const factsOf = (...columns: readonly ReturnType<typeof column>[]) => {
     const table = { columns, numRows: 1, numAll: 1, colours: [] };
     const look = { theme: "light", byteUnit: "auto" } as const;

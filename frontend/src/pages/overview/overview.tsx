@@ -208,14 +208,27 @@ function WhatWasFound(props: {
 }) {
   const { data, error } = props.live;
   const { profile } = props;
-  const isTraceRead =
-    profile.error !== null ||
-    (profile.data !== null && profile.data.choice.state !== "opening");
-  const isReading = data?.stillReading === true || !isTraceRead;
-  const first = useRef<{ readonly hasTrace: boolean } | null>(null);
-  const wasReading = useRef(false);
   const isInUse = useInUse();
-  const [takesLate, setTakesLate] = useState(false);
+  if (data === null || (profile.data === null && profile.error === null)) {
+    return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
+  }
+  return <FoundSoFar view={props.view} data={data} profile={profile} inUse={isInUse} />;
+}
+
+function FoundSoFar(props: {
+  readonly view: ViewProps;
+  readonly data: FindingsResponse;
+  readonly profile: Live<ProfileResponse>;
+  readonly inUse: { readonly current: boolean };
+}) {
+  const { data, profile, inUse } = props;
+  const isTraceRead =
+    profile.error !== null || profile.data?.choice.state !== "opening";
+  const isReading = data.stillReading || !isTraceRead;
+  const wasReading = useRef(false);
+  wasReading.current ||= isReading;
+  const [takesTrace, setTakesTrace] = useState(isTraceRead);
+  if (isTraceRead && !takesTrace && !inUse.current) setTakesTrace(true);
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     // What is analysed may get shorter; a press may fold it.
@@ -223,16 +236,8 @@ function WhatWasFound(props: {
       box.current.style.minHeight = `${box.current.offsetHeight}px`;
     }
   });
-  if (data === null || (profile.data === null && profile.error === null)) {
-    return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
-  }
-  first.current ??= { hasTrace: isTraceRead };
-  if (isTraceRead && !isInUse.current) first.current = { hasTrace: true };
-  wasReading.current ||= isReading;
-  const ofTrace = profile.data?.findings ?? [];
-  const hasLate = !first.current.hasTrace && !takesLate;
-  const all = merged(data.findings, ofTrace);
-  const shown = hasLate ? merged(data.findings, []) : all;
+  const all = merged(data.findings, profile.data?.findings ?? []);
+  const shown = takesTrace ? all : merged(data.findings, []);
   const numLate = all.length - shown.length;
   const listed = data.findings.filter(
     (finding) => finding.state?.isOutOfMemory === true,
@@ -246,12 +251,12 @@ function WhatWasFound(props: {
     >
       <Findings {...props.view} findings={shown} opensFirst />
       {wasReading.current && (
-        // Stays when all is read: what stands below must not move.
+        // Stays when all is read: an empty box keeps its gap above what is below.
         <p class="findings-progress quiet" role="status">
           {isReading
             ? "Analysing histories and traces; causes and their numbers may change."
             : numLate > 0 && (
-                <TextButton press={() => setTakesLate(true)}>
+                <TextButton press={() => setTakesTrace(true)}>
                   Show {counted(numLate, "finding")} of the trace
                 </TextButton>
               )}

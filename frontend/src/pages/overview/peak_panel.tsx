@@ -45,7 +45,6 @@ function Composition(props: {
   const { of, view } = props;
   const { theme, byteUnit } = view;
   const parts = peakParts(of, theme);
-  const longest = parts.reduce((sum, { value }) => sum + value, 0);
   const format = (bytes: number): string => formatBytes(bytes, byteUnit);
   const category = (part: PeakPart) => categoryLabel(part.label);
   return (
@@ -63,7 +62,7 @@ function Composition(props: {
           </button>
         </header>
         <p>{of.sentence}</p>
-        <PartBar label="" parts={parts} format={format} longest={longest} />
+        <PartBar label="" parts={parts} format={format} />
         <BarRows
           label="Categories at the peak"
           rows={partRows(of, of.categories, theme, byteUnit, category)}

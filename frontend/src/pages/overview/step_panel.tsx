@@ -1,14 +1,11 @@
 import { useLive } from "../../api/live/use_live";
-import type { StragglersResponse } from "../../api/types.gen";
 import { formatShare } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import type { Theme } from "../../base/tokens";
 import { formatExact } from "../../model/words/quantity";
-import { partColour } from "../../render/palette";
 import { BarRows, type BarRow } from "../../widgets/bar_rows/bar_rows";
 import { Icon } from "../../widgets/icon/icon";
 import type { ViewProps } from "../shared/view_props";
-import { PartBar, sumOf, type Part } from "../time/profiled/part_bar";
+import { PartBar, partsOfStep } from "../time/profiled/part_bar";
 
 /** What the time of a step goes to, as Steps has it. */
 export function StepPanel({ view }: { readonly view: ViewProps }) {
@@ -17,7 +14,9 @@ export function StepPanel({ view }: { readonly view: ViewProps }) {
   const { data } = useLive(client, "stragglers", query, pollMs);
   const seconds = data?.stepSeconds ?? null;
   if (data === null || seconds === null) return null;
-  const parts = stepParts(data, theme);
+  const parts = partsOfStep(data, theme, "usual")
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value);
   return (
     <section aria-label="What a step's time goes to">
       <header class="row">
@@ -34,7 +33,7 @@ export function StepPanel({ view }: { readonly view: ViewProps }) {
           <Icon name="right" sizePx={14} />
         </button>
       </header>
-      <PartBar label="" parts={parts} longest={sumOf(parts)} />
+      <PartBar label="" parts={parts} />
       <BarRows
         label="Parts of a step"
         rows={parts.map(({ name, label, help, colour, value }): BarRow => ({
@@ -50,16 +49,4 @@ export function StepPanel({ view }: { readonly view: ViewProps }) {
       />
     </section>
   );
-}
-
-/** The largest first. */
-function stepParts({ parts }: StragglersResponse, theme: Theme): readonly Part[] {
-  return parts
-    .map((part): Part => ({
-      ...part,
-      colour: partColour(theme, part.name),
-      value: part.usual ?? 0,
-    }))
-    .filter(({ value }) => value > 0)
-    .sort((a, b) => b.value - a.value);
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { cellText, type Table, type TableColumn } from "../../model/table";
-import { headingWidth } from "../row_table/headings";
+import { headingWidth } from "../row_table/widths/headings";
 import { rowsMarkdown } from "../row_table/markdown";
 import { RowTable } from "../row_table/row_table";
 import { useSort } from "../row_table/use_sort";

@@ -30,8 +30,6 @@ interface FindingsProps extends PlaceOpener {
   readonly copyMarkdown: (markdown: string) => void;
   readonly findings: readonly FindingData[];
   readonly opensFirst?: boolean;
-  /** Whether what is live at an error is, or was, still being read. */
-  readonly awaits?: boolean;
 }
 
 export function Findings(props: FindingsProps) {
@@ -64,10 +62,8 @@ function Finding(props: FindingProps & { readonly opens: boolean }) {
     if (finding.rank !== null) props.chooseRank(finding.rank);
     props.showPage("modules", {});
   };
-  const isAwaited =
-    props.awaits === true && finding.severity === "error" ? "is-awaited" : "";
   return (
-    <article class={`finding ${finding.severity} ${isOpen ? `open ${isAwaited}` : ""}`}>
+    <article class={`finding ${finding.severity} ${isOpen ? "open" : ""}`}>
       <Head {...props} isOpen={isOpen} body={id} toggle={() => setChosen(!isOpen)} />
       {isOpen && (
         <div id={id} class="finding-body">

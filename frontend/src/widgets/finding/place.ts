@@ -8,8 +8,8 @@ export interface PlaceOpener {
   readonly showPage: (name: string, changes: Words) => void;
 }
 
-/** Parameters of Blocks that belong to what it showed before. */
-const OF_BEFORE = [
+/** Parameters of Blocks and Segments that belong to the history shown before. */
+export const OF_HISTORY: readonly string[] = [
   "h0",
   "h1",
   "b0",
@@ -24,6 +24,8 @@ const OF_BEFORE = [
   "only",
   "stream",
   "pool",
+  "s0",
+  "s1",
 ];
 
 /** Without a moment Blocks opens the device that ran out of memory. */
@@ -31,7 +33,7 @@ export function placeWords(place: Place): Words {
   if (place.page === "blocks") {
     const momentDevice = place.moment === null ? null : place.device;
     return {
-      ...Object.fromEntries(OF_BEFORE.map((word) => [word, null])),
+      ...Object.fromEntries(OF_HISTORY.map((word) => [word, null])),
       history: place.history,
       history_device: momentDevice?.toString() ?? null,
       moment: place.moment?.toString() ?? null,

@@ -5,7 +5,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TreeRow } from "../../model/tree";
 import { Cell, Heading } from "./cells";
-import { headingLines } from "./headings";
+import { headingLines } from "./widths/headings";
 import { afterKey, firstRow, ROW_PX, scrollScale, totalPx } from "./rows";
 import type { RowColumn } from "./columns";
 import type { Sort } from "../../model/shown_rows";

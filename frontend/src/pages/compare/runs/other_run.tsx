@@ -3,7 +3,7 @@ import type { RunSummary } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import { SAME_RUN } from "../../memory/history/moment";
 import { Choice } from "../../shared/controls/choices";
-import { NO_CHOICE, type PartProps } from "../params";
+import { ofRunA, type PartProps } from "../params";
 import { runBefore } from "./run_before";
 
 const RUNS_POLL_MS = 10_000;
@@ -41,10 +41,7 @@ export function useOtherRun(
       <Choice
         label="Run"
         value={chosen?.id ?? ""}
-        onChange={(id) => {
-          const aRun = id === run.id ? SAME_RUN : id;
-          change({ aRun, aRank: "", a: NO_CHOICE }, "push");
-        }}
+        onChange={(id) => change(ofRunA(id, run), "push")}
         of={chosen === null ? [["", "choose…"], ...options] : options}
       />
     ),

@@ -4,11 +4,10 @@ import { useLive } from "../../../api/live/use_live";
 import { Status } from "../../../widgets/icon/icon";
 import { absentCell, type RowColumn } from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
-import { SAME_RUN } from "../../memory/history/moment";
 import { standingLook } from "../../shared/run_standing";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { columnOf, rowsHolding } from "../../shared/table/columns";
-import { NO_CHOICE, type PartProps } from "../params";
+import { NO_CHOICE, ofRunA, type PartProps } from "../params";
 import { useOtherRun } from "./other_run";
 
 const POLL_MS = 10_000;
@@ -20,7 +19,7 @@ const MAX_SETTINGS = 5;
 
 export function RunsPart(part: PartProps) {
   const { run } = useOtherRun(part, false);
-  return <RunTable {...part} runA={run?.id ?? null} />;
+  return <RunTable {...part} runA={run?.id ?? null} leaves={{ part: null }} />;
 }
 
 /** Where no run is like B. */
@@ -31,13 +30,19 @@ export function ChooseRun(part: PartProps) {
         <strong>No other run is like {part.view.run.name}.</strong> None has its device,
         and its name, folder or number of ranks: choose one.
       </p>
-      <RunTable {...part} runA={null} />
+      <RunTable {...part} runA={null} leaves={{}} />
     </>
   );
 }
 
+interface RunTableProps extends PartProps {
+  readonly runA: string | null;
+  /** What a click on a row changes besides. */
+  readonly leaves: { readonly part?: null };
+}
+
 /** All runs; a click on one sets it against the open run, which is B. */
-export function RunTable(props: PartProps & { readonly runA: string | null }) {
+export function RunTable(props: RunTableProps) {
   const { view } = props;
   const { data, error } = useLive(view.client, "run_table", {}, POLL_MS);
   return (
@@ -48,21 +53,14 @@ export function RunTable(props: PartProps & { readonly runA: string | null }) {
   );
 }
 
-function Rows(
-  props: PartProps & {
-    readonly runA: string | null;
-    readonly answer: RunTableResponse;
-  },
-) {
-  const { view, params, change, runA, answer } = props;
+function Rows(props: RunTableProps & { readonly answer: RunTableResponse }) {
+  const { view, params, change, runA, answer, leaves } = props;
   const { run, chooseRun } = view;
   const { standings } = answer;
   const text = view.params.get(SEARCH_WORD) ?? "";
   const table = useMemo(() => withDifferences(answer.table, text), [answer, text]);
   const idOf = (row: number): string => standings[row]?.run ?? "";
-  const wordOfA = (id: string): string => (id === run.id ? SAME_RUN : id);
-  const chooseA = (row: number): void =>
-    change({ aRun: wordOfA(idOf(row)), aRank: "", a: NO_CHOICE }, "push");
+  const chooseA = (row: number): void => change(ofRunA(idOf(row), run), "push");
   const chooseB = (row: number): void => {
     // A that becomes B leaves its place to the run that was B.
     const isA = idOf(row) === runA && runA !== run.id;
@@ -102,7 +100,7 @@ function Rows(
   const verdictCell = (row: number) => {
     const standing = standings[row];
     const look = standing === undefined ? null : standingLook(standing);
-    if (look === null) return absentCell("Not known yet, or nothing tells it");
+    if (look === null) return absentCell(columnOf(table, "verdict")?.absent ?? "");
     const content = <Status look={look} />;
     return { text: look.word, content };
   };
@@ -118,8 +116,7 @@ function Rows(
       isMarked={(row) => [run.id, runA].includes(idOf(row))}
       onSelect={(row) => {
         const isB = idOf(row) === run.id;
-        const chosen = isB ? {} : { aRun: idOf(row), aRank: "", a: NO_CHOICE };
-        change({ ...chosen, part: null }, "push");
+        change({ ...(isB ? {} : ofRunA(idOf(row), run)), ...leaves }, "push");
       }}
       head={
         <>

@@ -3,6 +3,7 @@
  * rank is the shell's word (`view.ranks.rank`).
  */
 
+import { OF_HISTORY } from "../../../widgets/finding/place";
 import type { HistoryDevice, HistoryLevel } from "../../../api/types.gen";
 import {
   readState,
@@ -144,32 +145,14 @@ type Words = Readonly<Record<string, string | null>>;
 export const VIEW_X: RangeWords = { low: "h0", high: "h1" };
 export const VIEW_Y: RangeWords = { low: "b0", high: "b1" };
 
-const OF_HISTORY: Words = Object.fromEntries(
-  [
-    "moment",
-    "life",
-    "stack",
-    "mark",
-    "frame",
-    "flame_zoom",
-    "only",
-    "stream",
-    "pool",
-    "h0",
-    "h1",
-    "b0",
-    "b1",
-    "r0",
-    "r1",
-    "s0",
-    "s1",
-  ].map((name) => [name, null]),
+const NOTHING_CHOSEN: Words = Object.fromEntries(
+  ["moment", ...OF_HISTORY].map((word) => [word, null]),
 );
 
 export function historyWords(history: string): Words {
-  return { ...OF_HISTORY, history, history_device: null };
+  return { ...NOTHING_CHOSEN, history, history_device: null };
 }
 
 export function deviceWords(device: number): Words {
-  return { ...OF_HISTORY, history_device: device.toString() };
+  return { ...NOTHING_CHOSEN, history_device: device.toString() };
 }

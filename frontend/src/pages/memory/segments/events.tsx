@@ -76,6 +76,7 @@ export function EventList(props: OpenSegments) {
             const chunk = chunkOf(row);
             return chunk && { table: chunk.table, row: row % CHUNK_ROWS };
           }}
+          hasArrived={(row) => get(Math.floor(row / CHUNK_ROWS)) !== undefined}
           stacks={props.stacks}
           culprits={OOMS}
           head={

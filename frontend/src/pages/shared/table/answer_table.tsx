@@ -16,7 +16,7 @@ import {
   useTree,
   type TreeOptions,
 } from "../../../widgets/row_table/use_sort";
-import { fittingIn, gapsOf } from "../../../widgets/row_table/widths";
+import { fittingIn, gapsOf } from "../../../widgets/row_table/widths/widths";
 import { SearchBox, type SearchBoxProps } from "../controls/search_box";
 import type { ViewProps } from "../view_props";
 import {
@@ -42,7 +42,7 @@ interface TableProps
       >
     > {
   readonly view: ViewProps;
-  /** Of an answer, or `declared` here where the browser alone knows the values. */
+  /** Of an answer, or `filled` here where the browser alone knows the values. */
   readonly table: TableRows;
   /** URL word of the order; absent: the order is not in the URL. */
   readonly word?: string;
@@ -140,9 +140,15 @@ export function TreeTable(props: TreeTableProps) {
   return <TableSection {...props} {...shown} exported={exported} />;
 }
 
-/** Rows that arrive in parts, in the order of the server. */
-export function PagedTable(props: TableProps & { readonly partOf: PartOf }) {
-  const { view, table, partOf, colours, culprits, stacks } = props;
+/** Rows that arrive in parts, in the order of the server; what has arrived is copied. */
+export function PagedTable(
+  props: TableProps & {
+    /** Of a row that is drawn: it may request those that have not arrived. */
+    readonly partOf: PartOf;
+    readonly hasArrived: (row: number) => boolean;
+  },
+) {
+  const { view, table, partOf, hasArrived, colours, culprits, stacks } = props;
   const { theme, byteUnit } = view;
   const { numRows } = table;
   const columns = pagedColumns(
@@ -162,7 +168,7 @@ export function PagedTable(props: TableProps & { readonly partOf: PartOf }) {
       rows={rows}
       sort={null}
       exported={null}
-      copied={() => Array.from(rows).filter((row) => partOf(row) !== null)}
+      copied={() => Array.from(rows).filter(hasArrived)}
     />
   );
 }

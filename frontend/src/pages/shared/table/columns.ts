@@ -12,7 +12,7 @@ import {
   type RowCell,
   type RowColumn,
 } from "../../../widgets/row_table/columns";
-import { columnWidth } from "../../../widgets/row_table/widths";
+import { columnWidth } from "../../../widgets/row_table/widths/widths";
 import type { ViewProps } from "../view_props";
 import { lineCell, nameCells } from "./kernel_name";
 import { CELLS, CHANGES, isTextUnit, type NumberUnit } from "./units";

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { TableRows } from "../../../api/types.gen";
+import type { StragglersResponse, TableRows } from "../../../api/types.gen";
 import type { Theme } from "../../../base/tokens";
 import { formatQuantity } from "../../../model/words/quantity";
 import { partColour } from "../../../render/palette";
@@ -26,6 +26,19 @@ export function partsOf(table: TableRows, row: number, theme: Theme): readonly P
   }));
 }
 
+/** Of a recorded step: of the median rank, or of the first rank that is named. */
+export function partsOfStep(
+  { parts }: StragglersResponse,
+  theme: Theme,
+  of: "usual" | "ofFirst",
+): readonly Part[] {
+  return parts.map((part) => ({
+    ...part,
+    colour: partColour(theme, part.name),
+    value: part[of] ?? NaN,
+  }));
+}
+
 const inSeconds = (value: number): string => formatQuantity(value, "seconds");
 
 export function PartBar(props: {
@@ -33,10 +46,12 @@ export function PartBar(props: {
   readonly parts: readonly Part[];
   readonly format?: (value: number) => string;
   readonly total?: number;
-  readonly longest: number;
+  /** What fills the bar; default: the sum of the parts. */
+  readonly longest?: number;
 }) {
   const { label, parts, format = inSeconds } = props;
-  const total = props.total ?? sumOf(parts);
+  const sum = sumOf(parts);
+  const { total = sum, longest = sum } = props;
   const tooltips = parts.map((part) => `${part.label} ${format(part.value)}`);
   return (
     <div class="part-bar">
@@ -49,7 +64,7 @@ export function PartBar(props: {
               class={part.unseen === true ? "is-unseen" : ""}
               title={`${tooltips[i]}\n${part.help}`}
               style={{
-                width: `${(100 * part.value) / props.longest}%`,
+                width: `${(100 * part.value) / longest}%`,
                 backgroundColor: part.colour,
               }}
             />

@@ -7,6 +7,7 @@ import type { Responses, TableRows } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import type { Live } from "../../../api/live/watch";
 import { formatSeconds } from "../../../base/durations";
+import { Legend } from "../../../widgets/plot/legend";
 import { Nothing } from "../../../widgets/state/state";
 import { Choice, Switch } from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
@@ -88,19 +89,11 @@ const KINDS: Readonly<Record<string, string>> = {
 function Kinds(props: { readonly view: ViewProps; readonly kinds: readonly string[] }) {
   const named = Object.entries(KINDS).filter(([kind]) => props.kinds.includes(kind));
   if (named.length === 0) return null;
-  return (
-    <p class="row quiet">
-      {named.map(([kind, label]) => (
-        <span key={kind}>
-          <i
-            class="swatch"
-            style={{ background: partColour(props.view.theme, kind) }}
-          />{" "}
-          {label}
-        </span>
-      ))}
-    </p>
-  );
+  const items = named.map(([kind, label]) => ({
+    label,
+    colour: partColour(props.view.theme, kind),
+  }));
+  return <Legend items={items} />;
 }
 
 export function ProfiledPage<R extends "operators" | "kernels">(props: {

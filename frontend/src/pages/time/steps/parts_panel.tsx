@@ -6,10 +6,9 @@
 import type { StepsResponse, StragglersResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import { formatSeconds } from "../../../base/durations";
-import { partColour } from "../../../render/palette";
 import type { ViewProps } from "../../shared/view_props";
 import type { StepsParams } from "./params";
-import { PartBar, PartWays, sumOf, type Part } from "../profiled/part_bar";
+import { PartBar, partsOfStep, PartWays, sumOf } from "../profiled/part_bar";
 
 /** Smaller differences, as a share of the step, are ignored. */
 const TELLING = 0.01;
@@ -27,13 +26,8 @@ export function PartsPanel(props: {
   if (stepSeconds === null) return null;
   const late = data.late[0] ?? null;
   const rank = late ?? view.ranks.rank;
-  const [usual, ofLate] = (["usual", "ofFirst"] as const).map((of) =>
-    data.parts.map((part): Part => ({
-      ...part,
-      colour: partColour(view.theme, part.name),
-      value: part[of] ?? NaN,
-    })),
-  ) as [Part[], Part[]];
+  const usual = partsOfStep(data, view.theme, "usual");
+  const ofLate = partsOfStep(data, view.theme, "ofFirst");
   const longest = Math.max(sumOf(usual), late === null ? 0 : sumOf(ofLate));
   const lead = (way: Way): void => {
     if (way === "trace") {

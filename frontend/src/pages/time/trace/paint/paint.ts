@@ -3,7 +3,7 @@ import { tokens } from "../../../../base/tokens";
 import { inkOn } from "../../../../widgets/block_stack/paint/colours";
 import { FONT } from "../../../../widgets/export/pen";
 import { foldTemplates } from "../../../shared/table/kernel_name";
-import { laneTop, LANE_PX, rowsBetween, tracksOf, type Place } from "../plot/layout";
+import { laneTop, LANE_PX, rowsBetween, type Place } from "../plot/layout";
 import { formatNs } from "../text";
 import { fitting, MARK_PX, widthOf, type Canvas } from "./canvas";
 import { firstStep, paintCounters, paintInstants } from "./lines";
@@ -84,6 +84,7 @@ function paintSteps({ context, trace, view, heightPx, toX }: Canvas): void {
 
 function paintRange(canvas: Canvas): void {
   const { context, trace, toX, widthPx, heightPx, layout, view } = canvas;
+  const { rangeKeys } = trace;
   const { range, rangeTracks } = trace.state;
   if (range === null) return;
   const { bg, link } = tokens(trace.view.theme);
@@ -93,9 +94,8 @@ function paintRange(canvas: Canvas): void {
   if (left > 0) context.fillRect(0, 0, Math.min(left, widthPx), heightPx);
   if (right < widthPx) context.fillRect(Math.max(0, right), 0, widthPx, heightPx);
   if (rangeTracks !== "") {
-    const chosen = tracksOf(rangeTracks);
     for (const row of rowsBetween(layout, view.y0, view.y1)) {
-      if (!chosen.has(row.key))
+      if (!rangeKeys.has(row.key))
         context.fillRect(left, row.y - view.y0, right - left, row.heightPx);
     }
   }

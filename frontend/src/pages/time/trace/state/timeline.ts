@@ -12,6 +12,7 @@ import {
   around,
   LEAST_NS,
   stepBeside,
+  tracksOf,
   windowOn,
   within,
   type Place,
@@ -32,7 +33,8 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     const slack = Math.max(10, endNs * 0.004);
     return { base, low: -slack, high: endNs + slack };
   }, [base, endNs]);
-  const { find, range } = state;
+  const { find, range, rangeTracks } = state;
+  const rangeKeys = useMemo(() => tracksOf(rangeTracks), [rangeTracks]);
   const { tracks, ...drawn } = useTracks(view, answer, state, extent);
   const { layout } = drawn;
   const whole = useWhole(view, answer, extent);
@@ -157,6 +159,7 @@ export function useTimeline(view: ViewProps, answer: TraceResponse) {
     shown,
     setWindow,
     ...drawn,
+    rangeKeys,
     whole,
     searchAnswer,
     slice,

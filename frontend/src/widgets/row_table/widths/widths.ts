@@ -1,4 +1,4 @@
-import type { RowColumn } from "./columns";
+import type { RowColumn } from "../columns";
 import { headingWidth, inTwoLines, narrowHeadingWidth } from "./headings";
 
 const TEXT_WIDTHS = { name: "minmax(160px, 2fr)", text: "minmax(96px, 1fr)" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RowColumn } from "./columns";
+import type { RowColumn } from "../columns";
 import { columnWidth, fittingIn } from "./widths";
 
 const NUMBERS = ["Free", "Largest", "Return-\nable", "Reserved"];
