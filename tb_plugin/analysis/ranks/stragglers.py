@@ -72,11 +72,6 @@ class Straggler:
     """It stands out by the part, not by its step: the others wait for it."""
 
 
-def step_seconds(times: StepTimes) -> float:
-    """The middle rank's step time, at the median; NaN where there is none."""
-    return median_known(middle_values(times.seconds))
-
-
 def middle_of(values: Floats) -> float:
     """The value in the middle, of two the lower; NaN where there is none."""
     present = np.sort(values[~np.isnan(values)])
@@ -118,7 +113,7 @@ def stragglers(times: StepTimes) -> list[Straggler]:
     num_ranks, num_columns = times.seconds.shape
     if num_ranks < 2 or num_columns < _MIN_COLUMNS:
         return []
-    usual = step_seconds(times)
+    usual = median_known(middle_values(times.seconds))
     excess = _excess(times.seconds)
     shares = _slowest_shares(times.seconds)
     by_part = _part_excesses(times)
@@ -184,7 +179,7 @@ def _limit(excess: Floats, usual: float) -> float:
     present = excess[np.isfinite(excess)]
     if not len(present) or not usual > 0:
         return np.inf
-    middle = float(np.sort(present)[(len(present) - 1) // 2])
+    middle = middle_of(present)
     deviation = robust_deviation(present, middle)
     if len(present) < 4:
         deviation = 0.0  # among so few, one that differs is half of the spread

@@ -129,7 +129,7 @@ def _row(readers: RunReaders, run: Run, numbers: RankNumbers) -> RunRow:
     headers = [file.header for file in run.files.values() if file.has_records]
     settings = settings_of(headers[0]) if headers else {}
     ranks = run.ranks
-    if not ranks or not headers or numbers.num_unread(ranks):
+    if not ranks or not headers or not numbers.are_whole(run):
         return RunRow(settings=settings)
     strip = strip_of(run, ranks, numbers)
     is_virtual = any(header.virtual_gpu for header in headers)

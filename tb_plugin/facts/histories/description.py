@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from memboard.collector.format.sizes import agreeing, counted, part_of
 from memboard.tb_plugin.analysis.allocator.stacking import columns, with_start
@@ -23,7 +22,7 @@ from memboard.tb_plugin.api.memory.histories import (
     HistoryPeak,
     HistorySetting,
 )
-from memboard.tb_plugin.contract.table import Column, rows_of
+from memboard.tb_plugin.contract.table import Column, rows_of, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,13 +84,11 @@ _FRAMES: Final = (
     Column("self", "Self", unit="bytes", help="Of stacks that end in it", bar="frame"),
     Column("frame", "Frame; click for its callers and callees", unit="text"),
 )
-_HOLDER_TABLE: Final = replace(
-    rows_of(_HOLDERS, (), usual="bytes"),
-    title="Top holders",
-    empty="Nothing is live here.",
+_HOLDER_TABLE: Final = titled(
+    rows_of(_HOLDERS, (), usual="bytes"), "Top holders", empty="Nothing is live here."
 )
-_FRAME_TABLE: Final = replace(
-    rows_of(_FRAMES, (), usual="total"), title="Frames", empty="No frame is found."
+_FRAME_TABLE: Final = titled(
+    rows_of(_FRAMES, (), usual="total"), "Frames", empty="No frame is found."
 )
 
 

@@ -72,6 +72,10 @@ class RankNumbers:
         """Ranks of which files are still being read: what is said of all may change."""
         return sum(rank in self._unread for rank in ranks)
 
+    def are_whole(self, run: Run) -> bool:
+        """Whether they are of all files of a run; large ones are opened at their ends first."""
+        return bool(run.files) and run.is_whole and not self.num_unread(run.ranks)
+
     def are_current(self, ranks: Sequence[int]) -> bool:
         """Whether the numbers are of all that the ranks have written so far."""
         return self._outdated.isdisjoint(ranks)

@@ -57,7 +57,7 @@ def standing_of(
         return RunStanding(summary.id, None, None), False
     numbers = RankNumbers(reader, run, budget if run.is_whole else Budget(-1.0))
     ranks = run.ranks
-    is_read = bool(run.files) and run.is_whole and not numbers.num_unread(ranks)
+    is_read = numbers.are_whole(run)
     # Numbers of an earlier look are not cached as those of the run's version now.
     is_known = is_read and numbers.are_current(ranks) and not run.unfinished
     ooms = numbers.total(ranks, OOMS)

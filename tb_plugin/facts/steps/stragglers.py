@@ -170,7 +170,8 @@ def stragglers_of(view: View[RanksQuery], facts: FactsReader) -> StragglersRespo
             run, tables, times, edges, standing_out, hosts, usual, profiled
         )
         findings = [finding for finding in made if finding is not None]
-    parts = _part_means(times, own_seconds, ordered[0].rank if ordered else None)
+    first = ordered[0].rank if ordered else None
+    parts = _part_means(times, own_seconds, usual, first)
     num_steps = high - low + 1
     num_profiled = _num_left_out(profiled, low, high, usual_steps)
     return StragglersResponse(
@@ -267,11 +268,12 @@ def _num_left_out(
 
 
 def _part_means(
-    times: StepTimes, own_seconds: Floats, first: int | None
+    times: StepTimes, own_seconds: Floats, usual: float, first: int | None
 ) -> tuple[StepPartMean, ...]:
     """Parts that sum to the step: of all ranks in the mean, and of single ranks.
 
-    `own_seconds`: (ranks,) of each rank's step; `first`: the rank of the first row.
+    `own_seconds`: (ranks,) of each rank's step; `usual`: the middle one of them; `first`:
+    the rank of the first row.
     """
     if not times.parts:
         return ()
@@ -283,7 +285,7 @@ def _part_means(
         return ()
     whole = float(times.coarse_seconds[is_known].mean())
     middle = middle_rank(own_seconds, is_known)
-    of_usual = usual_parts(times, parts, middle, middle_of(own_seconds))
+    of_usual = usual_parts(times, parts, middle, usual)
     of_first: Mapping[str, float] = {}
     if first is not None:
         row = times.ranks.index(first)

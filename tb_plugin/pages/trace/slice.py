@@ -276,12 +276,15 @@ def trace_range(asked: RouteRequest[RangeQuery]) -> TraceRangeResponse:
         sums.add(place.trace, tracks, place.own_ns(start), place.own_ns(end))
         sources.append(place)
     rows = sums.rows(MAX_NAMES)
-    tracks_of_rows = zip(rows.source.tolist(), rows.track.tolist(), strict=True)
+    track_texts = (
+        _track_text(sources[number], track)
+        for number, track in zip(rows.source.tolist(), rows.track.tolist(), strict=True)
+    )
     name_column, *others = _SUMS
     table = table_of(
         (name_column, _TRACK, *others) if by_track else _SUMS,
         {
-            "track": [_track_text(sources[n], track) for n, track in tracks_of_rows],
+            "track": list(track_texts) if by_track else (),
             "name": [name[:_MAX_NAME] for name in rows.name],
             "total_us": rows.total_ns,
             "count": rows.count,
