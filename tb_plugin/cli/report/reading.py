@@ -181,7 +181,11 @@ class Reader:
         straggler = straggler_of(readers, summary, one_each(in_order), no_deadline())
         with run.lock:
             findings = findings_of(
-                view(ranks), readers.errors, readers.losses, straggler
+                view(ranks),
+                readers.errors,
+                readers.losses,
+                readers.modules,
+                straggler,
             )
         course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None

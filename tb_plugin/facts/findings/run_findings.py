@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from memboard.tb_plugin.analysis.findings.improvements import with_improvements
 from memboard.tb_plugin.analysis.findings.losses import steps_missing, traces_missing
 from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.api.findings import FindingsResponse
 from memboard.tb_plugin.facts.findings.ends import ending_findings
+from memboard.tb_plugin.facts.findings.improvements import memory_use_of
 from memboard.tb_plugin.facts.findings.missing import simulating
 from memboard.tb_plugin.facts.findings.rank_findings import (
     cycle_findings,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.rank_findings import ReadRetained
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
+    from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
 
@@ -41,6 +44,7 @@ def findings_of(
     view: View[RanksQuery],
     reader: ErrorsReader,
     losses: LossReader,
+    modules: ModulesReader,
     straggler: RunStraggler,
     worst_titles: WorstTitles | None = None,
 ) -> FindingsResponse:
@@ -50,6 +54,7 @@ def findings_of(
         view: of the run.
         reader: of errors.
         losses: of what is missing.
+        modules: of what tracked steps held.
         straggler: as the run's traces name it.
         worst_titles: where the list of runs looks; None: nobody lists them.
     """
@@ -74,6 +79,8 @@ def findings_of(
     late = straggler.of_traces
     if late is not None and view.query.rank in (None, late.rank):
         others.append(late)
+    if not errors.found and all(finding.severity == "info" for finding in others):
+        others = _with_improvements(view, others, reader.facts, modules)
     is_named = straggler.is_final and run.made_of == "recording"
     if worst_titles is not None and is_named:
         worst_titles.note(view, others)
@@ -84,6 +91,24 @@ def findings_of(
         still_reading=is_reading,
         problems=errors.problems,
     )
+
+
+def _with_improvements(
+    view: View[RanksQuery],
+    findings: list[Finding],
+    facts: FactsReader,
+    modules: ModulesReader,
+) -> list[Finding]:
+    """Findings of a run in which nothing is wrong, with what would make it better."""
+    if not any(finding.key == "peak" for finding in findings):
+        return findings
+    use = memory_use_of(view, facts, modules)
+    if use is None:
+        return findings
+    return [
+        with_improvements(finding, use) if finding.key == "peak" else finding
+        for finding in findings
+    ]
 
 
 class WorstTitles:

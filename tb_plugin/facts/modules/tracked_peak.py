@@ -26,6 +26,8 @@ class TrackedPeak:
     by_category: Mapping[str, float]
     by_module: Mapping[str, Mapping[str, float]]
     """By module, of which equal layers are one, and by category: without those below it."""
+    input_bytes: float
+    """Of the activations: what the model was given, which no module can recompute."""
 
     @property
     def num_bytes(self) -> float:
@@ -41,6 +43,7 @@ def tracked_peak(memory: ModuleMemory, device: int) -> TrackedPeak | None:
     if own is None or np.isnan(own).all() or np.isnan(table.total_bytes[0]):
         return None
     by_category: dict[str, float] = {}
+    input_bytes = 0.0
     names = [_INDEX.sub("*", fqn) for fqn in memory.tree.fqn]
     by_module: dict[str, dict[str, float]] = {OUTSIDE: {}, **{n: {} for n in names}}
     columns = zip(
@@ -49,10 +52,11 @@ def tracked_peak(memory: ModuleMemory, device: int) -> TrackedPeak | None:
     for category_name, total, of_modules in columns:
         category = group_of(category_name)
         _add(by_category, category, float(total))
+        input_bytes += float(total) if category_name == "input" else 0.0
         _add(by_module[OUTSIDE], category, float(total - of_modules.sum()))
         for row in np.flatnonzero(of_modules).tolist():
             _add(by_module[names[row]], category, float(of_modules[row]))
-    return TrackedPeak(by_category, by_module)
+    return TrackedPeak(by_category, by_module, input_bytes)
 
 
 def _add(sums: dict[str, float], category: str, num_bytes: float) -> None:

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.view import View
+    from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
 
 
 @of_run(
     "findings",
     RanksQuery,
-    reads=lambda readers: (readers.errors, readers.losses, readers.worst_titles),
+    reads=lambda readers: (
+        readers.errors,
+        readers.losses,
+        readers.modules,
+        readers.worst_titles,
+    ),
     first=lambda readers, query: straggler_in_traces(readers, query.run),
     prefetches="facts",
     version=lambda readers: readers.errors.judge.version,
@@ -31,7 +37,8 @@ def findings(
     straggler: RunStraggler,
     reader: ErrorsReader,
     losses: LossReader,
+    modules: ModulesReader,
     worst_titles: WorstTitles,
 ) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
-    return findings_of(view, reader, losses, straggler, worst_titles)
+    return findings_of(view, reader, losses, modules, straggler, worst_titles)
