@@ -28,6 +28,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
 from memboard.tb_plugin.analysis.time.device_use import uses_tensor_cores
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree, innermost
+from memboard.tb_plugin.analysis.trace.categories import work_kind
 from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ class OperatorTimes:
     @cached_property
     def _are_kernels(self) -> Flags:
         rows = self.trace.device_work.row
-        return _in_categories(self.trace, rows, frozenset({"kernel"}))
+        trace = self.trace
+        categories = trace.slices.category[rows]
+        return are(trace.strings, categories, lambda text: work_kind(text) == "kernel")
 
     def _of_work(self, values: Ints) -> Ints:
         is_launched = self.launched_by != NOTHING

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KERNEL
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.trace.categories import WorkKind
     from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.api.time.profile import ProfileRole
 
@@ -66,26 +68,13 @@ ROLES: Final[tuple[tuple[ProfileRole, str, str, str], ...]] = (
 )
 """By `Role`: its key, label, colour and help."""
 
-_BY_CATEGORY: Final = {
+_OF_WORK: Final[dict[WorkKind, Role]] = {
     "kernel": Role.KERNEL,
-    "memcpy": Role.MEMCPY,
-    "gpu_memcpy": Role.MEMCPY,
-    "memset": Role.MEMSET,
-    "gpu_memset": Role.MEMSET,
-    "runtime": Role.RUNTIME,
-    "cuda_runtime": Role.RUNTIME,
-    "cuda_driver": Role.RUNTIME,
-    "xpu_runtime": Role.RUNTIME,
-    "xpu_driver": Role.RUNTIME,
-    "mtia_runtime": Role.RUNTIME,
-    "glow_runtime": Role.RUNTIME,
-    "privateuse1_runtime": Role.RUNTIME,
-    "privateuse1_driver": Role.RUNTIME,
-    "operator": Role.CPU_EXEC,
-    "cpu_op": Role.CPU_EXEC,
-    "user_annotation": Role.CPU_EXEC,
+    "copy": Role.MEMCPY,
+    "fill": Role.MEMSET,
+    "collective": Role.COMMUNICATION,
 }
-"""By category in lower case; of torch 1.8 to 2.15."""
+_HOST: Final = frozenset({"operator", "cpu_op", "user_annotation"})
 
 _DEVICE_BACKEND: Final = re.compile(r"(?:nccl|rccl|xccl|hccl|ccl):\w")
 _HOST_BACKEND: Final = re.compile(r"(?:gloo|mpi|ucc):\w")
@@ -98,11 +87,7 @@ _STEP: Final = re.compile(r"ProfilerStep#\d+")
 def slice_roles(trace: Trace) -> Ints:
     """(slices,) uint8: the `Role` of each."""
     slices, strings = trace.slices, trace.strings
-    roles = looked_up(
-        strings,
-        slices.category,
-        lambda text: _BY_CATEGORY.get(text.lower(), Role.OTHER),
-    )
+    roles = looked_up(strings, slices.category, _role_of_category)
     has_devices = len(trace.device_work.row) > 0
     host = np.flatnonzero(roles == Role.CPU_EXEC)
     roles[host] = looked_up(
@@ -115,6 +100,15 @@ def slice_roles(trace: Trace) -> Ints:
     described = described[roles[described] == Role.KERNEL]
     roles[described] = Role.COMMUNICATION
     return roles
+
+
+def _role_of_category(category: str) -> Role:
+    work = work_kind(category)
+    if work is not None:
+        return _OF_WORK[work]
+    if is_runtime(category):
+        return Role.RUNTIME
+    return Role.CPU_EXEC if category.lower() in _HOST else Role.OTHER
 
 
 def _on_host(slice_name: str, has_devices: bool) -> Role:

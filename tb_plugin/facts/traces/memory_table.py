@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memboard.tb_plugin.analysis.findings.text import size_text
+from memboard.tb_plugin.analysis.trace.devices import torch_device_type
 from memboard.tb_plugin.api.time.operators import TraceDevice
 from memboard.tb_plugin.contract.table import Column, Table
 
@@ -21,18 +22,6 @@ DeviceId: TypeAlias = tuple[int, int]
 """Type and index, as torch numbers them."""
 
 _MAX_DEVICES: Final = 256
-
-_KINDS: Final = {
-    0: "CPU",
-    1: "CUDA",
-    6: "HIP",
-    9: "XLA",
-    12: "XPU",
-    13: "MPS",
-    15: "HPU",
-    19: "MTIA",
-    20: "PrivateUse1",
-}  # torch's `DeviceType`
 
 OPERATORS: Final = Table(
     (
@@ -101,7 +90,7 @@ def devices_of(profile: TraceProfile) -> tuple[TraceDevice, ...]:
     )
     devices = []
     for place, (kind, index) in enumerate(itertools.islice(places, _MAX_DEVICES)):
-        title = _KINDS.get(kind, f"device type {kind}")
+        title = torch_device_type(profile.trace, kind)
         title = title if index < 0 else f"{title} {index}"
         events = recorded_devices.events_of(place)
         peak = int(memory.allocated_bytes[events].max(initial=-1))

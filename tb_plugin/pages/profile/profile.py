@@ -10,6 +10,7 @@ from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.time.device_use import use_at
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
+from memboard.tb_plugin.analysis.trace.devices import device_kind, device_title
 from memboard.tb_plugin.api.base import f64, i32_clipped
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.time.profile import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.time.device_use import UseInAll
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-    from memboard.tb_plugin.analysis.trace.trace import TraceFacts
+    from memboard.tb_plugin.analysis.trace.trace import Trace, TraceFacts
     from memboard.tb_plugin.api.tables import TableRows
 
 _MAX_TEXT: Final = 300
@@ -217,7 +218,10 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
     facts = [described.get(use.device, {}) for use in uses]
     totals = [fact.get("totalGlobalMem") for fact in facts]
     values: dict[str, Iterable[Any]] = {
-        "device": map(_device_name, uses, facts),
+        "device": [
+            _device_name(profile.trace, use, fact)
+            for use, fact in zip(uses, facts, strict=True)
+        ],
         "total_bytes": [total if type(total) is int else None for total in totals],
         **{
             column.key: [getattr(use, column.key) for use in uses]
@@ -233,10 +237,10 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
     return titled(table, f"Devices{_whose(profile, step)}")
 
 
-def _device_name(use: UseInAll, facts: Mapping[str, Any]) -> str:
-    gpu_name = facts.get("name")
-    named = f" · {gpu_name[:_MAX_TEXT]}" if isinstance(gpu_name, str) else ""
-    return f"GPU {use.device}{named}"
+def _device_name(trace: Trace, use: UseInAll, facts: Mapping[str, Any]) -> str:
+    model = facts.get("name")
+    named = f" · {model[:_MAX_TEXT]}" if isinstance(model, str) else ""
+    return f"{device_title(trace, use.device)}{named}"
 
 
 def _capability(facts: Mapping[str, Any]) -> str:
@@ -252,7 +256,7 @@ def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:
         "world_size": facts.world_size if facts.world_size >= 0 else None,
         "host": facts.host_name,
         "backend": facts.backend,
-        "device": "GPU" if profile.devices else "CPU",
+        "device": device_kind(profile.trace) if profile.devices else "CPU",
         "devices": len(facts.devices) or None,
         "events": sum(profile.trace.num_events.values()),
         **{name: "yes" if on else "no" for name, on in facts.flags.items()},

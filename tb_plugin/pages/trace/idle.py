@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
+from memboard.tb_plugin.analysis.trace.devices import device_title
 from memboard.tb_plugin.analysis.trace.idle import idle_times
 from memboard.tb_plugin.api.time.trace import TraceIdleResponse
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.trace.idle import Idle
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.profile import ProfileChoice
@@ -90,17 +92,24 @@ def trace_idle(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: SourceQuery
 ) -> TraceIdleResponse:
     del run, query
-    idles = idle_times(profile.trace)[:MAX_ROWS]
+    trace = profile.trace
+    idles = idle_times(trace)[:MAX_ROWS]
     return TraceIdleResponse(
         state=choice.state,
-        sentences=tuple(_sentence(idle) for idle in idles if idle.stream == NOTHING),
-        table=_table(idles),
+        sentences=tuple(
+            _sentence(device_title(trace, idle.device), idle)
+            for idle in idles
+            if idle.stream == NOTHING
+        ),
+        table=_table(trace, idles),
     )
 
 
-def _table(idles: Sequence[Idle]) -> TableRows:
+def _table(trace: Trace, idles: Sequence[Idle]) -> TableRows:
     where = Column("where", "Where", unit="text").sent(
-        f"GPU {idle.device}" if idle.stream == NOTHING else f"stream {idle.stream}"
+        device_title(trace, idle.device)
+        if idle.stream == NOTHING
+        else f"stream {idle.stream}"
         for idle in idles
     )
     idle, host, kernel, other = (
@@ -119,7 +128,7 @@ def _share(idle: Idle, cause: str) -> str:
     )
 
 
-def _sentence(idle: Idle) -> str:
+def _sentence(device: str, idle: Idle) -> str:
     """How idle a device was, the largest cause first, and what helps."""
     causes = [
         ("host", "the host launched late"),
@@ -129,7 +138,7 @@ def _sentence(idle: Idle) -> str:
     causes = [(name, cause) for name, cause in causes if getattr(idle, f"{name}_ns")]
     causes.sort(key=lambda cause: -getattr(idle, f"{cause[0]}_ns"))
     why = ", ".join(f"{_share(idle, name)} {cause}" for name, cause in causes)
-    text = f"GPU {idle.device} was idle {_share(idle, 'idle') or '0.0 %'} of"
+    text = f"{device} was idle {_share(idle, 'idle') or '0.0 %'} of"
     text += f" {duration_text(idle.span_ns / 1e9)}{why and f': {why}'}."
     if idle.host_ns > idle.idle_ns / 2 and idle.idle_ns > _MUCH * idle.span_ns:
         text += " Fewer or larger launches help: a larger batch, fused operators,"

@@ -48,8 +48,13 @@ def lines_of(trace) -> dict[str, list[tuple[int, float]]]:
 def test_each_device_has_its_utilization_and_its_sm_efficiency_in_per_cent():
     trace = with_counters(built((0, 5_000, 0.5), (20_000, 12_000, 3.0)))
     assert lines_of(trace) == {
-        "GPU 0 utilization": [(0, 50.0), (10_000, 0.0), (20_000, 100.0), (32_000, 0)],
-        "GPU 0 est. SM efficiency": [
+        "device 0 utilization": [
+            (0, 50.0),
+            (10_000, 0.0),
+            (20_000, 100.0),
+            (32_000, 0),
+        ],
+        "device 0 est. SM efficiency": [
             *[(0, 50.0), (5_000, 0.0), (20_000, 100.0), (32_000, 0.0)]
         ],
     }
@@ -61,7 +66,7 @@ def test_each_device_has_its_utilization_and_its_sm_efficiency_in_per_cent():
 
 def test_without_blocks_there_is_no_sm_efficiency_and_without_kernels_nothing():
     assert list(lines_of(with_counters(built((0, 50_000, np.nan))))) == [
-        "GPU 0 utilization"
+        "device 0 utilization"
     ]
     none = MadeTrace().build()
     assert with_counters(none) is none
@@ -73,7 +78,7 @@ def test_counters_come_after_those_there_are():
     lines = lines_of(with_counters(made.build()))
     assert lines == {
         "heap": [(5, 7.0)],
-        "GPU 0 utilization": [(0, 100.0), (10_000, 0.0)],
+        "device 0 utilization": [(0, 100.0), (10_000, 0.0)],
     }
 
 
@@ -110,7 +115,7 @@ def test_the_counters_say_over_time_what_the_summary_says_of_all(of):
     (use,) = TraceProfile(trace).devices
     if use.sm_efficiency is None:
         return
-    line = lines_of(with_counters(trace))["GPU 0 est. SM efficiency"]
+    line = lines_of(with_counters(trace))["device 0 est. SM efficiency"]
     times, levels = np.array(line).T
     inside = np.clip(times, *TraceProfile(trace).steps.span_ns)
     filled = float((levels[:-1] / 100 * np.diff(inside)).sum())

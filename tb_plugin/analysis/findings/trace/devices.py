@@ -24,6 +24,7 @@ from memboard.tb_plugin.analysis.findings.trace.finding import (
 )
 from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.devices import device_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,8 @@ def idle(profile: TraceProfile) -> Iterator[Finding]:
                 profile,
                 "idle",
                 "Idle device",
-                f"GPU {use.device} is used {share_text(use.utilization)} of the time.",
+                f"{device_title(profile.trace, use.device)} is used"
+                f" {share_text(use.utilization)} of the time.",
                 advice.work(profile, tuple(HOST_TEXT)),
                 device=use.device,
                 evidence=(
@@ -145,7 +147,8 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
             profile,
             "empty_device",
             "Kernels too small for the device",
-            f"Kernels leave most of GPU {use.device} idle: estimated SM efficiency"
+            f"Kernels leave most of {device_title(profile.trace, use.device)} idle:"
+            " estimated SM efficiency"
             f" {share_text(filled)}.",
             "Use larger batches or matrices; fuse small kernels.",
             device=use.device,

@@ -20,6 +20,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.time.device_use import filled_levels
 from memboard.tb_plugin.analysis.time.intervals import covered_ns, union
 from memboard.tb_plugin.analysis.time.slice_roles import Role, slice_roles
+from memboard.tb_plugin.analysis.trace.devices import device_title, torch_device_type
 from memboard.tb_plugin.analysis.trace.trace import Counters, Series, Track
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 MEMORY: Final = "Memory"
 """Process of the tracks whose numbers are bytes."""
 
-DEVICE_USE: Final = "GPU use"
+DEVICE_USE: Final = "Device use"
 """Process of the tracks whose numbers are per cent."""
 
-_DEVICE_TYPES: Final = {0: "CPU", 1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS"}
+_GPU_TYPES: Final = frozenset({"CUDA", "HIP"})
 _FIRST_BUCKET_NS: Final = 10_000
 MAX_BUCKETS: Final = 10_000
 
@@ -104,7 +105,8 @@ def _memory(trace: Trace) -> Iterator[_Line]:
     keys = np.stack((memory.device_type, memory.device), axis=1).astype(np.int64)
     for kind, device in np.unique(keys, axis=0).tolist():
         of_device = (keys[:, 0] == kind) & (keys[:, 1] == device)
-        where = _DEVICE_TYPES.get(kind, f"device type {kind}")
+        where = torch_device_type(trace, kind)
+        where = "GPU" if where in _GPU_TYPES else where
         for word, totals in (
             ("Allocated", memory.allocated_bytes),
             ("Reserved", memory.reserved_bytes),
@@ -138,7 +140,7 @@ def _use(trace: Trace) -> Iterator[_Line]:
         chosen = is_kernel & (work.device == device)
         blocks = work.blocks_per_sm[chosen]
         for word, time_ns, share in _shares(ranges[chosen], blocks, span):
-            title = f"GPU {device} {word}" if device >= 0 else f"GPU {word}"
+            title = f"{device_title(trace, device)} {word}"
             yield _Line(DEVICE_USE, title, word, device, time_ns, 100 * share)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from memboard.tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
+from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
+
+if TYPE_CHECKING:
+    from memboard.tb_plugin.analysis.trace.categories import WorkKind
 
 TraceFamily: TypeAlias = Literal[
     "kernel",
@@ -28,28 +32,20 @@ TraceFamily: TypeAlias = Literal[
 
 FAMILIES: Final[tuple[TraceFamily, ...]] = get_args(TraceFamily)
 
-_OF_CATEGORY: Final[dict[str, TraceFamily]] = {
+_OF_WORK: Final[dict[WorkKind, TraceFamily]] = {
     "kernel": "kernel",
+    "copy": "memory",
+    "fill": "memory",
+    "collective": "communication",
+}
+_OF_CATEGORY: Final[dict[str, TraceFamily]] = {
     "gpu_op": "kernel",
-    "hpu_op": "kernel",
-    "privateuse1_kernel": "kernel",
     "cpu_op": "operator",
     "operator": "operator",
-    "cuda_runtime": "runtime",
-    "cuda_driver": "runtime",
-    "runtime": "runtime",
-    "xpu_runtime": "runtime",
-    "mtia_runtime": "runtime",
-    "privateuse1_runtime": "runtime",
-    "hip_runtime": "runtime",
     "overhead": "runtime",
     "cuda_sync": "runtime",
     "python_function": "python",
     "python": "python",
-    "gpu_memcpy": "memory",
-    "gpu_memset": "memory",
-    "memcpy": "memory",
-    "memset": "memory",
     "step": "step",
     "forward": "forward",
     "backward": "backward",
@@ -57,8 +53,6 @@ _OF_CATEGORY: Final[dict[str, TraceFamily]] = {
     "zero_grad": "optimizer",
     "dataloader": "dataloader",
     "communication": "communication",
-    "collective_comm": "communication",
-    "gpu_collective_comm": "communication",
     "user_annotation": "annotation",
     "gpu_user_annotation": "annotation",
     "checkpoint": "annotation",
@@ -131,9 +125,18 @@ def family_of_instant(category: str) -> TraceFamily:
     return _OF_INSTANT.get(category, "instant")
 
 
+def _family_of_category(category: str) -> TraceFamily:
+    work = work_kind(category)
+    if work is not None:
+        return _OF_WORK[work]
+    if is_runtime(category):
+        return "runtime"
+    return _OF_CATEGORY.get(category.lower(), "other")
+
+
 def family_of(category: str, slice_name: str) -> TraceFamily:
     """The family of a slice."""
-    family = _OF_CATEGORY.get(category.lower(), "other")
+    family = _family_of_category(category)
     for told, pattern, among in _TOLD_BY_NAME:
         if family in among and pattern.search(slice_name):
             return told

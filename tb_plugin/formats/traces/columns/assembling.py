@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from memboard.tb_plugin.analysis.trace.build import PlacedSlices, place
+from memboard.tb_plugin.formats.traces.ascend import with_work_of_npus
 from memboard.tb_plugin.formats.traces.columns.times import arrows_of, slices_of
 from memboard.tb_plugin.formats.traces.columns.track_names import tracks_of
+from memboard.tb_plugin.formats.traces.columns.work_links import link_work
 from memboard.tb_plugin.formats.traces.impossible_durations import without_impossible
 from memboard.tb_plugin.formats.traces.recorder import without_recorder
 
@@ -50,6 +52,7 @@ def tables_of(
         base_ns: `baseTimeNanoseconds`, if there is one.
     """
     slices = {name: gathered.slices.take(name) for name in _SLICES}
+    slices = with_work_of_npus(slices, gathered)
     slices = _with_pairs(without_impossible(slices, gathered), gathered)
     zero = _zero(slices, gathered)
     slices["start_ns"] -= zero
@@ -81,6 +84,7 @@ def tables_of(
         times = gathered.flows.take("time_ns") - zero
         gathered.flows.add({"time_ns": times})
         tables["flows"] = arrows_of(gathered.flows, place_of, placed)
+        link_work(tables, gathered.texts.all)
     tables["strings"] = {"text": tuple(gathered.texts.all)}
     tables["about"] = _about(facts)
     base, has_wall_clock = _base(base_ns, zero)

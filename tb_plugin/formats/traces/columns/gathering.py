@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec import Raw
 
+from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 from memboard.tb_plugin.formats.traces.columns import details
 from memboard.tb_plugin.formats.traces.columns.details import (
     Growing,
@@ -50,19 +51,7 @@ _TABLES: Final[Mapping[str, Callable[[Sequence[Args], RawTexts], Columns]]] = {
     "launches": details.launches,
     "device_work": details.device_work,
 }
-_TABLE_OF: Final = {
-    "cpu_op": "operators",
-    "operator": "operators",
-    "user_annotation": "operators",
-    "kernel": "device_work",
-    "memcpy": "device_work",
-    "memset": "device_work",
-    "gpu_memcpy": "device_work",
-    "gpu_memset": "device_work",
-    "collective_comm": "device_work",
-    "hpu_op": "device_work",
-    "mtia_ccp_events": "device_work",
-}
+_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
 _MAY_BE_COLLECTIVE: Final = frozenset({"operators", "device_work"})
 MEMORY: Final = "[memory]"
 _FLOW_STEPS: Final = {"s": 0, "t": 1, "f": 2}
@@ -72,10 +61,11 @@ _MAX_LABEL: Final = 1024
 
 def table_of(category: str) -> str:
     """The table in which slices of a category have a row; empty: in none."""
-    lower = category.lower()
-    if lower.endswith(("runtime", "driver")):
+    if is_runtime(category):
         return "launches"
-    return _TABLE_OF.get(lower, "")
+    if work_kind(category) is not None:
+        return "device_work"
+    return "operators" if category.lower() in _OPERATORS else ""
 
 
 class Gathering:
