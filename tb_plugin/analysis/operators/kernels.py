@@ -34,7 +34,8 @@ class KernelTable(Table):
 
     name: Ints
     operator: Ints
-    """Name of the operator that launched it; -1 where none is known."""
+    """Name of the operator that launched it, or outside operators of the call, as
+    `cudaGraphLaunch`; -1 where none is known."""
     grid: Ints
     block: Ints
     registers: Ints
@@ -67,9 +68,8 @@ def kernel_table(
     duration = trace.slices.duration_ns[rows].astype(np.int64)
     columns = [trace.slices.name[rows]]
     if by_properties:
-        launched_by = picked(trace.slices.name, times.owner[chosen])
         columns += [
-            np.where(times.owner[chosen] == NOTHING, NOTHING, launched_by),
+            picked(trace.slices.name, times.launched_by[chosen]),
             work.grid[chosen],
             work.block[chosen],
             work.registers[chosen],

@@ -3,9 +3,10 @@
 Modules are the slices `nn.Module: Linear_3` of the Python tracer, or Lightning's
 `[pl][module]...: encoder.layer1`. A module below another one is a row below its row;
 calls of one module under one parent are one row. Self is without modules and operators
-in it. What a module's operators launched on a device is its own. Where Lightning names
-modules, the actions that it profiles (`[pl][profile]run_training_batch`) are rows too,
-around them.
+in it. What runs on a device counts for the innermost module around its launch, by an
+operator or without (a graph, a kernel of Triton's); else for backward of a module; else
+for none (`outside_device_ns`): so all of it counts once. Where Lightning names modules, the
+actions that it profiles (`[pl][profile]run_training_batch`) are rows too, around them.
 
 Backward has no modules of its own: of an operator that backward ran, the profiler says
 which forward operator made it (`backward_links`), and that one lies in a module. Self is
@@ -85,6 +86,8 @@ class ModuleTimes(Table):
     backward_device_ns: Ints
     backward_device_self_ns: Ints
     backward_by: BackwardBy
+    outside_device_ns: int
+    """Of device work that counts for no module and for no module's backward."""
     example: Ints
     """Slice of the first call."""
 
@@ -110,10 +113,18 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
     # Operators that a module called itself.
     top = np.flatnonzero(times.is_operator & picked(is_module, own.parent, False))
     module_of_top = of_row[own.parent[top]]
-    device_self = added(module_of_top, times.device_total_ns[top])
     backward, module, backward_by = _backward(times, modules, of_row)
     backward_host = added(module, duration[backward])
-    backward_device = added(module, times.device_total_ns[backward])
+    # By what launched each work on a device.
+    module_of_work = picked(of_row, modules.around(times.launched_by))
+    device_self = added(module_of_work, times.work_ns)
+    undone = np.full(len(trace.slices), NOTHING, dtype=np.int64)
+    undone[backward] = module
+    nodes = SliceTree(trace.slices, undone != NOTHING)
+    backward_of_work = picked(undone, nodes.around(times.launched_by))
+    backward_of_work[module_of_work != NOTHING] = NOTHING
+    backward_device = added(backward_of_work, times.work_ns)
+    is_outside = (module_of_work == NOTHING) & (backward_of_work == NOTHING)
     return ModuleTimes(
         name=tuple(named[int(trace.slices.name[row])] for row in first),
         parent=parent,
@@ -128,6 +139,7 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
         backward_device_ns=with_below(parent, backward_device),
         backward_device_self_ns=backward_device,
         backward_by=backward_by,
+        outside_device_ns=int(times.work_ns[is_outside].sum()),
         example=first,
     )
 

@@ -105,20 +105,20 @@ class OperatorTimes:
         lost = self.launched_by == NOTHING
         kernels = lost & self._are_kernels
         return {
-            "device_self_ns": int(self._work_ns[lost].sum()),
-            "kernel_self_ns": int(self._work_ns[kernels].sum()),
+            "device_self_ns": int(self.work_ns[lost].sum()),
+            "kernel_self_ns": int(self.work_ns[kernels].sum()),
             "tensor_core_self_ns": int(
-                self._work_ns[kernels & self.uses_tensor_cores].sum()
+                self.work_ns[kernels & self.uses_tensor_cores].sum()
             ),
             "communication_self_ns": int(
-                self._work_ns[lost & self.is_communication].sum()
+                self.work_ns[lost & self.is_communication].sum()
             ),
         }
 
     @cached_property
     def device_self_ns(self) -> Ints:
         """Of kernels, copies and fills that the slice itself launched, an operator or a call."""
-        return self._of_work(self._work_ns)
+        return self._of_work(self.work_ns)
 
     @cached_property
     def device_total_ns(self) -> Ints:
@@ -127,7 +127,7 @@ class OperatorTimes:
 
     @cached_property
     def kernel_self_ns(self) -> Ints:
-        return self._of_work(np.where(self._are_kernels, self._work_ns, 0))
+        return self._of_work(np.where(self._are_kernels, self.work_ns, 0))
 
     @cached_property
     def kernel_total_ns(self) -> Ints:
@@ -138,7 +138,7 @@ class OperatorTimes:
     def tensor_core_self_ns(self) -> Ints:
         """Of kernels that use tensor cores."""
         chosen = self._are_kernels & self.uses_tensor_cores
-        return self._of_work(np.where(chosen, self._work_ns, 0))
+        return self._of_work(np.where(chosen, self.work_ns, 0))
 
     @cached_property
     def tensor_core_total_ns(self) -> Ints:
@@ -148,7 +148,7 @@ class OperatorTimes:
     @cached_property
     def communication_self_ns(self) -> Ints:
         """The part of `device_self_ns` that is communication."""
-        return self._of_work(np.where(self.is_communication, self._work_ns, 0))
+        return self._of_work(np.where(self.is_communication, self.work_ns, 0))
 
     @cached_property
     def uses_tensor_cores(self) -> Flags:
@@ -156,7 +156,8 @@ class OperatorTimes:
         return uses_tensor_cores(self.trace, self.trace.device_work.row)
 
     @cached_property
-    def _work_ns(self) -> Ints:
+    def work_ns(self) -> Ints:
+        """(device work,): duration; what ran at the same time counts each."""
         rows = self.trace.device_work.row
         return self.trace.slices.duration_ns[rows].astype(np.int64)
 

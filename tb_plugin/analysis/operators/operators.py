@@ -45,6 +45,9 @@ _COMMUNICATION: Final = re.compile(
 )
 """Operators of process groups, and the work of their backends."""
 
+IN_NO_OPERATOR: Final = "in no operator"
+"""Name of the row of device work whose launch is not known."""
+
 MAX_DEPTH: Final = 40
 """Levels below the chosen calls that are told apart; deeper ones count for the last."""
 
@@ -69,7 +72,7 @@ class OperatorTable(Table):
     """One row per operator, or per operator and input shapes; in no order."""
 
     name: Ints
-    """Row of `Trace.strings`; of `launching_table` -1 where the call is not known."""
+    """Row of `Trace.strings`; the one behind all of them is `IN_NO_OPERATOR`."""
     shapes: Ints
     """Input shapes as written, as rows of `Trace.strings`; -1 where the query does not want them."""
     num_calls: Ints
@@ -111,16 +114,20 @@ def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> Operato
     """All operators, and what launched work outside them: all time of devices has a row.
 
     Calls of the runtime (`cudaGraphLaunch`, that of a kernel of Triton's) have one by their
-    name, work whose call is not known has the last one, if there are others.
+    name, work whose call is not known has the last one, `IN_NO_OPERATOR`.
     """
     launched_by = times.launched_by
     has_launch = launched_by != NOTHING
     rows = times.is_listed.copy()
     rows[launched_by[has_launch]] = True
     table = _table(times, np.flatnonzero(rows), by_shapes=by_shapes)
-    if has_launch.all() or not len(table):
+    if has_launch.all():
         return table
-    unknown = {"name": NOTHING, "shapes": NOTHING, "example": NOTHING}
+    unknown = {
+        "name": len(times.trace.strings),
+        "shapes": NOTHING,
+        "example": NOTHING,
+    }
     for time_column, total in times.unknown_ns().items():
         unknown[time_column] = unknown[time_column.replace("self", "total")] = total
     columns = {

@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.operators.operator_times import (
     operator_times,
 )
 from memboard.tb_plugin.analysis.operators.operators import (
+    IN_NO_OPERATOR,
     OperatorTable,
     launching_table,
     operator_table,
@@ -104,8 +105,11 @@ class TraceProfile:
 
     @cached_property
     def operator_names(self) -> Sequence[str]:
-        """`Trace.strings`, where a dispatch mode that may be the recorder's says so."""
-        strings = self.trace.strings
+        """`Trace.strings` and `IN_NO_OPERATOR`, the last one.
+
+        A dispatch mode that may be the recorder's is named so.
+        """
+        strings = (*self.trace.strings, IN_NO_OPERATOR)
         is_proved = RECORDER in strings or tracks_modules(self.trace.facts.metadata)
         if DISPATCH_MODE not in strings or is_proved:
             return strings

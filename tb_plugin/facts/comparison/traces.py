@@ -18,12 +18,9 @@ from memboard.tb_plugin.facts.traces.memory_table import (
     memory_rows,
     usual_device,
 )
+from memboard.tb_plugin.facts.traces.module_table import module_rows
 from memboard.tb_plugin.facts.traces.profiled import TableQuery
-from memboard.tb_plugin.facts.traces.time_tables import (
-    kernel_rows,
-    module_rows,
-    operator_rows,
-)
+from memboard.tb_plugin.facts.traces.time_tables import kernel_rows, operator_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

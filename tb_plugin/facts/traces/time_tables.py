@@ -1,11 +1,11 @@
-"""Tables of the times of one trace: operators, kernels and modules.
+"""Tables of the times of one trace: operators and kernels; modules are in `module_table`.
 
 Their columns are declared here once, for the page, for comparisons and for files.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memboard.collector.format.own.frames import RECORDER
 from memboard.tb_plugin.analysis.operators.operators import (
@@ -13,13 +13,11 @@ from memboard.tb_plugin.analysis.operators.operators import (
     is_eligible,
 )
 from memboard.tb_plugin.analysis.time.slice_roles import Role
-from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.contract.table import Column, Table, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.operators import OperatorsBy
     from memboard.tb_plugin.contract.table import RowsQuery
 
@@ -32,9 +30,9 @@ OPERATORS: Final = Table(
             "Operator",
             unit="name",
             help="The operator as PyTorch names it; of autograd, what evaluates it. What was "
-            "launched outside operators has the name of the call, as cudaGraphLaunch. What"
-            " the recorder did itself is one row.",
-            absent="Kernels and copies whose launch was not recorded",
+            "launched outside operators has the name of the call, as cudaGraphLaunch; kernels"
+            " and copies whose launch was not recorded are in no operator. What the recorder"
+            " did itself is one row.",
             bar="row",
         ),
         Column(
@@ -181,7 +179,9 @@ KERNELS: Final = Table(
             "operator",
             "Operator",
             unit="name",
-            help="The innermost operator around the launch, by the launch's correlation id",
+            help="The innermost operator around the launch, by the launch's correlation id; "
+            "outside operators the call itself, as cudaGraphLaunch",
+            absent="The launch was not recorded",
         ),
         Column(
             "grid",
@@ -286,138 +286,3 @@ def kernel_rows(
             for role in roles.tolist()
         ),
     )
-
-
-MAX_MODULES: Final = 5_000
-"""Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
-_MAX_MODULE: Final = 500
-_KNOWN: Final = ("arrows", "sequence_numbers")
-_OF_ALL: Final = "of all modules"
-
-
-def _part_of(key: str) -> str:
-    return "backward" if key.startswith("backward") else "forward"
-
-
-_CALLS: Final = (
-    Column(
-        "num_calls",
-        "Calls",
-        help="Calls of the module's forward at this place in the model, while the profiler"
-        " ran",
-    ),
-    Column(
-        "num_operators",
-        "Operators",
-        help="Operators that the module called itself: those called by other operators, and"
-        " by modules in it, do not count",
-    ),
-)
-_TIMES: Final = tuple(
-    Column(key, title, unit="ms", help=help_text, bar=_part_of(key), share_of=_OF_ALL)
-    for key, title, help_text in (
-        (
-            "host_ms",
-            "Host\ntotal",
-            (
-                "Sum of the durations of its forward on the host, with the modules in it."
-                " Python's tracer, which shows modules, makes them slower."
-            ),
-        ),
-        (
-            "host_self_ms",
-            "Host\nself",
-            "Host total less the modules and operators in it: its own Python",
-        ),
-        (
-            "device_ms",
-            "Device\ntotal",
-            (
-                "Sum of the durations of what its operators launched on the device, with the"
-                " modules in it; what ran at the same time counts each"
-            ),
-        ),
-        (
-            "device_self_ms",
-            "Device\nself",
-            "Sum of the durations of what the operators that it called itself launched",
-        ),
-        (
-            "backward_host_ms",
-            "Backward\nhost",
-            (
-                "Sum on the host of the operators of backward whose forward operator lies in"
-                " the module or below it. What names no forward operator counts for no module."
-            ),
-        ),
-        (
-            "backward_host_self_ms",
-            "Backward\nhost self",
-            "Backward host less that of the modules in it: of operators that it called itself",
-        ),
-        (
-            "backward_device_ms",
-            "Backward\ndevice",
-            "Sum of the durations of what those launched on the device",
-        ),
-        (
-            "backward_device_self_ms",
-            "Backward\ndevice self",
-            "Backward device less that of the modules in it",
-        ),
-    )
-)
-
-
-class ModuleRows(NamedTuple):
-    """The first modules of a trace; parents come before what is in them."""
-
-    names: Sequence[str]
-    paths: Sequence[str]
-    """Names with those of the modules around them."""
-    parents: Sequence[int]
-    """By row that of the module around it; -1: none is."""
-    table: TableRows
-
-
-def module_rows(profile: TraceProfile) -> ModuleRows:
-    """Modules of the model with their times; backward's where they are known."""
-    table = profile.modules
-    parents = table.parent[:MAX_MODULES]
-    knows_backward = table.backward_by in _KNOWN
-    columns = [
-        column.sent(column.numbers(getattr(table, column.attribute)[:MAX_MODULES]))
-        for column in _CALLS
-    ]
-    for column in _TIMES:
-        is_known = column.bar == "forward" or knows_backward
-        if not is_known or not (profile.has_devices or "host" in column.key):
-            continue
-        values = column.numbers(getattr(table, column.attribute)[:MAX_MODULES])
-        # Those with the modules inside are summed over the outermost.
-        counted = values if "self" in column.key else values[parents < 0]
-        total = float(counted.sum())
-        columns.append(column.sent(values, sum=total, longest=total))
-    names = [name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]]
-    return ModuleRows(
-        names,
-        paths(names, parents.tolist()),
-        parents.tolist(),
-        TableRows(
-            columns=tuple(columns),
-            num_rows=len(parents),
-            num_all=len(table),
-            usual="host_ms",
-        ),
-    )
-
-
-def paths(names: Sequence[str], parents: Sequence[int]) -> list[str]:
-    """Names of modules with those of their parents, which come before them."""
-    full_names: list[str] = []
-    for module_name, parent in zip(names, parents, strict=True):
-        above = full_names[parent] if parent >= 0 else None
-        # Lightning names a module by its whole path.
-        is_whole = above is None or module_name.startswith(f"{above}.")
-        full_names.append(module_name if is_whole else f"{above} / {module_name}")
-    return full_names

@@ -32,11 +32,9 @@ from memboard.tb_plugin.contract.table import (
     text_of,
     titled,
 )
+from memboard.tb_plugin.facts.traces.module_table import module_rows
 from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
-from memboard.tb_plugin.facts.traces.time_tables import (
-    module_rows,
-    operator_rows,
-)
+from memboard.tb_plugin.facts.traces.time_tables import operator_rows
 from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:

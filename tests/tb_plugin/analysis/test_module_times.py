@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,8 @@ def modules_of(made: MadeTrace) -> dict[str, dict[str, int]]:
         found[paths[at]] = {
             column: int(getattr(table, column)[at])
             for column in table.__slots__
-            if column not in ("name", "parent", "example", "backward_by")
+            if isinstance(getattr(table, column), np.ndarray)
+            and column not in ("parent", "example")
         }
     return found
 
@@ -46,6 +48,40 @@ def test_what_operators_launched_is_their_modules():
     assert (found["Net_0"]["device_ns"], found["Net_0"]["device_self_ns"]) == (38, 5)
     linear = found["Net_0/Linear_0"]
     assert (linear["device_ns"], linear["device_self_ns"]) == (33, 33)
+
+
+def test_what_is_launched_without_operators_is_its_modules_too():
+    made = MadeTrace()
+    python(made, "nn.Module: Net_0", 0, 500)
+    python(made, "nn.Module: Layer_0", 10, 100)
+    made.track("stream 7", kind="device", device=0, stream=7)
+    made.slice("main", "cudaGraphLaunch", 20, 5, "cuda_runtime", correlation=1)
+    for start in (100, 200, 300):
+        made.slice("stream 7", "gemm", start, 50, "kernel", correlation=1)
+    made.slice("main", "aten::copy_", 700, 60)
+    made.slice("main", "cudaMemcpyAsync", 710, 5, "cuda_runtime", correlation=2)
+    made.slice("stream 7", "copy", 800, 7, "kernel", correlation=2)
+    table = table_of(made)
+    assert table.device_self_ns.tolist() == [0, 150]
+    assert table.device_ns.tolist() == [150, 150]
+    assert table.outside_device_ns == 7
+
+
+def test_recomputed_forward_in_backward_counts_once():
+    made = MadeTrace()
+    python(made, "nn.Module: Net_0", 0, 500)
+    forward = made.slice("main", "aten::mm", 10, 50)
+    outer = made.slice("main", "autograd::engine::evaluate_function: X", 600, 300)
+    made.flow("fwdbwd", forward, outer)
+    python(made, "nn.Module: Net_0", 610, 100)
+    made.slice("main", "aten::mm", 620, 50)
+    made.kernel(630, 1000, 11)
+    made.slice("main", "aten::mm", 800, 50)
+    made.kernel(810, 1100, 13)
+    table = table_of(made)
+    assert table.device_self_ns.tolist() == [11]
+    assert table.backward_device_self_ns.tolist() == [13]
+    assert table.outside_device_ns == 0
 
 
 def test_backward_belongs_to_the_module_of_the_forward_it_undoes():

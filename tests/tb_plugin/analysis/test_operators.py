@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.operators.operators import is_eligible
+from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.operators.operators import IN_NO_OPERATOR, is_eligible
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace
@@ -301,12 +302,16 @@ def test_all_time_of_devices_is_in_a_row(launches, by_shapes):
     profile = TraceProfile(made.build())
     table = profile.launching_by_shapes if by_shapes else profile.launching
     assert table.device_self_ns.sum() == table.kernel_self_ns.sum() == total
+    kernels = profile.kernels_by_properties
+    assert profile.kernels.total_ns.sum() == kernels.total_ns.sum() == total
+    unknown = sum(sum(took) for kind, took in launches if kind == "unknown")
+    names = [profile.operator_names[row] for row in table.name]
+    assert names.count(IN_NO_OPERATOR) == bool(unknown)
+    assert not unknown or table.device_self_ns[names.index(IN_NO_OPERATOR)] == unknown
+    assert kernels.total_ns[kernels.operator == NOTHING].sum() == unknown
     if graphs:
         (row_of,) = np.flatnonzero(
-            [
-                row >= 0 and profile.trace.strings[row] == "hipGraphLaunch"
-                for row in table.name
-            ]
+            [profile.operator_names[row] == "hipGraphLaunch" for row in table.name]
         )
         num = sum(kind == "graph" for kind, _ in launches)
         assert row(table, row_of) == (num, 10 * num, 10 * num, sum(graphs), sum(graphs))

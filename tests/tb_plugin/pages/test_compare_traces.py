@@ -13,7 +13,7 @@ from memboard.tb_plugin.facts.comparison.difference import (
     side_columns,
 )
 from memboard.tb_plugin.facts.comparison.traces import joined
-from memboard.tb_plugin.facts.traces.time_tables import paths
+from memboard.tb_plugin.facts.traces.module_table import paths
 from tests.kineto_files import trained
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask, run_of

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.tb_plugin.readers.traces.reading import read
@@ -162,16 +163,25 @@ def test_the_longest_kernels_and_operators(recorded):
         assert duration[rows].sum() == pytest.approx(total_us * 1000, abs=calls + 1)
 
 
-@pytest.mark.skipif(not MORE.is_dir(), reason="MEMBOARD_MORE_TRACES holds no traces")
 @pytest.mark.parametrize(
-    "path", sorted(MORE.rglob("expected.json")), ids=lambda path: path.parent.name
+    "path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}"
 )
-def test_all_time_of_devices_is_in_a_row_of_what_launched_it(path):
-    for name in json.loads(path.read_text())["independent"]:
-        trace = traces(path.parent / name)
-        table = TraceProfile(trace).launching
-        total = trace.slices.duration_ns[trace.device_work.row].sum(dtype=np.int64)
-        assert table.device_self_ns.sum() == total
+def test_all_time_of_devices_is_in_rows(path):
+    """The sum over kernels, copies and fills: those that ran at the same time count each."""
+    trace = traces(path)
+    profile = TraceProfile(trace)
+    rows = trace.device_work.row
+    total_ns = trace.slices.duration_ns[rows].sum(dtype=np.int64)
+    for table in (profile.launching, profile.launching_by_shapes):
+        assert table.device_self_ns.sum() == total_ns
+    roles = profile.roles[rows]
+    is_kernel = (roles == Role.KERNEL) | (roles == Role.COMMUNICATION)
+    kernels_ns = trace.slices.duration_ns[rows[is_kernel]].sum(dtype=np.int64)
+    for kernels in (profile.kernels, profile.kernels_by_properties):
+        assert kernels.total_ns.sum() == kernels_ns
+    modules = profile.modules
+    in_modules_ns = modules.device_self_ns.sum() + modules.backward_device_self_ns.sum()
+    assert in_modules_ns + modules.outside_device_ns == total_ns
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,14 @@ describe("the flame graph of modules", () => {
     ]);
   };
 
+  it("has no box for what the host did in no module", () => {
+    const numbers = Float64Array.of(100, NaN);
+    const parent = Int32Array.of(-1, -1);
+    const flame = flameOf({ parent }, { ...host, numbers, sum: 100 }, "#888888");
+    const { boxes } = placed(flame, { zoom: [] }, 1000);
+    expect(boxes.map(({ width }) => width)).toEqual([1, 1]);
+  });
+
   it("has boxes as wide as their time, inside the one around, the longest first", () =>
     expect(boxes([])).toEqual([
       [0, 0, 1000],

@@ -91,7 +91,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
         />
         <span class="quiet" role="status">
           {num < numAll && `${formatInteger(num)} of `}
-          {counted(numAll, "module")}
+          {counted(numAll, "row")}
           {data.backward !== "" && `. ${data.backward}`}
         </span>
       </div>
@@ -134,9 +134,11 @@ export function flameTimes({ table }: ModuleTimesResponse): readonly TableColumn
 
 export function flameOf(
   { parent }: Pick<ModuleTimesResponse, "parent">,
-  { numbers: ms, sum }: TableColumn,
+  { numbers, sum }: TableColumn,
   colour: string,
 ): FlameData {
+  // Device work in no module has no time of the host: no box there.
+  const ms = numbers.map((value) => (Number.isNaN(value) ? 0 : value));
   const tree = nestedFlame(parent, ms);
   return {
     tree,
