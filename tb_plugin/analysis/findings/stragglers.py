@@ -204,7 +204,8 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
         advice=(Advice(advice, 100 * worst.share, "percent", ("waiting",)),),
         place=of_rank("trace", worst.rank),
         rule="others wait in collectives beyond its own waiting: 5 % of the step's time,"
-        " 5 robust deviations of the ranks, and 3 of its steps",
+        " 5 robust deviations of the ranks, and in more steps than chance makes of any rank"
+        " in 1 % of all trainings",
     )
 
 

@@ -6,12 +6,17 @@ of a step. A rank that is late for many collectives by nothing costs nothing; on
 late because it waited elsewhere has waited as long itself.
 
 A rank stands out where its cost in the median step is at least `FLOOR` of the step's time,
-more than `DEVIATIONS` robust deviations beyond the middle one of the other ranks, and
-beyond what chance makes of its steps.
+more than `DEVIATIONS` robust deviations beyond the middle one of the other ranks, and where
+the steps agree on it. Where nobody is late but by chance, each rank is as likely as any
+other to cost most in a step, however its times are distributed; so the steps in which it
+does are counted, and their number is one that chance makes of any rank in at most
+`_CHANCE` of all trainings. A few steps cannot show that by their number alone: of these
+all have to agree, and to do so on the cost, by Student's t.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,12 +29,14 @@ from memboard.tb_plugin.analysis.ranks.stragglers import DEVIATIONS, FLOOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.ranks.distributed import ComparedRanks
     from memboard.tb_plugin.analysis.ranks.rank_steps import RankSteps
 
-_STEP_DEVIATIONS: Final = 3.0
-"""Of the median over the steps."""
+_CHANCE: Final = 0.01
+_STUDENTS_T: Final = (math.inf, math.inf, 63.7, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50)
+"""By number of steps, of which one more gives the last value at most: at half of `_CHANCE`,
+because two ranks may each be the late one."""
 _MIN_STEPS: Final = 3
 """Of fewer steps each collective is looked at by itself."""
 _MIN_COLLECTIVES: Final = 10
@@ -74,14 +81,13 @@ def waiting_costs(steps: RankSteps, together: ComparedRanks) -> list[WaitingCost
         num_per_step = len(distinct) / len(numbers)
     shape = len(steps.ranks), int(sample.max()) + 1
     cell = row * shape[1] + sample
-    leads = np.bincount(cell, lead, shape[0] * shape[1]).reshape(shape) * num_per_step
+    sums = np.bincount(cell, lead, shape[0] * shape[1]).reshape(shape)
+    leads: Floats = np.multiply(sums, num_per_step, dtype=np.float64)
     cost: Floats = np.median(leads, axis=1)
-    spread = [
-        robust_deviation(own, usual) for own, usual in zip(leads, cost, strict=True)
-    ]
-    chance = _STEP_DEVIATIONS * np.array(spread) / np.sqrt(shape[1])
     step_ns = median(steps.duration_ns)
-    limit = np.maximum(chance, _limits(cost, step_ns))
+    limits = _limits(cost, step_ns)
+    stands_out = (cost >= limits) & (limits > 0)
+    stands_out[stands_out] = _is_steady(leads, stands_out, FLOOR * step_ns)
     parts = _part_excesses(steps)
     costs = []
     for index in np.argsort(-cost, kind="stable").tolist():
@@ -92,7 +98,7 @@ def waiting_costs(steps: RankSteps, together: ComparedRanks) -> list[WaitingCost
                 rank=int(steps.ranks[index]),
                 cost_ns=float(cost[index]),
                 step_ns=step_ns,
-                stands_out=bool(cost[index] >= limit[index] > 0),
+                stands_out=bool(stands_out[index]),
                 collective=_costliest(together, collective[is_own], lead[is_own]),
                 part=part,
                 part_excess_ns=excess,
@@ -128,6 +134,49 @@ def _limits(cost: Floats, step_ns: float) -> Floats:
         limit = middle + DEVIATIONS * robust_deviation(others, middle)
         limits[index] = max(floor, limit)
     return limits
+
+
+def _is_steady(leads: Floats, is_candidate: Flags, floor_ns: float) -> Flags:
+    """(candidates,): whether the steps agree that it is one of those that cost most.
+
+    `leads`: (ranks, steps).
+    """
+    num_ranks, num_steps = leads.shape
+    num_candidates = int(is_candidate.sum())
+    place = np.argsort(np.argsort(-leads, axis=0, kind="stable"), axis=0)
+    agrees = (place < num_candidates) & (leads >= floor_ns)
+    num_agreeing = agrees[is_candidate].sum(axis=1)
+    least = _least_beyond_chance(num_ranks, num_candidates / num_ranks, num_steps)
+    if least is not None:
+        has_enough: Flags = num_agreeing >= least
+        return has_enough
+    own = leads[is_candidate]
+    student = _STUDENTS_T[min(num_steps, len(_STUDENTS_T) - 1)]
+    error = own.std(axis=1, ddof=1) / math.sqrt(num_steps)
+    is_alike: Flags = (own.mean(axis=1) >= student * error) & (
+        num_agreeing == num_steps
+    )
+    return is_alike
+
+
+def _least_beyond_chance(
+    num_ranks: int, probability: float, num_steps: int
+) -> int | None:
+    """So many steps agree on any of the ranks in at most `_CHANCE` of all trainings.
+
+    `probability`: that one step does on one rank. None: all steps may do so more often.
+    """
+    chance, least = 0.0, None
+    for number in range(num_steps, 0, -1):
+        chance += (
+            math.comb(num_steps, number)
+            * probability**number
+            * (1 - probability) ** (num_steps - number)
+        )
+        if num_ranks * chance > _CHANCE:
+            break
+        least = number
+    return least
 
 
 def _part_excesses(steps: RankSteps) -> dict[str, Floats]:
