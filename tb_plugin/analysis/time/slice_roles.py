@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
-from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KERNEL
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Ints
@@ -94,7 +94,7 @@ def slice_roles(trace: Trace) -> Ints:
         strings, slices.name[host], lambda text: _on_host(text, has_devices)
     )
     kernels = np.flatnonzero(roles == Role.KERNEL)
-    talks = are(strings, slices.name[kernels], COMMUNICATION_KERNEL.match)
+    talks = are(strings, slices.name[kernels], communicates)
     roles[kernels[talks]] = Role.COMMUNICATION
     described = trace.collectives.row
     described = described[roles[described] == Role.KERNEL]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.trace.timeline.families import COMMUNICATION_KERNEL
+from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,11 +47,11 @@ def without_impossible(slices: Columns, gathered: Gathering) -> Columns:
     has_inner = _holds_others(slices, rows, work)
     beyond = _reaches_beyond(slices, rows, gathered)
     names = gathered.texts.all
-    communicates = np.zeros(len(rows), np.bool_)
+    is_collective = np.zeros(len(rows), np.bool_)
     for place in np.flatnonzero(has_inner & ~beyond).tolist():
         slice_name = names[int(slices["name"][rows[place]])]
-        communicates[place] = COMMUNICATION_KERNEL.match(slice_name) is not None
-    wrong = rows[beyond | (has_inner & ~communicates)]
+        is_collective[place] = communicates(slice_name)
+    wrong = rows[beyond | (has_inner & ~is_collective)]
     duration = slices["duration_ns"].copy()
     for row in wrong.tolist():
         slice_name = names[int(slices["name"][row])]

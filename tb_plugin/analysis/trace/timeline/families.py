@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
+from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 
@@ -61,30 +62,6 @@ _OF_CATEGORY: Final[dict[str, TraceFamily]] = {
     "user": "annotation",
 }
 
-_LOCAL_REDUCTION: Final = "".join(
-    rf"(?<!{scope})(?<!{scope}_)"
-    for scope in ("warp", "block", "cta", "group", "thread", "cluster", "wave", "tile")
-)
-COMMUNICATION_KERNEL: Final = re.compile(
-    r"^(?!triton_(?:poi|per|red|tem|for|mm|bmm|split_scan)_)(?:.*?(?:"
-    # Libraries, by their own prefix or namespace.
-    r"nccl|rccl|oneccl|ccl_kernel|hccl|hcom_|xccl|mccl|cncl|bkcl|nvshmem|roc_?shmem|mscclpp|mnnvl"
-    r"|deep_ep::(?!layout)|hybrid_ep::|mori::|user_?buffers|quick_?reduce"
-    r"|symm(?:etric)?_mem"
-    # Collectives, by their name: vLLM, SGLang, AITER, TensorRT-LLM, FlashInfer, torch.
-    rf"|cross_device_|multimem_|lamport|{_LOCAL_REDUCTION}all_?reduce|all_?gather"
-    r"|reduce_?scatter|all_?(?:to|2)_?all|exchange_?split_?and_?offset"
-    r"|(?<![a-z0-9])a2a(?![a-z0-9])|a2a_?(?:dispatch|combine|prepare|send|recv)"
-    r"|ep_?(?:dispatch|combine)|moe_?comm"
-    r"|(?<![a-z])(?:barrier|(?:put|wait)_signal)_kernel"
-    r"))",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Names of kernels that move data between devices, or wait for other devices.
-
-A reduction within a warp, block or cluster is none, nor are kernels that Inductor names after
-the operators that they were fused of (`triton_poi_fused_all_gather_into_tensor_0`).
-"""
 _COLLECTIVE: Final = re.compile(
     r"nccl|rccl|(^|:)gloo:|^c10d::|record_param_comms|_c10d_functional|oneccl|"
     r"(^|[_:])all_?gather|(^|[_:])all_?reduce|reduce_?scatter|all_?to_?all|::barrier",
@@ -103,7 +80,6 @@ _BACKWARD: Final = re.compile(r"^autograd::engine|Backward\d*$")
 _TOLD_BY_NAME: Final[
     tuple[tuple[TraceFamily, re.Pattern[str], frozenset[str]], ...]
 ] = (
-    ("communication", COMMUNICATION_KERNEL, frozenset({"kernel"})),
     ("communication", _COLLECTIVE, frozenset({"operator", "annotation"})),
     ("step", _STEP, frozenset({"annotation", "operator", "other"})),
     ("dataloader", _DATALOADER, frozenset({"annotation", "operator", "other"})),
@@ -137,6 +113,8 @@ def _family_of_category(category: str) -> TraceFamily:
 def family_of(category: str, slice_name: str) -> TraceFamily:
     """The family of a slice."""
     family = _family_of_category(category)
+    if family == "kernel" and communicates(slice_name):
+        return "communication"
     for told, pattern, among in _TOLD_BY_NAME:
         if family in among and pattern.search(slice_name):
             return told

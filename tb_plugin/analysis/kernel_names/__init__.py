@@ -1,0 +1,1 @@
+"""Names of kernels: what runs under each, by a table of rules (`rules.tsv`)."""
