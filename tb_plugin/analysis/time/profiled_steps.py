@@ -1,13 +1,14 @@
 """Training steps of a trace: as it names them, and as far as their device work reaches.
 
-`steps_of` has what the timeline marks: `ProfilerStep#12`, and spans of category `step`.
+`steps_of` has what the timeline marks: annotations as `step_marks` has them, and spans of
+category `step`.
 `profiled_steps` has what times are of:
 
 A step of the host begins before its kernels run and ends before they are done. So where
 a trace has device work, a step lasts from its own begin, or the end of the step before,
 to the end of the last work that was launched in it. Steps at the end of a trace whose
-device work is missing, or cut short (less than four fifths of the step before), are left
-out. These are torch-tb-profiler's rules, so its step times are the same.
+device work is missing, or cut short (less than four fifths of the step before; those of an
+engine differ anyway), are left out. These are torch-tb-profiler's rules, so its step times are the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING, Table
 from memboard.tb_plugin.analysis.spans.tracks import STEP
+from memboard.tb_plugin.analysis.time.step_marks import ENGINE_STEP, PROFILER_STEP
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 _PROFILER_STEP: Final = re.compile(r"ProfilerStep[#*](\d{1,9})")
 MAX_STEPS: Final = 20_000
-_NAME: Final = re.compile(r"ProfilerStep#(\d{1,18})")
 _ON_DEVICE: Final = "gpu_user_annotation"
 """A copy of the annotation on a stream: no step of its own."""
 _PYTHON: Final = re.compile(r"python(?:_function)?", re.IGNORECASE)
@@ -71,14 +72,17 @@ class ProfiledSteps(Table):
 
 def profiled_steps(trace: Trace) -> ProfiledSteps:
     """The steps of a trace; all of it as one where it has none."""
-    number, start, end = marked_steps(trace)
+    number, start, end = profiler_steps(trace)
+    may_differ = not len(number)
+    if may_differ:
+        number, start, end = _engine_steps(trace)
     are_marked = len(number) > 0
     if not are_marked:
         number, start, end = _whole(trace)
     launched, step_of_work = _work_of_steps(trace, start, end)
     num_works = np.bincount(step_of_work[launched], minlength=len(number))
     reaching = _reaching(trace, start, end, step_of_work)
-    kept = slice(_num_whole(num_works))
+    kept = slice(_num_whole(num_works, may_differ=may_differ))
     return ProfiledSteps(
         number=number[kept],
         start_ns=reaching[0][kept],
@@ -90,25 +94,41 @@ def profiled_steps(trace: Trace) -> ProfiledSteps:
     )
 
 
-def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """Number, start and end of every step that the trace marks, in order."""
+def profiler_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """Number, start and end of every step that a profiler marks, in order."""
+    rows = _marks(trace, PROFILER_STEP)
+    number = looked_up(trace.strings, trace.slices.name[rows], _number, np.int64)
+    return number, trace.slices.starts(rows), trace.slices.ends(rows)
+
+
+def _engine_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """Those that an inference engine marks, numbered from 1."""
+    rows = _marks(trace, ENGINE_STEP)
+    start, end = trace.slices.starts(rows), trace.slices.ends(rows)
+    reach = np.maximum.accumulate(end)
+    # A mark inside another one is of a part.
+    outermost = np.append(True, start[1:] >= reach[:-1])[: len(rows)]
+    start, end = start[outermost], end[outermost]
+    return np.arange(1, len(start) + 1, dtype=np.int64), start, end
+
+
+def _marks(trace: Trace, pattern: re.Pattern[str]) -> Ints:
+    """Rows of the host's annotations of a name, in order of time, each once."""
     slices, strings = trace.slices, trace.strings
-    rows = np.flatnonzero(are(strings, slices.name, _NAME.fullmatch))
+    rows = np.flatnonzero(are(strings, slices.name, pattern.fullmatch))
     on_device = are(
         strings, slices.category[rows], lambda category: category.lower() == _ON_DEVICE
     )
     rows = rows[~on_device]
-    start, end = slices.starts(rows), slices.ends(rows)
-    number = looked_up(strings, slices.name[rows], _number, np.int64)
-    order = np.argsort(start, kind="stable")
-    number, start, end = number[order], start[order], end[order]
+    rows = rows[np.argsort(slices.starts(rows), kind="stable")]
+    start = slices.starts(rows)
     # One annotation, seen twice (as operator and annotation), is one step.
-    once = np.diff(start, prepend=start[:1] - 1) > 0
-    return number[once], start[once], end[once]
+    marks: Ints = rows[np.diff(start, prepend=start[:1] - 1) > 0]
+    return marks
 
 
 def _number(step_name: str) -> int:
-    match = _NAME.fullmatch(step_name)
+    match = PROFILER_STEP.fullmatch(step_name)
     return -1 if match is None else int(match[1])
 
 
@@ -172,13 +192,20 @@ def _reaching(
     return starts, stops
 
 
-def _num_whole(num_works: Ints) -> int:
-    """How many steps are left without those at the end that are not whole."""
+def _num_whole(num_works: Ints, *, may_differ: bool) -> int:
+    """How many steps are left without those at the end that are not whole.
+
+    `may_differ`: whether whole ones may have any number of works.
+    """
     with_work = np.flatnonzero(num_works)
     if not len(with_work) or len(num_works) < 2:
         return len(num_works)
     last = int(with_work[-1])
-    if last > 0 and num_works[last] < _WHOLE_SHARE * num_works[last - 1]:
+    if (
+        not may_differ
+        and last > 0
+        and num_works[last] < _WHOLE_SHARE * num_works[last - 1]
+    ):
         return last
     return last + 1
 
@@ -199,6 +226,9 @@ def steps_of(trace: Trace) -> Steps:
     rows = np.flatnonzero(named | are(strings, slices.category, STEP.__eq__))
     kinds = np.array([track.kind for track in trace.tracks], "U8")[slices.track[rows]]
     rows = rows[(kinds == "span") | (named[rows] & (kinds != "device"))]
+    if not len(rows):
+        number, start, end = _engine_steps(trace)
+        return Steps(number[-MAX_STEPS:], start[-MAX_STEPS:], end[-MAX_STEPS:])
     rows = rows[np.lexsort((slices.ends(rows), slices.start_ns[rows]))][-MAX_STEPS:]
     number = looked_up(strings, slices.name[rows], _marked_number, np.int64)
     for row in np.flatnonzero(number == NOTHING).tolist():

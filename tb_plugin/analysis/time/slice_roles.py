@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
+from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
@@ -81,7 +82,6 @@ _HOST_BACKEND: Final = re.compile(r"(?:gloo|mpi|ucc):\w")
 _LOADING: Final = re.compile(
     r"enumerate\(Data(?:Loader|Pipe)\)#.*|DataLoader.*__next__"
 )
-_STEP: Final = re.compile(r"ProfilerStep#\d+")
 
 
 def slice_roles(trace: Trace) -> Ints:
@@ -112,7 +112,7 @@ def _role_of_category(category: str) -> Role:
 
 
 def _on_host(slice_name: str, has_devices: bool) -> Role:
-    if _STEP.fullmatch(slice_name):
+    if is_step_mark(slice_name):
         return Role.OTHER
     if _LOADING.fullmatch(slice_name):
         return Role.DATALOADER

@@ -12,7 +12,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.time.intervals import Overlay, total_ns
-from memboard.tb_plugin.analysis.time.profiled_steps import marked_steps
+from memboard.tb_plugin.analysis.time.profiled_steps import profiler_steps
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _totals(allocated: Any, reserved: Any, times: Any) -> dict[str, Any]:
 
 
 def _steps(profile: TraceProfile, origin_ns: int) -> list[list[Any]]:
-    number, start, end = marked_steps(profile.trace)
+    number, start, end = profiler_steps(profile.trace)
     return [
         [f"ProfilerStep#{step_number}", (begin + origin_ns) / _US, took / _US]
         for step_number, begin, took in zip(

@@ -71,6 +71,8 @@ class Cycle:
     number: int | None
     num_traces: int
     """Of the ranks of the query."""
+    num_ranks: int
+    """Those ranks; traces that say none are of one rank."""
     summaries: Sequence[RankSummary]
     """Of those that are open."""
     failed: Sequence[TraceJob]
@@ -114,10 +116,11 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
     summaries, failed = asked.state.rank_summaries.summaries(
         query.run, own, OPEN_SECONDS
     )
+    num_ranks = len({trace.rank or 0 for trace in own})
     keys = [(trace.id, *trace.key) for trace in traces]
     stamp = (*keys, len(summaries), len(failed))
     return listed.summary, Cycle(
-        tuple(cycles), number, len(own), summaries, failed, stamp
+        tuple(cycles), number, len(own), num_ranks, summaries, failed, stamp
     )
 
 
@@ -183,7 +186,10 @@ def _summary(
     step: int | None,
     ranks: TableRows,
 ) -> Iterator[str]:
-    parts = [part_of(ranks.num_rows, cycle.num_traces, "rank")]
+    parts = [part_of(ranks.num_rows, cycle.num_ranks, "rank")]
+    if cycle.num_traces > cycle.num_ranks:
+        parts[0] += f" of {counted(cycle.num_traces, 'trace')}"
+        parts.append("the last trace of a rank counts")
     if cycle.num_opening:
         parts.append(f"{cycle.num_opening:,} still being read")
     if cycle.failed:

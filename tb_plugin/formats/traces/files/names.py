@@ -9,7 +9,10 @@ merged_trace.json, profiler_traces.json    the same, of all ranks
 rank3_trace.json.gz                        torchtitan: below `iteration_40/`
 rank-0.json.gz, trace_rank_0.json          HolisticTraceAnalysis, torch.profiler by hand
 profile_3.json                             accelerate's ProfileKwargs: of rank 3
-1757000000.5-TP-3.trace.json.gz            SGLang, where TP is its only parallelism
+1757000000.5-TP-3-DP-0-EP-3.trace.json.gz  SGLang; with -DECODE and -EXTEND by stage
+fit-0-[Strategy]X.training_step.17.pt.trace.json  Lightning: stage and local rank
+dp0_pp0_tp1_ep1_rank1.17.pt.trace.json.gz  vLLM; before, llm-1f2e-rank-1 of the same
+rank-3.json.gz                             Megatron-LM, below `torch_profile/`
 memory_timeline.raw.json.gz, .html         export_memory_timeline
 
 Files of other names that begin as traces do are found all the same: see `heads`.
@@ -40,8 +43,31 @@ _COMPOSER: Final = re.compile(
     r"ep(?P<epoch>\d{1,9})-ba(?P<batch>\d{1,15})-rank(?P<rank>\d{1,7})\.json(?:\.gz)?"
 )
 _SGLANG: Final = re.compile(
-    r"(?:(?P<time>\d{1,30})(?:\.\d{1,30})?-)?TP-(?P<rank>\d{1,7})\.trace\.json(?:\.gz)?"
+    r"(?:(?P<id>.*?)-)?(?P<place>TP-(?P<tp>\d{1,7})(?:-DP-(?P<dp>\d{1,7}))?"
+    r"(?:-PP-(?P<pp>\d{1,7}))?(?:-EP-\d{1,7})?)"
+    r"(?:-(?P<stage>[A-Z_]{2,20}))?\.trace\.json(?:\.gz)?"
 )
+_SGLANG_TIME: Final = re.compile(r"(?:.*-)?(?P<time>\d{1,30})(?:\.\d{1,30})?")
+_LIGHTNING: Final = re.compile(
+    r"(?P<stage>sanity_check|fit|validation|validate|test|predict)(?P<rest>-.*)?",
+    re.DOTALL,
+)
+_STAGES: Final = (
+    "sanity_check",
+    "fit",
+    "validation",
+    "validate",
+    "test",
+    "predict",
+    "EXTEND",
+    "PREFILL",
+    "DECODE",
+)
+"""In the order in which a process runs them: it has one profiler for each."""
+_LIGHTNING_ACTION: Final = re.compile(
+    r"-?\[[^\]]*\][^-]*|-(?:run_)?\w*_(?:step|batch)\b"
+)
+"""`[Strategy]DDPStrategy.training_step`: what the profiler was around."""
 _ACCELERATE: Final = re.compile(r"profile_(?P<rank>\d{1,7})\.json(?:\.gz)?")
 _LIKELY: Final = re.compile(
     r"\d|profil|torch|kineto|chrome|merged|timeline", re.IGNORECASE
@@ -139,12 +165,13 @@ def _parse(file_name: str) -> TraceName:
         rank = int(composer["rank"])
         place = (int(composer["epoch"]), int(composer["batch"]))
         return TraceName(f"rank{rank}", place, rank)
-    for whole in (_ACCELERATE, _SGLANG):
-        match = whole.fullmatch(file_name)
-        if match is not None:
-            time = match.groupdict().get("time")
-            rank = int(match["rank"])
-            return TraceName(f"rank{rank}", _order(time) if time else None, rank)
+    accelerate = _ACCELERATE.fullmatch(file_name)
+    if accelerate is not None:
+        rank = int(accelerate["rank"])
+        return TraceName(f"rank{rank}", None, rank)
+    sglang = _SGLANG.fullmatch(file_name)
+    if sglang is not None:
+        return _parse_sglang(sglang)
     is_timeline = _TIMELINE.search(file_name) is not None
     torch = _TORCH.fullmatch(file_name)
     if torch is None:
@@ -155,7 +182,31 @@ def _parse(file_name: str) -> TraceName:
     batch = _BATCH.fullmatch(worker) if order is None else None
     if batch is not None:
         worker, order = batch["worker"], (0, int(batch["batch"]))
+    lightning = _LIGHTNING.fullmatch(worker)
+    if lightning is not None:
+        # One process writes files of every stage: they are its cycles.
+        worker = _LIGHTNING_ACTION.sub("", lightning["rest"] or "").strip("-")
+        worker = worker or "lightning"
+        order = (0, _STAGES.index(lightning["stage"])) if order is None else order
     return TraceName(_shown(worker), order, _rank_of_worker(worker), is_timeline)
+
+
+def _parse_sglang(match: re.Match[str]) -> TraceName:
+    """Its TP rank is the global one, but for pipelines, and for replicas of the data."""
+    tensor_rank, data_rank = int(match["tp"]), int(match["dp"] or 0)
+    is_global = not int(match["pp"] or 0) and data_rank <= tensor_rank
+    rank = tensor_rank if is_global else None
+    time = _SGLANG_TIME.fullmatch(match["id"] or "")
+    order = _order(time["time"]) if time else None
+    if match["stage"]:
+        kind, number = order or (0, 0)
+        order = (kind, number + _stage_place(match["stage"]))
+    worker = match["place"] if rank is None else f"rank{rank}"
+    return TraceName(worker, order, rank)
+
+
+def _stage_place(stage: str) -> int:
+    return _STAGES.index(stage) if stage in _STAGES else len(_STAGES)
 
 
 def _order(digits: str) -> tuple[int, int]:

@@ -28,6 +28,18 @@ PEER = re.compile(r"^(.*?)(\.\d+)?\.pt\.trace\.json(?:\.gz)?$", re.DOTALL)
         ("rank3_trace.json.gz", ("iteration_40",), "rank3_trace", (0, 40), 3),
         ("rank-0.json.gz", (), "rank-0", None, 0),
         ("trace_local_rank_1.json", (), "trace_local_rank_1", None, None),
+        ("1757000000.5-TP-3.trace.json.gz", (), "rank3", (1, 1757 * 10**15), 3),
+        ("1757000000.5-TP-1-DP-0-EP-1.trace.json.gz", (), "rank1", (1, 1757 * 10**15), 1),
+        ("bench-1757000000-TP-0-DP-0-PP-2.trace.json", (), "TP-0-DP-0-PP-2", (1, 1757 * 10**15), None),
+        ("7-TP-1-DP-3.trace.json.gz", (), "TP-1-DP-3", (0, 7), None),
+        ("dp0_pp0_tp1_dcp0_ep1_rank1.17.pt.trace.json.gz", (), "dp0_pp0_tp1_dcp0_ep1_rank1", (0, 17), 1),
+        ("llm-1f2e-rank-2.17.pt.trace.json.gz", (), "llm-1f2e-rank-2", (0, 17), 2),
+        ("llm-1f2e.async_llm.17.pt.trace.json.gz", (), "llm-1f2e.async_llm", (0, 17), None),
+        ("rank-3.json.gz", ("torch_profile",), "rank-3", None, 3),
+        ("x_graph_capture_rank_0.177.pt.trace.json.gz", (), "x_graph_capture_rank_0", (0, 177), 0),
+        ("fit-0-[Strategy]DDPStrategy.training_step.17.pt.trace.json", (), "0", (0, 17), None),
+        ("fit-run-0.17.pt.trace.json", (), "run-0", (0, 17), None),
+        ("testbed_7.17.pt.trace.json", (), "testbed_7", (0, 17), None),
     ],
 )  # fmt: skip
 def test_names_that_are_known(name, folders, worker, order, rank):
@@ -35,6 +47,21 @@ def test_names_that_are_known(name, folders, worker, order, rank):
     said = parse_names(name, folders)
     assert (said.worker, said.order, said.rank) == (worker, order, rank)
     assert not said.is_timeline
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("fit-0-[Strategy]X.training_step.5.pt.trace.json",
+         "validation-0-[Strategy]X.validation_step.9.pt.trace.json"),
+        ("fit-profile.pt.trace.json", "test-profile.pt.trace.json"),
+        ("17-TP-1-EXTEND.trace.json.gz", "17-TP-1-DECODE.trace.json.gz"),
+    ],
+)  # fmt: skip
+def test_stages_of_one_process_are_its_cycles(first, second):
+    earlier, later = parse_names(first), parse_names(second)
+    assert (earlier.worker, earlier.rank) == (later.worker, later.rank)
+    assert earlier.order < later.order
 
 
 @pytest.mark.parametrize(
