@@ -6,6 +6,7 @@ matches by its name and cannot be opened is a problem with a name.
 
 from __future__ import annotations
 
+import os
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.formats.memprofiler import names as dump_names
 from memboard.tb_plugin.formats.memprofiler.listing import DumpListing
+from memboard.tb_plugin.formats.other_profilers import other_profiler
 from memboard.tb_plugin.formats.snapshots.files import names as snapshot_names
 from memboard.tb_plugin.formats.snapshots.files.containers import (
     JSON,
@@ -231,6 +233,9 @@ def fault_of(path: str) -> tuple[str, str] | None:
         head = storage.at(path).peek(path, 0, HEAD_BYTES)
         if not head:
             return "The file is empty.", _TAKE_AGAIN
+        profiler = other_profiler(os.path.basename(path), head)  # noqa: PTH119  # a text
+        if profiler is not None:
+            return profiler.what, profiler.remedy
         verdict, is_packed = sniff(head), head[: len(GZIP)] == GZIP
         if verdict == "stub" and is_packed:
             return "The file was cut off while it was written.", _TAKE_AGAIN

@@ -16,6 +16,7 @@ from memboard.collector.format.sizes import agreeing, counted
 from memboard.tb_plugin import storage
 from memboard.tb_plugin.api.base import Problem
 from memboard.tb_plugin.formats.file_listing import MAX_PROBLEMS
+from memboard.tb_plugin.formats.other_profilers import other_profiler
 from memboard.tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
 from memboard.tb_plugin.formats.snapshots.files.names import alike
 from memboard.tb_plugin.index.search.layout import relative
@@ -23,6 +24,7 @@ from memboard.tb_plugin.index.search.layout import relative
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from memboard.tb_plugin.formats.other_profilers import OtherProfiler
     from memboard.tb_plugin.formats.registry import Kind
     from memboard.tb_plugin.index.search.sniffing import Damage, SniffedFiles
     from memboard.tb_plugin.storage.contract import Status
@@ -145,6 +147,7 @@ class _Look:
         self.num_entries = 0
         self.is_export = False
         self.is_known = True
+        self._other_profilers: set[OtherProfiler] = set()
         self._path = path
         self._root = root
         self._looks = looks
@@ -224,6 +227,12 @@ class _Look:
             if foreign is not None:
                 self._count_foreign(entry, foreign)
                 return
+        profiler = other_profiler(file_name) if kind is None else None
+        if profiler is not None:
+            if profiler not in self._other_profilers:
+                self._other_profilers.add(profiler)
+                self.say(entry.path, profiler.what, profiler.remedy)
+            return
         if kind is None:
             kind, is_known = self._looks.kind_of(entry, self._root, ours=self._ours)
             self.is_known &= is_known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memboard.tb_plugin.formats.other_profilers import other_profiler
 from memboard.tb_plugin.worker.errors import RefusedError
 
 REMEDY: Final = "Open what a profiler wrote as a Chrome trace, .json or .json.gz."
@@ -40,6 +41,9 @@ def refused(start: bytes) -> RefusedError:
     if not start:
         remedy = "Copy it again, when it is written whole."
         return RefusedError("The file is empty.", 0, remedy=remedy)
+    profiler = other_profiler("", start)
+    if profiler is not None:
+        return RefusedError(profiler.what, 0, remedy=profiler.remedy)
     for mark, packed, command in _PACKED:
         if start.startswith(mark):
             sentence = (
