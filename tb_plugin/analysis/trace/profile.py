@@ -37,6 +37,7 @@ from memboard.tb_plugin.analysis.time.profiled_steps import (
 )
 from memboard.tb_plugin.analysis.time.slice_roles import slice_roles
 from memboard.tb_plugin.analysis.time.time_parts import TimeParts, time_parts
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import WorkStarts
 from memboard.tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
 from memboard.tb_plugin.analysis.trace_memory.events import (
     MemoryDevices,
@@ -76,6 +77,11 @@ class TraceProfile:
     def parts(self) -> TimeParts:
         """Of each step, by `Role`."""
         return time_parts(self.trace, self.roles, self.steps)
+
+    @cached_property
+    def work_starts(self) -> WorkStarts:
+        """What each piece of device work waited for."""
+        return WorkStarts(self.trace)
 
     @property
     def has_devices(self) -> bool:

@@ -9,18 +9,19 @@ from msgspec.structs import replace
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
 from memboard.tb_plugin.analysis.trace.devices import device_title
-from memboard.tb_plugin.analysis.trace.idle import idle_times
+from memboard.tb_plugin.analysis.trace.waiting.idle import idle_times
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 from memboard.tb_plugin.api.time.trace import TraceIdleResponse
-from memboard.tb_plugin.contract.table import Column, rows_of, titled
+from memboard.tb_plugin.contract.table import Column, cut, rows_of, titled
 from memboard.tb_plugin.facts.traces.profiled import SourceQuery
 from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.analysis.trace.idle import Idle
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace.trace import Trace
+    from memboard.tb_plugin.analysis.trace.waiting.idle import Idle
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.profile import ProfileChoice
@@ -29,6 +30,24 @@ MAX_ROWS: Final = 200
 _MUCH: Final = 0.1
 """Of a device's time: less that is idle needs no advice."""
 _UNKNOWN: Final = "No launch is known"
+_MAX_NAME: Final = 80
+_PARTS: Final = {
+    "host": "before the host launched",
+    "launch": "launch calls and delay",
+    "kernel": "gaps between kernels",
+    "stream": "waits for other streams",
+    "other": "not explained",
+}
+"""By the field of `Idle`: what its time is."""
+_HOST_PARTS: Final = {
+    Cause.OPERATOR: "in operators",
+    Cause.RUNTIME: "in runtime calls",
+    Cause.LOADING: "loading data",
+    Cause.COMMUNICATION: "communicating",
+    Cause.PROGRAM: "outside operators",
+}
+_STEP: Final = "ProfilerStep#"
+"""Begins the name of a step, which says nothing of where the host was."""
 _COLUMNS: Final = (
     Column(
         "span_ms",
@@ -39,21 +58,34 @@ _COLUMNS: Final = (
     Column("idle_ms", "Idle", unit="ms", help="Nothing ran"),
     Column(
         "host_ms",
-        "Host late",
+        "Host",
         unit="ms",
-        help="Until the next work was launched, after the device had run dry",
+        help="Until the call that launched the next work began, after the device had run dry",
+    ),
+    Column(
+        "launch_ms",
+        "Launch",
+        unit="ms",
+        help="The call that launched the next work, and what a device needs to begin with it:"
+        " at most 0.1 ms",
     ),
     Column(
         "kernel_ms",
         "Between kernels",
         unit="ms",
-        help="Launched in time: the time that the device needs between two kernels",
+        help="Launched in time: at most 20 µs, which the device needs between two kernels",
+    ),
+    Column(
+        "stream_ms",
+        "Other streams",
+        unit="ms",
+        help="Launched, and begun when work of another stream had ended",
     ),
     Column(
         "other_ms",
-        "Other",
+        "Not explained",
         unit="ms",
-        help="Launched, and not started yet (it waits for another stream, say); or the call is"
+        help="Launched, and begun late while nothing else ran that is recorded; or the call is"
         " not known",
     ),
     Column(
@@ -93,7 +125,7 @@ def trace_idle(
 ) -> TraceIdleResponse:
     del run, query
     trace = profile.trace
-    idles = idle_times(trace)[:MAX_ROWS]
+    idles = idle_times(profile)[:MAX_ROWS]
     return TraceIdleResponse(
         state=choice.state,
         sentences=tuple(
@@ -112,35 +144,51 @@ def _table(trace: Trace, idles: Sequence[Idle]) -> TableRows:
         else f"stream {idle.stream}"
         for idle in idles
     )
-    idle, host, kernel, other = (
-        {"notes": tuple(_share(idle, cause) for idle in idles)}
-        for cause in ("idle", "host", "kernel", "other")
-    )
-    shares = {"idle_ms": idle, "host_ms": host, "kernel_ms": kernel, "other_ms": other}
+    shares = {
+        f"{part}_ms": {"notes": tuple(_share(idle, part) for idle in idles)}
+        for part in ("idle", *_PARTS)
+    }
     rows = rows_of(_COLUMNS, idles, "", None, **shares)
     rows = replace(rows, columns=(where, *rows.columns))
     return titled(rows, "Idle time of the device")
 
 
-def _share(idle: Idle, cause: str) -> str:
+def _share(idle: Idle, part: str) -> str:
     return (
-        share_text(getattr(idle, f"{cause}_ns") / idle.span_ns) if idle.span_ns else ""
+        share_text(getattr(idle, f"{part}_ns") / idle.span_ns) if idle.span_ns else ""
     )
 
 
 def _sentence(device: str, idle: Idle) -> str:
-    """How idle a device was, the largest cause first, and what helps."""
-    causes = [
-        ("host", "the host launched late"),
-        ("kernel", "gaps between kernels"),
-        ("other", "other causes"),
-    ]
-    causes = [(name, cause) for name, cause in causes if getattr(idle, f"{name}_ns")]
-    causes.sort(key=lambda cause: -getattr(idle, f"{cause[0]}_ns"))
-    why = ", ".join(f"{_share(idle, name)} {cause}" for name, cause in causes)
+    """How idle a device was, the largest part first, what the host did, and what helps."""
+    parts = [part for part in _PARTS if getattr(idle, f"{part}_ns")]
+    parts.sort(key=lambda part: -getattr(idle, f"{part}_ns"))
+    why = ", ".join(f"{_share(idle, part)} {_PARTS[part]}" for part in parts)
     text = f"{device} was idle {_share(idle, 'idle') or '0.0 %'} of"
     text += f" {duration_text(idle.span_ns / 1e9)}{why and f': {why}'}."
-    if idle.host_ns > idle.idle_ns / 2 and idle.idle_ns > _MUCH * idle.span_ns:
+    if idle.idle_ns <= _MUCH * idle.span_ns:
+        return text
+    text += _host_text(idle)
+    if idle.host_ns + idle.launch_ns > idle.idle_ns / 2:
         text += " Fewer or larger launches help: a larger batch, fused operators,"
         text += " CUDA graphs."
+    if idle.other_ns > idle.idle_ns / 2:
+        text += " What is not explained was launched in time and begun late, while"
+        text += " nothing else ran that the trace has."
     return text
+
+
+def _host_text(idle: Idle) -> str:
+    """What the host did before it launched, where that is worth a sentence."""
+    parts = [
+        f"{share_text(part.duration_ns / idle.span_ns)} {_HOST_PARTS[part.cause]}"
+        + _most_in(part.longest)
+        for part in idle.host_parts
+        if part.duration_ns >= idle.span_ns / 1000
+    ]
+    return f" Before it launched, the host spent {', '.join(parts)}." if parts else ""
+
+
+def _most_in(name: str) -> str:
+    is_place = name and not name.startswith(_STEP)
+    return f" (most in {cut(name, _MAX_NAME)})" if is_place else ""

@@ -6,7 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
-from memboard.tb_plugin.analysis.trace.critical_path import by_name, critical_path
+from memboard.tb_plugin.analysis.trace.waiting.critical_path import (
+    by_name,
+    critical_path,
+)
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 from memboard.tb_plugin.api.time.trace import TracePathResponse
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, rows_of, titled
@@ -16,8 +20,8 @@ from memboard.tb_plugin.server.views.trace import of_profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memboard.tb_plugin.analysis.trace.critical_path import OnPath, Piece
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.waiting.critical_path import OnPath, Piece
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.profile import ProfileChoice
@@ -100,4 +104,8 @@ def _sentence(subject: str, path: Sequence[Piece], took_ns: int) -> str:
     takes = f"{subject} takes {duration_text(took_ns / 1e9)}"
     if not parts:
         return f"{takes}."
-    return f"{takes}: {', '.join(parts)}. Work that is not on this path was hidden behind it."
+    text = f"{takes}: {', '.join(parts)}. Work that is not on this path was hidden behind it."
+    if sums[Cause.UNKNOWN.value] >= took_ns / 100:
+        text += " What is not explained is work that began late after its launch, while"
+        text += " nothing else ran that the trace has."
+    return text

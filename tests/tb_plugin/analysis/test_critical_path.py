@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from memboard.tb_plugin.analysis.trace.critical_path import (
-    Cause,
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.waiting.critical_path import (
     by_name,
     critical_path,
 )
-from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.worker.cache import ColumnCache
 from memboard.tb_plugin.worker.importer import Importer
@@ -192,6 +192,85 @@ def test_a_step_whose_thread_waits_for_another_is_followed_there(is_said):
     found = names_on(made.path())
     assert found["kernels", "gemm"] == 2_300
     assert sum(found.values()) == 3_000
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<built-in function sleep>",
+        "<built-in method acquire of _thread.lock object at 0x7f>",
+        "<built-in method epoll_wait of select.epoll object at 0x7f>",
+        "<method 'poll' of 'select.epoll' objects>",
+        "threading.py(359): wait",
+        "queue.py(154): get",
+        "selectors.py(452): select",
+        "/opt/venv/lib/python3.12/site-packages/tqdm/_monitor.py(60): run",
+        "torch/_inductor/compile_worker/subproc_pool.py(180): _read_thread",
+        "multiprocessing/connection.py(390): _recv",
+        "multiprocessing/queues.py(103): get",
+        "zmq/sugar/poll.py(80): poll",
+        "concurrent/futures/thread.py(81): _worker",
+    ],
+)
+def test_a_frame_in_which_a_thread_waits_leads_to_the_one_that_works(frame):
+    made = Made(3_000)
+    made.host("prepare", 0, 5)
+    made.host(frame, 6, 2_994, "python_function")
+    inferring(made, thread="worker")
+    # It watches the device, and starts nothing.
+    for at in range(10, 3_000, 50):
+        made.host("cudaEventQuery", at, 1, "cuda_runtime", "watchdog")
+    found = names_on(made.path())
+    assert found["kernels", "gemm"] == 2_300
+    assert "cudaEventQuery" not in {name for _, name in found}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<built-in method join of str object at 0x7f>",
+        "<built-in method get of dict object at 0x7f>",
+        "<built-in method read of _io.BufferedReader object at 0x7f>",
+        "transformers/cache_utils.py(90): get",
+        "torch/nn/modules/module.py(1755): _call_impl",
+    ],
+)
+def test_a_frame_that_works_is_the_programs(frame):
+    made = Made(3_000)
+    made.host("prepare", 0, 5)
+    made.host(frame, 6, 2_994, "python_function")
+    made.host("aten::add", 1_000, 10, thread="worker")
+    assert names_on(made.path())["host outside operators", frame] == 2_994
+
+
+def test_a_frame_that_waits_for_the_device_leads_to_its_work():
+    made = Made(100)
+    made.work("long", 5, 10, 60)
+    frame = "<built-in method synchronize of torch.Event object at 0x7f>"
+    made.host(frame, 8, 65, "python_function")
+    assert (10, 70, "kernels", "long") in made.path()
+
+
+def test_work_that_waits_for_room_on_the_device_leads_to_what_filled_it():
+    made = Made(90)
+    made.work("fills the device", 2, 5, 480, stream=20)
+    made.work("first", 5, 10, 20)
+    made.work("begins amid it", 8, 300, 200)
+    assert [one[2:] for one in made.path()][-2:] == [
+        ("kernels", "fills the device"),
+        ("kernels", "begins amid it"),
+    ]
+
+
+def test_a_start_that_nothing_explains_is_said_to_be_so():
+    made = Made(90)
+    made.host("aten::mm", 2, 80)
+    made.work("held", 5, 900, 100)
+    path = made.path()
+    assert path[-2:] == [
+        (7, 900, "not explained", "held"),
+        (900, 1_000, "kernels", "held"),
+    ]
 
 
 def test_an_operator_that_works_beside_its_short_kernel_did_not_wait():

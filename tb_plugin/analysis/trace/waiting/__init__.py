@@ -1,0 +1,1 @@
+"""What devices and threads waited for: idle time and the critical path."""
