@@ -192,7 +192,7 @@ class RunReaders:
                 TraceReports,
             )
 
-            return TraceReports()
+            return TraceReports(self.store.series.capture_metas)
 
         return self._lazy.get("trace reports", make)
 

@@ -98,10 +98,12 @@ def recorded_trace(file: RankFile, meta: Mapping[str, Any]) -> FoundTrace | None
 class TraceFiles:
     """All trace files of runs, by whichever way they were found."""
 
-    def __init__(self, importer: Callable[[], Importer]) -> None:
+    def __init__(
+        self, importer: Callable[[], Importer], capture_metas: CaptureMetas
+    ) -> None:
         """`importer` is called when the first file is opened."""
         self._importer = importer
-        self._metas = CaptureMetas()
+        self._metas = capture_metas
 
     def __call__(self, run: Run, budget: Budget) -> list[FoundSource]:
         """The sources of a run, whose lock is held."""

@@ -13,7 +13,6 @@ from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures.meta import Meta
 from memboard.tb_plugin.formats.recording.captures.reading import (
-    CaptureMetas,
     traces_of,
 )
 from memboard.tb_plugin.formats.recording.series import stamp_of
@@ -58,7 +57,6 @@ class LossReader:
     def __init__(self, series: SeriesReader, facts: FactsReader) -> None:
         self._series = series
         self._facts = facts
-        self._metas = CaptureMetas()
         self._known: WeakKeyDictionary[RankFile, tuple[object, _Account]] = (
             WeakKeyDictionary()
         )
@@ -108,7 +106,7 @@ class LossReader:
     def _lost_trace(
         self, file: RankFile, entry: CaptureEntry, budget: Budget
     ) -> LostTrace:
-        meta = Meta(self._metas.of(file, entry, budget) or {})
+        meta = Meta(self._series.capture_metas.of(file, entry, budget) or {})
         why = meta.text("problem")
         for prefix in ("not saved: ", "not traced: "):
             why = why.removeprefix(prefix)

@@ -177,24 +177,26 @@ class FactsReader:
             WeakKeyDictionary()
         )
 
-    def of_file(self, file: RankFile) -> FileFacts:
-        """The facts of a file as it is now."""
+    def of_file(self, file: RankFile, part_of: Budget | None = None) -> FileFacts:
+        """The facts of a file as it is now.
+
+        Where captures are left to be read they are made once more the next time, of all
+        that was read by then; `part_of` learns it.
+        """
         stamped = self._known.get(file)
         stamp = _stamp(file)
         if stamped is None or stamped[0] != stamp:
             columns = self._columns(file)
             facts = _facts(columns)
+            budget = Budget(_CAPTURES_SECONDS, part_of)
             if STEP_TIME in columns:
-                _include_step_time(facts, columns[STEP_TIME], self._profiled(file))
+                steps = profiler_steps_of(self.series, file, main_phase(file), budget)
+                _include_step_time(facts, columns[STEP_TIME], steps)
             facts.error_states = tuple(error_states(file, self._cache))
             for state in facts.error_states:
                 _include(facts, state)
-            stamped = self._known[file] = (stamp, facts)
+            stamped = self._known[file] = (None if budget.exhausted else stamp, facts)
         return stamped[1]
-
-    def _profiled(self, file: RankFile) -> list[ProfilerStep]:
-        phase = main_phase(file)
-        return profiler_steps_of(self.series, file, phase, Budget(_CAPTURES_SECONDS))
 
     def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
         """Make the facts of files that have none yet, before any are made anew."""
@@ -209,7 +211,7 @@ class FactsReader:
         """
         stamped = self._known.get(file)
         if (stamped is None or stamped[0] != _stamp(file)) and budget.allows():
-            return self.of_file(file)
+            return self.of_file(file, budget)
         return None if stamped is None else stamped[1]
 
     def is_current(self, file: RankFile) -> bool:

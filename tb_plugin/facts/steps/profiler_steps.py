@@ -9,7 +9,6 @@ import numpy as np
 
 from memboard.collector.format.capture import TRACE_LOST
 from memboard.collector.format.columns import STEP_TABLE
-from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.series.profiler_steps import (
     StepEnds,
     capture_step,
@@ -19,7 +18,6 @@ from memboard.tb_plugin.api.time.steps import ProfilerStep
 from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.formats.recording.captures.reading import (
     captures_of,
-    read_capture,
     traces_of,
 )
 from memboard.tb_plugin.formats.recording.series import SeriesKey, stamp_of
@@ -110,10 +108,9 @@ def _told(
     for entry in traces:
         if entry.phase != phase:
             continue
-        try:
-            meta = read_capture(file, entry, ()).meta
-        except (FormatError, OSError):
-            continue  # kept as a fault of the file
+        meta = reader.capture_metas.of(file, entry, budget)
+        if meta is None:
+            break
         yield from trace_steps(meta, warmup, ends)
 
 

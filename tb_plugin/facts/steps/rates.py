@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import numpy as np
 
 from memboard.collector.format.columns import STEP_TABLE
-from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin.analysis.arrays import median
 from memboard.tb_plugin.analysis.series.growth import warmup_rows
 from memboard.tb_plugin.analysis.series.profiler_steps import usual_columns
@@ -24,8 +23,8 @@ from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.formats.recording.captures.reading import (
+    TRACE,
     captures_of,
-    read_capture,
 )
 from memboard.tb_plugin.formats.recording.series import SeriesKey, schemas_of
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.encoding.numeric import Values
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.api.time.steps import ProfilerStep
+    from memboard.tb_plugin.formats.recording.captures.reading import CaptureMetas
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
     from memboard.tb_plugin.index.run import Run
@@ -89,7 +89,7 @@ class Rates:
             counted = self._counted(file, counter, budget)
             if counted is not None:
                 rates[counter] = self._rate(counted, counted[f"{counter}:max"])
-        flops = _known(file, self._reader, self._phase, budget)
+        flops = _known(self._run, file, self._reader, self._phase)
         if flops.origin == "nothing":
             return rates
         rates[FLOPS] = steps * self._per_step(file, flops)
@@ -164,7 +164,7 @@ def step_flops(reader: SeriesReader, run: Run, phase: str, rank: int) -> StepFlo
     files = [file for _, file in run.rank_files(rank)]
     flops = _FlopsPerStep("nothing", np.nan, np.nan)
     if files:
-        flops = _known(files[-1], reader, phase, Budget(_OWN_SECONDS))
+        flops = _known(run, files[-1], reader, phase)
     is_counted = flops.origin != "nothing"
     return StepFlops(
         origin=flops.origin,
@@ -218,9 +218,7 @@ def _usual(values: Floats, usual: npt.NDArray[np.bool_]) -> float | None:
     return finite(median(present)) if len(present) else None
 
 
-def _known(
-    file: RankFile, reader: SeriesReader, phase: str, budget: Budget
-) -> _FlopsPerStep:
+def _known(run: Run, file: RankFile, reader: SeriesReader, phase: str) -> _FlopsPerStep:
     settings = file.header.config.get(FLOPS)
     peak = _number(settings, "device_peak")
     key = SeriesKey(STEP_TABLE, FLOPS, phase)
@@ -230,21 +228,23 @@ def _known(
         values = values[~np.isnan(values) & (values > 0)]
         if len(values):
             return _FlopsPerStep("settings", median(values), peak)
-    per_step = _of_trace(file, budget)
+    budget = Budget(_OWN_SECONDS)
+    per_step = _of_trace(file, reader.capture_metas, budget)
+    if budget.exhausted:
+        run.expect_more()  # what was read is cached: it comes to an end
     if per_step > 0:
         return _FlopsPerStep("trace", per_step, peak)
     return _FlopsPerStep("nothing", np.nan, peak)
 
 
-def _of_trace(file: RankFile, budget: Budget) -> float:
+def _of_trace(file: RankFile, metas: CaptureMetas, budget: Budget) -> float:
     """Operations per step that torch's profiler counted, in the newest trace."""
     for entry in reversed(captures_of(file, budget)):
-        if str(entry.kind) != "trace":
+        if entry.kind != TRACE:
             continue
-        try:
-            meta = read_capture(file, entry, ()).meta
-        except (FormatError, OSError):
-            continue
+        meta = metas.of(file, entry, budget)
+        if meta is None:
+            break
         flops, num_steps = _number(meta, FLOPS), _number(meta, "num_steps")
         if flops > 0 and num_steps >= 1:
             return flops / num_steps

@@ -74,7 +74,9 @@ class RunTraces:
 
     def __init__(self, readers: RunReaders) -> None:
         self.sources: Final = TraceSources()
-        self.files: Final = TraceFiles(readers.importer)
+        self.files: Final = TraceFiles(
+            readers.importer, readers.store.series.capture_metas
+        )
         self._readers = readers
         self._files: Callable[[Run, Budget], Sequence[FoundSource]] = self.files
         self._lists: dict[str, tuple[float, TraceListing]] = {}

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from memboard.collector.format.records import CaptureEntry
     from memboard.tb_plugin.budget import Budget
     from memboard.tb_plugin.formats.recording.frames.faults import Fault
+    from memboard.tb_plugin.formats.recording.tail import CaptureLister
 
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
@@ -87,6 +88,8 @@ class RankFile:
         self.behind = Tail()
         self.listed_captures: dict[int, tuple[list[CaptureEntry], int]] = {}
         """By a digest's offset, kept by `captures_of`: what it lists, and the one before."""
+        self.capture_scans: dict[int, tuple[CaptureLister, int]] = {}
+        """Where digests list nothing, kept likewise: how far the records before were read."""
         self._faults = Faults()
         self.is_foreign = False
         self.unfinished = False

@@ -9,6 +9,7 @@ import numpy as np
 
 from memboard.collector.format.columns import STEP_TABLE
 from memboard.tb_plugin.analysis.series.rows import Rows
+from memboard.tb_plugin.formats.recording.captures.reading import CaptureMetas
 from memboard.tb_plugin.formats.recording.chunks import chunks_between, read_chunks
 from memboard.tb_plugin.formats.recording.rollups import STEP_AXIS, RollupReader
 
@@ -95,6 +96,7 @@ class SeriesReader:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self.rollups = RollupReader(cache)
+        self.capture_metas: Final = CaptureMetas(cache)
 
     def chunks_of(
         self, file: RankFile, schema_id: int, budget: Budget

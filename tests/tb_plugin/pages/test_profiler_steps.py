@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from memboard.tb_plugin.facts.ranks import rank_facts
+from memboard.tb_plugin.formats.recording.captures import reading
 from tests.builders import START_NS, RunBuilder
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, refresh
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.builders import RankBuilder
 
 WAIT, WARMUP, ACTIVE = 20, 2, 3
 STOP_MS, WRITE_MS = 300.0, 150.0
@@ -72,28 +77,43 @@ class Player:
     def write(
         self, folder: Path, *, says: bool = True, rows_per_chunk: int = 50
     ) -> Page:
+        file = self.begin(folder)
+        steps = range(len(self.ends_ms))
+        self.record(file, steps, says=says, rows_per_chunk=rows_per_chunk)
+        file.close()
+        return Page(folder)
+
+    @staticmethod
+    def begin(folder: Path) -> RankBuilder:
         schedule = {"unit": "call", "wait": WAIT, "warmup": WARMUP, "active": ACTIVE}
-        file = RunBuilder(folder).rank(0, config={"schedule": schedule})
+        return RunBuilder(folder).rank(0, config={"schedule": schedule})
+
+    def record(
+        self,
+        file: RankBuilder,
+        steps: range,
+        *,
+        says: bool = True,
+        rows_per_chunk: int = 50,
+    ) -> None:
         befores = [0.0, *self.ends_ms]
         file.steps(
-            range(len(self.ends_ms)),
-            times=[self.ns(ms) for ms in self.ends_ms],
+            steps,
+            times=[self.ns(self.ends_ms[step]) for step in steps],
             step_time_seconds=[
-                (end - before) / 1e3
-                for end, before in zip(self.ends_ms, befores, strict=False)
+                (self.ends_ms[step] - befores[step]) / 1e3 for step in steps
             ],
             rows_per_chunk=rows_per_chunk,
         )
         for cycle, meta in enumerate(self.traces if says else ()):
-            file.capture(
-                "trace",
-                meta=meta,
-                step=meta["last_step"],
-                time_ns=meta["end_ns"],
-                iteration=cycle + 1,
-            )
-        file.close()
-        return Page(folder)
+            if meta["last_step"] in steps:
+                file.capture(
+                    "trace",
+                    meta=meta,
+                    step=meta["last_step"],
+                    time_ns=meta["end_ns"],
+                    iteration=cycle + 1,
+                )
 
 
 def marked(page: Page) -> dict[int, set[str]]:
@@ -173,3 +193,40 @@ def test_steps_that_ran_again_are_marked_where_they_ran_last(tmp_path: Path):
     again.steps(range(10, 30), step_time_seconds=[0.1] * 20)
     again.close()
     assert marked(Page(tmp_path)) == {5: {"capture"}}
+
+
+def test_each_trace_is_decoded_once_while_the_run_goes_on(tmp_path: Path, monkeypatch):
+    """For all pages together, however many digests come."""
+    num_decoded: Counter[int] = Counter()
+    decode_capture = reading.decode_capture
+
+    def counted(parts, wanted):
+        capture = decode_capture(parts, wanted)
+        num_decoded[capture.iteration] += 1
+        return capture
+
+    monkeypatch.setattr(reading, "decode_capture", counted)
+    player = Player(250)
+    file, page = player.begin(tmp_path), Page(tmp_path)
+    for first in range(0, 250, 50):
+        player.record(file, range(first, first + 50))
+        file.digest()
+        refresh(page)
+        for route in ("/overview", "/steps", "/stragglers", "/timeline", "/trace"):
+            page.of_run(route)
+    assert num_decoded == Counter(range(1, len(player.traces) + 1))
+
+
+def test_a_step_s_time_is_right_once_all_traces_were_read(tmp_path: Path, monkeypatch):
+    def step_time(page: Page) -> float:
+        headlines = page.of_run("/overview")["headlines"]
+        by_key = {headline["key"]: headline["value"] for headline in headlines}
+        value: float = by_key["step_time"]
+        return value
+
+    right = step_time(Player(250).write(tmp_path / "whole"))
+    page = Player(250).write(tmp_path / "late")
+    monkeypatch.setattr(rank_facts, "_CAPTURES_SECONDS", -1.0)
+    assert step_time(page) > right
+    monkeypatch.undo()
+    assert step_time(page) == right

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.format.capture import CapturePart
     from memboard.collector.format.records import Capture, CaptureEntry
+    from memboard.tb_plugin.cache import Cache
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
 
 TRACE: Final = "trace"
@@ -37,7 +38,6 @@ TRACE: Final = "trace"
 
 _MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 7)
 _SCAN_SECONDS: Final = 10.0
-_MAX_METAS: Final = 100_000
 
 
 def captures_of(
@@ -162,10 +162,11 @@ def _listed(
 def _scanned(
     file: RankFile, reader: PartsReader, stop: int, budget: Budget | None
 ) -> tuple[list[CaptureEntry], int]:
-    """The captures before `stop`, found record by record."""
+    """The captures before `stop`, found record by record; the next call goes on."""
     own = Budget(_SCAN_SECONDS) if budget is None else budget
-    lister = CaptureLister()
-    for item in scan(reader, 0, stop, own, open_end=False):
+    lister, start = file.capture_scans.pop(stop, (CaptureLister(), 0))
+    for item in scan(reader, start, stop, own, open_end=False):
+        start = item.end
         if isinstance(item, FramedRecord):
             try:
                 lost = lister.feed(item)
@@ -175,32 +176,37 @@ def _scanned(
             if lost is not None:
                 file.add_damage(*lost)
     listed = lister.found, 0
-    if not own.exhausted:
+    if own.exhausted:
+        file.capture_scans[stop] = lister, start
+    else:
         file.listed_captures[stop] = listed
     return listed
 
 
 class CaptureMetas:
-    """`meta` of captures, each decoded once. Not safe for threads."""
+    """`meta` of captures, each decoded once while it is cached. Hold the run's lock."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], Mapping[str, Any]] = {}
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
 
     def of(
         self, file: RankFile, entry: CaptureEntry, budget: Budget
     ) -> Mapping[str, Any] | None:
-        """What a capture says; nothing where it cannot be read.
+        """What a capture says; nothing where it cannot be read, a fault of the file then.
 
         None where the budget does not reach it.
         """
-        key = (*file.identity, entry.offset)
-        if key not in self._known:
+        key = (file.identity, entry.offset, "meta of a capture")
+        meta: dict[str, Any] | None = self._cache.get(key)
+        if meta is None:
             if not budget.allows():
                 return None
-            if len(self._known) >= _MAX_METAS:
-                self._known.clear()
             try:
-                self._known[key] = dict(capture_of(file, entry, ()).meta)
-            except (FormatError, OSError, ValueError, TypeError):
-                self._known[key] = {}
-        return self._known[key]
+                meta = dict(read_capture(file, entry, ()).meta)
+            except OSError:
+                return {}  # another time it may be readable
+            except (FormatError, ValueError, TypeError):
+                meta = {}
+            # Nearly all of it are texts.
+            self._cache.put(key, meta, len(repr(meta)))
+        return meta

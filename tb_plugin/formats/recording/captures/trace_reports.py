@@ -66,10 +66,10 @@ class ReportTables:
 
 
 class TraceReports:
-    """Reports of runs; what `meta` says is kept. Hold the run's lock."""
+    """Reports of runs; what `meta` says is cached. Hold the run's lock."""
 
-    def __init__(self) -> None:
-        self._metas = CaptureMetas()
+    def __init__(self, capture_metas: CaptureMetas) -> None:
+        self._metas = capture_metas
 
     def of(self, run: Run, budget: Budget) -> list[FoundReport]:
         """All of a run, by rank and time; the newest of each where there are many."""
