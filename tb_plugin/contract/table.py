@@ -232,9 +232,14 @@ class Table:
         *,
         without: Collection[str] = (),
         replaced: Mapping[str, Iterable[Any]] | None = None,
+        notes: Mapping[str, tuple[str, ...]] = _NO_WORDS,
         colours: tuple[str, ...] = (),
     ) -> TableRows:
-        """The rows that `rows` chose; `replaced`: columns that the table has not, of them."""
+        """The rows that `rows` chose.
+
+        `replaced`, `notes`: by column, values that the table has not, and what stands
+        behind each value, of these rows.
+        """
         rows, num_all = asked
         replaced_by_key = dict(replaced or {})
         columns = []
@@ -250,7 +255,9 @@ class Table:
                 every = column.numbers(getattr(table, column.attribute))
                 values = every[rows]
                 total = float(np.nansum(every)) if column.share_of else None
-            columns.append(column.sent(values, sum=total))
+            columns.append(
+                column.sent(values, sum=total, notes=notes.get(column.key, ()))
+            )
         return TableRows(
             columns=tuple(columns),
             num_rows=len(rows),

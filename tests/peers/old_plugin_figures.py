@@ -240,7 +240,7 @@ class Here:
                 "min": table["min_us"][at],
                 "blocks_per_sm": _or_zero(table["blocks_per_sm"][at]),
                 "occupancy": _or_zero(table["occupancy"][at]) * SHARE,
-                "uses_tensor_cores": bool(table["uses_tensor_cores"][at]),
+                "uses_tensor_cores": table["uses_tensor_cores"][at] == 1,
             }
             for at, name in enumerate(table["name"])
         }

@@ -20,7 +20,7 @@ from memboard.tb_plugin.analysis.arrays import (
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
 
 
@@ -48,7 +48,8 @@ class KernelTable(Table):
     """Mean, weighted by time; NaN where the trace does not say it."""
     occupancy: Floats
     """Likewise, from 0 to 1."""
-    uses_tensor_cores: Flags
+    uses_tensor_cores: Ints
+    """1: yes; 0: no; -1: not known."""
     example: Ints
     """Slice of the longest call."""
 
@@ -95,7 +96,7 @@ def kernel_table(
         max_ns=highest(group, duration, num),
         blocks_per_sm=_mean(work.blocks_per_sm[chosen], duration, group, num),
         occupancy=_mean(work.occupancy_pct[chosen] / 100, duration, group, num),
-        uses_tensor_cores=times.uses_tensor_cores[chosen][example],
+        uses_tensor_cores=times.matrix_cores.verdict[chosen][example],
         example=rows[example],
     )
 

@@ -25,7 +25,10 @@ import numpy as np
 
 from memboard.collector.format.own.frames import RECORDER
 from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
-from memboard.tb_plugin.analysis.time.device_use import uses_tensor_cores
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import (
+    MatrixCores,
+    matrix_cores,
+)
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree, innermost
 from memboard.tb_plugin.analysis.trace.categories import work_kind
@@ -103,12 +106,15 @@ class OperatorTimes:
     def unknown_ns(self) -> dict[str, int]:
         """Of work whose call is not known: the columns that `device_self_ns` begins."""
         lost = self.launched_by == NOTHING
-        kernels = lost & self._are_kernels
+        kernels = lost & self.are_kernels
         return {
             "device_self_ns": int(self.work_ns[lost].sum()),
             "kernel_self_ns": int(self.work_ns[kernels].sum()),
             "tensor_core_self_ns": int(
-                self.work_ns[kernels & self.uses_tensor_cores].sum()
+                self.work_ns[kernels & self.matrix_cores.is_used].sum()
+            ),
+            "tensor_core_known_self_ns": int(
+                self.work_ns[kernels & self.matrix_cores.is_known].sum()
             ),
             "communication_self_ns": int(
                 self.work_ns[lost & self.is_communication].sum()
@@ -127,7 +133,7 @@ class OperatorTimes:
 
     @cached_property
     def kernel_self_ns(self) -> Ints:
-        return self._of_work(np.where(self._are_kernels, self.work_ns, 0))
+        return self._of_work(np.where(self.are_kernels, self.work_ns, 0))
 
     @cached_property
     def kernel_total_ns(self) -> Ints:
@@ -137,7 +143,7 @@ class OperatorTimes:
     @cached_property
     def tensor_core_self_ns(self) -> Ints:
         """Of kernels that use tensor cores."""
-        chosen = self._are_kernels & self.uses_tensor_cores
+        chosen = self.are_kernels & self.matrix_cores.is_used
         return self._of_work(np.where(chosen, self.work_ns, 0))
 
     @cached_property
@@ -146,14 +152,24 @@ class OperatorTimes:
         return self.tree.total_sums(self.tensor_core_self_ns)
 
     @cached_property
+    def tensor_core_known_self_ns(self) -> Ints:
+        """Of kernels of which it is known whether they do."""
+        chosen = self.are_kernels & self.matrix_cores.is_known
+        return self._of_work(np.where(chosen, self.work_ns, 0))
+
+    @cached_property
+    def tensor_core_known_total_ns(self) -> Ints:
+        """Likewise, with what was launched by slices in it."""
+        return self.tree.total_sums(self.tensor_core_known_self_ns)
+
+    @cached_property
     def communication_self_ns(self) -> Ints:
         """The part of `device_self_ns` that is communication."""
         return self._of_work(np.where(self.is_communication, self.work_ns, 0))
 
     @cached_property
-    def uses_tensor_cores(self) -> Flags:
-        # (device work,): see `device_use.uses_tensor_cores`
-        return uses_tensor_cores(self.trace, self.trace.device_work.row)
+    def matrix_cores(self) -> MatrixCores:
+        return matrix_cores(self.trace, self.owner)
 
     @cached_property
     def work_ns(self) -> Ints:
@@ -162,7 +178,7 @@ class OperatorTimes:
         return self.trace.slices.duration_ns[rows].astype(np.int64)
 
     @cached_property
-    def _are_kernels(self) -> Flags:
+    def are_kernels(self) -> Flags:
         rows = self.trace.device_work.row
         trace = self.trace
         categories = trace.slices.category[rows]

@@ -19,6 +19,7 @@ from memboard.tb_plugin.analysis.arrays import (
     sums,
     with_below,
 )
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import known_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,8 @@ _SUMMED: Final = (
     "kernel_total_ns",
     "tensor_core_self_ns",
     "tensor_core_total_ns",
+    "tensor_core_known_self_ns",
+    "tensor_core_known_total_ns",
     "communication_self_ns",
 )
 """Columns of `OperatorTimes` that are added up."""
@@ -84,6 +87,8 @@ class OperatorTable(Table):
     kernel_total_ns: Ints
     tensor_core_self_ns: Ints
     tensor_core_total_ns: Ints
+    tensor_core_known_self_ns: Ints
+    tensor_core_known_total_ns: Ints
     communication_self_ns: Ints
     example: Ints
     """Slice of the longest call."""
@@ -96,13 +101,31 @@ class OperatorTable(Table):
 
     @property
     def tensor_core_self_share(self) -> Floats:
-        """Of the time of its own kernels; NaN without kernels."""
-        return ratio(self.tensor_core_self_ns, self.kernel_self_ns)
+        """Of the known time of its own kernels; NaN where too little is known."""
+        return known_ratio(
+            self.tensor_core_self_ns,
+            self.tensor_core_known_self_ns,
+            self.kernel_self_ns,
+        )
 
     @property
     def tensor_core_total_share(self) -> Floats:
         """Likewise of all that was launched in it."""
-        return ratio(self.tensor_core_total_ns, self.kernel_total_ns)
+        return known_ratio(
+            self.tensor_core_total_ns,
+            self.tensor_core_known_total_ns,
+            self.kernel_total_ns,
+        )
+
+    @property
+    def tensor_core_known_self_share(self) -> Floats:
+        """Of the time of its own kernels, what is known of; NaN without kernels."""
+        return ratio(self.tensor_core_known_self_ns, self.kernel_self_ns)
+
+    @property
+    def tensor_core_known_share(self) -> Floats:
+        """Likewise of all that was launched in it."""
+        return ratio(self.tensor_core_known_total_ns, self.kernel_total_ns)
 
 
 def operator_table(times: OperatorTimes, *, by_shapes: bool = False) -> OperatorTable:

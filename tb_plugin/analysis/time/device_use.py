@@ -8,7 +8,8 @@ Over the span from the first step's start to the last step's end:
   64 blocks on 80 SMs are 0.8.
 - est. achieved occupancy: of the kernels, weighted by time. 15 to 30 % can be as good as
   it gets: it is no goal by itself.
-- tensor core share: time of kernels whose names say that they use them, of all kernels'.
+- tensor core share: time of kernels that use them, of those of which that is known: of all,
+  where all are; not given where less than 80 % of the kernels' time are known.
 
 The same of each step alone (`device_steps`), with what of kernels lies within it: so the
 steps' figures, weighted, are those of the whole as far as no kernel lies outside of them.
@@ -16,36 +17,25 @@ steps' figures, weighted, are those of the whole as far as no kernel lies outsid
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import ratio
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import known_ratio
 from memboard.tb_plugin.analysis.time.intervals import covered_ns, integral, union
 from memboard.tb_plugin.analysis.time.slice_roles import Role
-from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.kernel_names.matrix_cores import MatrixCores
     from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
     from memboard.tb_plugin.analysis.trace.trace import Trace
-
-
-TENSOR_CORE_KERNEL: Final = re.compile(
-    # Volta, Turing and Ampere, as torch-tb-profiler knows them ...
-    r"[hs]884|[hsc]1688|hmma|i8816|16816|dgrad_1x1_stride_2x2"
-    r"|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group"
-    r"|xmma_(?:implicit_gemm|sparse_conv|warp_specialized_implicit_gemm|gemm|sparse_gemm)"
-    # ... and Hopper and Blackwell: warp-group and tcgen05 instructions, cuBLAS' nvjet.
-    r"|imma|bmma|wgmma|gmma|qgmma|tcgen05|utc[a-z]*mma|nvjet|sm(?:90|100|103|120)_xmma"
-    r"|cutlass3x_sm(?:90|100|103|120)_tensorop|tensorop"
-)
 
 
 Whole = TypeVar("Whole")
@@ -67,6 +57,8 @@ class DeviceUse(Generic[Whole, Share]):
     sm_efficiency: Share
     occupancy: Share
     tensor_core_share: Share
+    tensor_core_known_share: Share
+    """Of the kernels' time, that of kernels of which it is known."""
 
 
 UseInAll: TypeAlias = "DeviceUse[int, float | None]"
@@ -87,41 +79,42 @@ def use_at(uses: UseByStep, step: int) -> UseInAll:
         sm_efficiency=_known(uses.sm_efficiency[step]),
         occupancy=_known(uses.occupancy[step]),
         tensor_core_share=_known(uses.tensor_core_share[step]),
+        tensor_core_known_share=_known(uses.tensor_core_known_share[step]),
     )
 
 
-def device_use(trace: Trace, roles: Ints, steps: ProfiledSteps) -> tuple[UseInAll, ...]:
+def device_use(
+    trace: Trace, roles: Ints, steps: ProfiledSteps, cores: MatrixCores
+) -> tuple[UseInAll, ...]:
     """Every device that ran kernels, by its index.
 
     All of its kernels count for their number, time and tensor cores, as at the peer; for
     the rest what lies within the steps' span.
     """
-    return tuple(_use(kernel, steps) for kernel in _kernels(trace, roles))
+    return tuple(_use(kernel, steps) for kernel in _kernels(trace, roles, cores))
 
 
 def device_steps(
-    trace: Trace, roles: Ints, steps: ProfiledSteps
+    trace: Trace, roles: Ints, steps: ProfiledSteps, cores: MatrixCores
 ) -> tuple[UseByStep, ...]:
     """The same devices, by step."""
-    return tuple(_by_step(kernel, steps) for kernel in _kernels(trace, roles))
-
-
-def uses_tensor_cores(trace: Trace, rows: Ints) -> Flags:
-    """Of slices, whether the kernel's name says so."""
-    return are(trace.strings, trace.slices.name[rows], TENSOR_CORE_KERNEL.search)
+    return tuple(_by_step(kernel, steps) for kernel in _kernels(trace, roles, cores))
 
 
 class _Kernels:
     """The kernels of one device."""
 
-    def __init__(self, trace: Trace, device: int, chosen: Flags, cores: Flags) -> None:
-        """`chosen`, `cores`: of the device work, its kernels, and which use the cores."""
+    def __init__(
+        self, trace: Trace, device: int, chosen: Flags, cores: MatrixCores
+    ) -> None:
+        """`chosen`: of the device work, its kernels."""
         work, slices = trace.device_work, trace.slices
         rows = work.row[chosen]
         self.device = device
         self.ranges = slices.ranges(rows)
         self.duration_ns = slices.duration_ns[rows].astype(np.int64)
-        self.on_cores = cores[chosen]
+        self.on_cores = cores.is_used[chosen]
+        self.is_known = cores.is_known[chosen]
         self._blocks = work.blocks_per_sm[chosen]
         self._occupancy = work.occupancy_pct[chosen] / 100
 
@@ -163,23 +156,25 @@ class _Kernels:
         return ratio(inside, self.run_ns(starts, ends, has_occupancy))
 
 
-def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:
+def _kernels(trace: Trace, roles: Ints, cores: MatrixCores) -> Iterator[_Kernels]:
     """Of every device that ran any, by its index."""
     rows = trace.device_work.row
     is_kernel = (roles[rows] == Role.KERNEL) | (roles[rows] == Role.COMMUNICATION)
     devices = trace.device_work.device
-    on_tensor_cores = uses_tensor_cores(trace, rows)
     for device in np.unique(devices[is_kernel]).tolist():
         chosen = is_kernel & (devices == device)
-        yield _Kernels(trace, device, chosen, on_tensor_cores)
+        yield _Kernels(trace, device, chosen, cores)
 
 
 def _use(kernels: _Kernels, steps: ProfiledSteps) -> UseInAll:
     start, end = (np.array([time], np.int64) for time in steps.span_ns)
     num, took = np.array([len(kernels.ranges)]), kernels.duration_ns
-    kernel_ns, on_cores_ns = took.sum(), took[kernels.on_cores].sum()
-    of_all = np.array([kernel_ns]), np.array([on_cores_ns])
-    return use_at(_by_range(kernels, start, end, num, *of_all), 0)
+    kernel_ns, on_cores_ns, known_ns = (
+        np.array([duration_ns.sum()])
+        for duration_ns in (took, took[kernels.on_cores], took[kernels.is_known])
+    )
+    by_range = _by_range(kernels, start, end, num, kernel_ns, on_cores_ns, known_ns)
+    return use_at(by_range, 0)
 
 
 def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> UseByStep:
@@ -187,8 +182,9 @@ def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> UseByStep:
     of = steps.of(kernels.ranges[:, 0]) if len(steps) else np.empty(0, np.int64)
     num = np.bincount(of[of >= 0], minlength=len(steps))
     on_cores_ns = kernels.run_ns(start, end, kernels.on_cores)
+    known_ns = kernels.run_ns(start, end, kernels.is_known)
     kernel_ns = kernels.run_ns(start, end)
-    return _by_range(kernels, start, end, num, kernel_ns, on_cores_ns)
+    return _by_range(kernels, start, end, num, kernel_ns, on_cores_ns, known_ns)
 
 
 def _by_range(
@@ -198,6 +194,7 @@ def _by_range(
     num_kernels: Ints,
     kernel_ns: Ints,
     on_cores_ns: Ints,
+    known_ns: Ints,
 ) -> UseByStep:
     busy_ns = kernels.busy_ns(start, end)
     return DeviceUse(
@@ -209,7 +206,8 @@ def _by_range(
         utilization=ratio(busy_ns, end - start),
         sm_efficiency=kernels.sm_efficiency(start, end),
         occupancy=kernels.occupancy(start, end),
-        tensor_core_share=ratio(on_cores_ns, kernel_ns),
+        tensor_core_share=known_ratio(on_cores_ns, known_ns, kernel_ns),
+        tensor_core_known_share=ratio(known_ns, kernel_ns),
     )
 
 

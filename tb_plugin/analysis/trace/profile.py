@@ -98,12 +98,12 @@ class TraceProfile:
 
     @cached_property
     def devices(self) -> tuple[UseInAll, ...]:
-        return device_use(self.trace, self.roles, self.steps)
+        return device_use(self.trace, self.roles, self.steps, self.times.matrix_cores)
 
     @cached_property
     def device_steps(self) -> tuple[UseByStep, ...]:
         """Of each step alone; as `devices`."""
-        return device_steps(self.trace, self.roles, self.steps)
+        return device_steps(self.trace, self.roles, self.steps, self.times.matrix_cores)
 
     @cached_property
     def times(self) -> OperatorTimes:

@@ -14,8 +14,16 @@ from memboard.tb_plugin.analysis.operators.operators import (
 )
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.contract.table import Column, Table, text_of
+from memboard.tb_plugin.facts.traces.core_columns import (
+    KERNEL_CORES,
+    OPERATOR_CORES,
+    in_vendor_words,
+    known_notes,
+)
 
 if TYPE_CHECKING:
+    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.operators.operators import OperatorTable
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.operators import OperatorsBy
@@ -85,37 +93,13 @@ OPERATORS: Final = Table(
             "innermost operator around them.",
             bar="kernel",
         ),
-        Column(
-            "is_tensor_core_eligible",
-            "TC eligible",
-            unit="yes",
-            help="Whether its kernels could use tensor cores, with fitting data types and "
-            "shapes; judged by its name alone",
-            sorts=False,
-        ),
-        Column(
-            "tensor_core_self_share",
-            "TC self",
-            unit="share",
-            help="Time of its own kernels that use tensor cores ÷ time of its own kernels. "
-            "Kernels are judged by their names alone.",
-            absent="No kernel of it ran",
-        ),
-        Column(
-            "tensor_core_total_share",
-            "TC total",
-            unit="share",
-            help="The same over its kernels and those of the operators in it",
-            absent="No kernel of it ran",
-        ),
+        *OPERATOR_CORES,
     )
 )
 _OF_DEVICES: Final = (
     "device_self_ms",
     "device_total_ms",
-    "is_tensor_core_eligible",
-    "tensor_core_self_share",
-    "tensor_core_total_share",
+    *(column.key for column in OPERATOR_CORES),
 )
 
 
@@ -142,15 +126,25 @@ def operator_rows(
     without = () if has_devices else _OF_DEVICES
     if by == "name":
         without = (*without, "shapes")
-    return OPERATORS.sent(
+    sent = OPERATORS.sent(
         table,
         strings,
         rows,
         usual,
         without=without,
         replaced={"is_tensor_core_eligible": is_apt},
+        notes=_core_notes(table, rows[0]),
         colours=kinds if any(kinds) else (),
     )
+    return in_vendor_words(sent, profile.trace)
+
+
+def _core_notes(table: OperatorTable, rows: Ints) -> dict[str, tuple[str, ...]]:
+    """By column, how much is known of tensor cores where not all is."""
+    return {
+        "tensor_core_self_share": known_notes(table.tensor_core_known_self_share[rows]),
+        "tensor_core_total_share": known_notes(table.tensor_core_known_share[rows]),
+    }
 
 
 def _kind_of(operator: str, device_ns: int, communication_ns: int) -> str:
@@ -237,13 +231,7 @@ KERNELS: Final = Table(
             "configuration, it is not measured; 15 to 30 % may be as good as it gets.",
             absent=_UNSAID,
         ),
-        Column(
-            "uses_tensor_cores",
-            "TC",
-            unit="yes",
-            help="Whether it uses tensor cores, judged by its name alone (Volta to Blackwell): "
-            "a kernel with another name counts as not using them",
-        ),
+        KERNEL_CORES,
         Column(
             "registers",
             "Registers",

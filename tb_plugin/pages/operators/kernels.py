@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Final
 from memboard.collector.format.sizes import counted
 from memboard.tb_plugin.api.time.kernels import KernelsResponse
 from memboard.tb_plugin.contract.table import titled
+from memboard.tb_plugin.facts.traces.core_columns import (
+    in_vendor_words,
+    kernels_on_cores,
+)
 from memboard.tb_plugin.facts.traces.profiled import TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import KernelsBy, kernel_rows
 from memboard.tb_plugin.server.views.trace import of_profile
@@ -34,14 +38,13 @@ def kernels(
 ) -> KernelsResponse:
     """The table of a trace."""
     rows, every = kernel_rows(profile, query, query.by), profile.kernels
-    on_cores_ns = int(every.total_ns[every.uses_tensor_cores].sum())
-    percent = 100 * on_cores_ns / max(int(every.total_ns.sum()), 1)
-    summary = (
-        f"{counted(rows.num_all, 'row')}, {percent:.1f} % of the time with tensor cores"
-    )
+    parts = (counted(rows.num_all, "row"), kernels_on_cores(every))
+    summary = ", ".join(filter(None, parts))
     return KernelsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        table=titled(rows, "Kernels", summary, _NO_KERNEL),
+        table=in_vendor_words(
+            titled(rows, "Kernels", summary, _NO_KERNEL), profile.trace
+        ),
     )

@@ -20,6 +20,11 @@ from memboard.tb_plugin.api.time.profile import (
 )
 from memboard.tb_plugin.contract.parameters import Count
 from memboard.tb_plugin.contract.table import Column, table_of, titled
+from memboard.tb_plugin.facts.traces.core_columns import (
+    DEVICE_CORES,
+    in_vendor_words,
+    known_notes,
+)
 from memboard.tb_plugin.facts.traces.profiled import (
     MS,
     SourceQuery,
@@ -192,15 +197,7 @@ _DEVICES: Final = (
         " and not measured. 15 to 30 % may be as good as it gets.",
         absent=_NOT_THERE,
     ),
-    Column(
-        "tensor_core_share",
-        "Tensor\ncores",
-        unit="share",
-        help="Time of kernels that use tensor cores ÷ time of all kernels; of one step, of"
-        " what lies in it. Judged by names alone (Volta to Blackwell): a kernel of"
-        " another name counts as not using them.",
-        absent=_NOT_THERE,
-    ),
+    *DEVICE_CORES,
 )
 
 
@@ -232,8 +229,14 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
         _DEVICES,
         values,
         "num_kernels",
-        more={"device": {"notes": tuple(map(_capability, facts))}},
+        more={
+            "device": {"notes": tuple(map(_capability, facts))},
+            "tensor_core_share": {
+                "notes": known_notes(use.tensor_core_known_share for use in uses)
+            },
+        },
     )
+    table = in_vendor_words(table, profile.trace)
     return titled(table, f"Devices{_whose(profile, step)}")
 
 

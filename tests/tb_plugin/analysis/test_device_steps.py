@@ -39,7 +39,7 @@ def traced(steps, kernels):
     for at, (start, took, _, _, on_cores) in enumerate(kernels):
         stream = f"stream {at}"
         made.track(stream, kind="device", device=0, stream=at)
-        name = "volta_s884gemm" if on_cores else "gemm"
+        name = "volta_s884gemm" if on_cores else "volta_sgemm"
         made.slice(stream, name, start, took, "kernel", correlation=at + 1)
     trace = made.build()
     work = trace.device_work

@@ -76,7 +76,7 @@ def run(planted: PlantedFile, program: list[Any], depth: int = 0) -> None:
             planted.spend(how[0])
         elif what == "launch":
             us, tie, cores = how
-            kernel = CORES if cores else f"kernel{us % 3}"
+            kernel = CORES if cores else f"volta_sgemm_{us % 3}"
             planted.launch(kernel, us, tie, cores=cores)
         elif what == "allocate":
             planted.allocate(*how)
@@ -131,8 +131,8 @@ def test_any_tree_of_operators_has_its_times_and_its_kernels(program):
     for kernel, operator, us in planted.kernels:
         wanted[kernel, operator] += us
     assert found == wanted
-    used = [table.uses_tensor_cores[at] for at in range(len(table))]
-    assert used == [strings[int(name)] == CORES for name in table.name]
+    used = table.uses_tensor_cores.tolist()
+    assert used == [int(strings[int(name)] == CORES) for name in table.name]
 
 
 @given(programs(_ALLOCATE, _FREE))

@@ -195,6 +195,11 @@ WITH_KERNELS = (
 )
 
 
+MISSED_CORES = {"hta_simple_add": 16.83, "hta_amd_rocm62": 27.27}
+"""Per cent of kernels that the peer does not know to use them: `sm80_xmma_fprop` in TF32,
+and Tensile's `MI16x16x1`."""
+
+
 @pytest.mark.parametrize("folder", WITH_KERNELS)
 def test_use_of_the_device_is_the_peers(folder):
     for name, told in peer_of(folder).items():
@@ -208,7 +213,10 @@ def test_use_of_the_device_is_the_peers(folder):
         }
         assert "GPU Utilization" in says
         for title, share in shares.items():
-            if title in says and folder == "hta_ns_resolution_ddp1":
+            if title.endswith("Tensor Cores") and folder in MISSED_CORES:
+                assert says[title] == "0.0 %"
+                assert share * 100 == pytest.approx(MISSED_CORES[folder], abs=0.01)
+            elif title in says and folder == "hta_ns_resolution_ddp1":
                 # Times of 1e15 us in floats: the peer's are quarters of microseconds.
                 assert share * 100 == pytest.approx(float(says[title][:-2]), abs=0.01)
             elif title in says:

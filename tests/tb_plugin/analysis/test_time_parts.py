@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.traces_builder import MadeTrace, rest_ns
@@ -243,7 +242,7 @@ def use_of(trace):
 def test_device_use_is_what_its_formulas_say():
     made = MadeTrace()
     made.slice("main", "ProfilerStep#1", 0, 100, "user_annotation")
-    made.kernel(5, 10, 20)
+    made.kernel(5, 10, 20, "volta_sgemm")
     made.kernel(15, 50, 30, "volta_s884gemm")
     trace = with_blocks(made, [64 / 80, 3.0], [25.0, 50.0])
     (use,) = use_of(trace)
@@ -261,21 +260,3 @@ def test_what_a_trace_does_not_say_is_not_zero():
     (use,) = use_of(with_blocks(made, [float("nan")], [float("nan")]))
     assert (use.sm_efficiency, use.occupancy) == (None, None)
     assert use_of(MadeTrace().build()) == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "uses"),
-    [
-        ("volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", True),
-        ("turing_h1688cudnn_256x64", True),
-        ("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn", True),
-        ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", True),
-        ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", True),
-        ("cutlass3x_sm100_tensorop_s128x256x16gemm_bf16", True),
-        ("void at::native::vectorized_elementwise_kernel<4>", False),
-        ("volta_sgemm_128x64_nn", False),
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", False),
-    ],
-)
-def test_tensor_cores_are_known_by_the_kernels_name(name, uses):
-    assert bool(TENSOR_CORE_KERNEL.search(name)) is uses

@@ -116,23 +116,50 @@ def test_that_a_device_idles_is_said_once_with_what_it_waits_for():
     assert "idle" not in keys
 
 
+TENSILE_WITHOUT = "Cijk_Ailk_Bljk_SB_MT64x64x16_SE_K1"
+TENSILE = "Cijk_Alik_Bljk_BBS_BH_MT32x32x256_MI16x16x1_SN"
+
+
 @pytest.mark.parametrize(
     ("device", "kernel", "operator", "fires"),
     [
-        (V100, "sgemm", "aten::mm", True),
+        (V100, "volta_sgemm_128x64_nn", "aten::mm", True),
         (V100, "volta_s884gemm", "aten::mm", False),
-        (K80, "sgemm", "aten::mm", False),
-        (MI300X, "Cijk_Ailk_Bljk_BBS", "aten::mm", False),
+        (K80, "volta_sgemm_128x64_nn", "aten::mm", False),
         (V100, "add", "aten::add", False),
+        (V100, "some_gemm", "aten::mm", False),
+        (MI300X, TENSILE, "aten::mm", False),
+        (MI300X, TENSILE_WITHOUT, "aten::mm", True),
     ],
 )
 def test_matrix_products_without_tensor_cores(device, kernel, operator, fires):
     made = Made()
     made.slice("main", operator, 90, 100)
     made.kernel(100, 100, 600, kernel)
-    made.kernel(1000, 1000, 400, "copy")
+    made.kernel(1000, 1000, 400, "elementwise_kernel")
     found = numbers(devices.no_tensor_cores, made.profile(device))
-    assert found == ([60] if fires else [])
+    assert found == ([60, 100] if fires else [])
+
+
+@pytest.mark.parametrize(("unknown_ns", "fires"), [(150, True), (151, False)])
+def test_no_tensor_cores_needs_four_fifths_of_the_products_known(unknown_ns, fires):
+    made = Made()
+    made.slice("main", "aten::mm", 90, 100)
+    made.kernel(100, 100, 600, "volta_sgemm_128x64_nn")
+    made.kernel(1000, 1000, unknown_ns, "some_gemm")
+    # What is no product does not count.
+    made.kernel(2000, 2000, 9000, "elementwise_kernel")
+    assert bool([*devices.no_tensor_cores(made.profile(V100))]) is fires
+
+
+def test_amds_cores_have_their_own_name_and_no_capability():
+    made = Made()
+    made.slice("main", "aten::mm", 90, 100)
+    made.kernel(100, 100, 600, TENSILE_WITHOUT)
+    (finding,) = devices.no_tensor_cores(made.profile(MI300X))
+    assert finding.title == "No matrix cores"
+    assert "tensor" not in finding.sentence
+    assert "TF32" not in finding.advice[0].text
 
 
 @pytest.mark.parametrize(("peak", "fires"), [(901, True), (900, False)])

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.sizes import capitalized, counted
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import is_amd
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.texts import texts_in
 
@@ -194,6 +195,8 @@ def work(profile: TraceProfile, on_host: Collection[Role]) -> str:
 
 def data_types(profile: TraceProfile) -> str:
     """Types for which all of the devices have tensor cores."""
+    if is_amd(profile.trace.facts.devices):
+        return "Use mixed precision (torch.autocast, bfloat16)."
     if min(map(capability, profile.trace.facts.devices)) >= AMPERE:
         return (
             "Use mixed precision (torch.autocast, bfloat16), or allow TF32"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,12 +23,18 @@ from memboard.tb_plugin.analysis.findings.trace.finding import (
     PEER,
     trace_finding,
 )
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import (
+    AMD_WARP_SIZE,
+    KNOWN_SHARE,
+    is_amd,
+    may_use_cores,
+)
 from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.devices import device_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.findings import Finding
@@ -161,19 +168,22 @@ def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
 
 
 TENSOR_CORE_CAPABILITY: Final = (7, 0)
-AMD_WARP_SIZE: Final = 64
+"""Of NVIDIA's; AMD numbers its devices otherwise."""
+_INSTINCT: Final = re.compile(r"\bMI\d{3}")
+_MATRIX_CORE_GFX: Final = (9, 4)
+"""gfx94 and later have matrix cores; before them only those called Instinct MI100 to MI250."""
 
 
 def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
-    """Operators could use tensor cores, and no kernel does."""
+    """Operators could use tensor cores, no kernel does, and that is known of enough."""
     devices = profile.trace.facts.devices
-    # AMD's number theirs otherwise, and their kernels have other names.
-    capable = any(
-        advice.capability(device) >= TENSOR_CORE_CAPABILITY
-        and device.get("warpSize") != AMD_WARP_SIZE
-        for device in devices
-    )
-    if not capable or any(use.tensor_core_share for use in profile.devices):
+    times, cores = profile.times, profile.times.matrix_cores
+    if not any(map(_has_cores, devices)) or (cores.is_used & times.are_kernels).any():
+        return
+    decidable = times.are_kernels & may_use_cores(profile.trace)
+    decidable_ns = int(times.work_ns[decidable].sum())
+    known_ns = int(times.work_ns[decidable & cores.is_known].sum())
+    if known_ns < KNOWN_SHARE * decidable_ns:
         return
     table, strings = profile.operators, profile.trace.strings
     kernel_ns = sum(use.kernel_ns for use in profile.devices)
@@ -182,19 +192,39 @@ def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
         for name_row, own in zip(table.name, table.kernel_self_ns, strict=True)
         if own and is_eligible(strings[int(name_row)])
     )
-    if eligible_ns:
-        share = eligible_ns / kernel_ns
+    if eligible_ns and decidable_ns:
+        share, known_share = eligible_ns / kernel_ns, known_ns / decidable_ns
+        core_name = "matrix cores" if is_amd(devices) else "tensor cores"
         yield trace_finding(
             profile,
             "no_tensor_cores",
-            "No tensor cores",
-            f"No kernel uses tensor cores; operators that could take {share_text(share)} of"
+            f"No {core_name}",
+            f"No kernel uses {core_name}; operators that could take {share_text(share)} of"
             " the kernels' time.",
             advice.data_types(profile),
             evidence=(
                 percent(
                     "eligible", "operators that could use them", share, "kernel time"
                 ),
+                percent(
+                    "known",
+                    f"known not to use {core_name}",
+                    known_share,
+                    "time of kernels that could",
+                    sure=known_share == 1,
+                ),
             ),
-            rule=f"{PEER}: eligible operators, no tensor cores, on capability 7.0 and up",
+            rule=f"{PEER}: eligible operators, no tensor cores, on capability 7.0 and up;"
+            f" here also on AMD Instinct, and only where {share_text(KNOWN_SHARE)} of the"
+            " time of kernels that could use them are known",
         )
+
+
+def _has_cores(device: Mapping[str, Any]) -> bool:
+    if is_amd((device,)):
+        is_instinct = _INSTINCT.search(str(device.get("name", ""))) is not None
+        return is_instinct or (
+            device.get("warpSize") == AMD_WARP_SIZE
+            and advice.capability(device) >= _MATRIX_CORE_GFX
+        )
+    return advice.capability(device) >= TENSOR_CORE_CAPABILITY
