@@ -44,6 +44,8 @@ class MadeTrace:
         self.slices: list[tuple[int, int, int, int, int, int]] = []
         self.args: list[dict[str, Any]] = []
         self.correlations: list[tuple[int, str, int]] = []
+        self.launched: dict[int, int] = {}
+        """By correlation the text of the kernel's name that the launch says."""
         self.points: dict[tuple[str, str], list[tuple[int, float]]] = {}
         self.instants: list[tuple[int, int, int, int, int]] = []
         self.flows: list[tuple[int, int, int]] = []
@@ -185,7 +187,9 @@ class MadeTrace:
             if category != "kernel"
         )
         row, correlation = _columns(made, 2)
-        return Launches(row, correlation, np.full(len(row), -1))
+        kernel = [self.launched.get(number, 0) for number in correlation.tolist()]
+        none = np.full(len(row), -1)
+        return Launches(row, correlation, none, np.array(kernel, np.int64))
 
     def _device_work(self, placed: Any) -> DeviceWork:
         made = sorted(

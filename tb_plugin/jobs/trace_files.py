@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.names import rank_file_stem
 from memboard.tb_plugin import storage
-from memboard.tb_plugin.analysis.ranks.share import share_of
 from memboard.tb_plugin.formats.file_listing import file_id
 from memboard.tb_plugin.formats.plain_files import PlainFile, plain_file
 from memboard.tb_plugin.formats.recording.captures.reading import (
     CaptureMetas,
     traces_of,
 )
-from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.formats.traces.files.listing import FoundTrace
 from memboard.tb_plugin.formats.traces.files.names import is_trace
+from memboard.tb_plugin.jobs.trace_captures import read_listed_trace
 from memboard.tb_plugin.jobs.trace_sources import FoundSource
 from memboard.tb_plugin.worker.cache import FileKey
 
@@ -140,13 +139,7 @@ class TraceFiles:
 
     def _source(self, run: Run, trace: FoundTrace) -> FoundSource:
         def load(job: TraceJob) -> Callable[[], Trace]:
-            made = read_trace(
-                trace.path,
-                self._importer(),
-                listed=trace.key,
-                note=lambda share: job.note(share, "reading the file"),
-            )
-            return lambda: share_of(made(), trace.rank) if trace.is_share else made()
+            return read_listed_trace(trace, self._importer(), job.note)
 
         return FoundSource(
             id=trace.id,

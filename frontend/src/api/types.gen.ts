@@ -1814,7 +1814,7 @@ export interface TraceArg {
 
 /** A slice that stands in a relation to another one. */
 export interface TracePartner {
-  readonly relation: "parent" | "launch" | "fwdbwd" | "flow";
+  readonly relation: "parent" | "launch" | "captured" | "fwdbwd" | "flow";
   readonly words: string;
   readonly when: string;
   readonly category: string;

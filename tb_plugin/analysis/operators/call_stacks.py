@@ -11,6 +11,7 @@ import numpy as np
 from memboard.collector.format.own.frames import program_frames
 from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in
 from memboard.tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.trace.trace import CAPTURED_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
 _MAX_FRAMES: Final = 200
-_PYTHON: Final = re.compile("python_function", re.IGNORECASE)
+_PYTHON: Final = re.compile(f"python_function|{CAPTURED_MODULE}", re.IGNORECASE)
 FRAME: Final = re.compile(r"(.+)\((\d{1,9})\): (.*)", re.DOTALL)
 """`file(line): function`, as torch's profiler writes a frame."""
 

@@ -42,7 +42,7 @@ def folded_stacks(
     if metric == "self_device":
         own = times.device_self_ns
     else:
-        duration = slices.duration_ns.astype(np.int64)
+        duration = times.host_ns
         own = np.maximum(duration - tree.inner_sums(duration), 0)
     stack_of, parents, names = _stacks(times.trace, tree)
     inside = np.flatnonzero(stack_of != NOTHING)

@@ -98,11 +98,12 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
     named = _with_actions(trace, module_names(trace))
     is_module = np.isin(trace.slices.name, list(named))
     modules = SliceTree(trace.slices, is_module)
+    _place_captured(times, modules)
     rows = np.flatnonzero(is_module)
     group, parent, first = _grouped(trace, modules, rows)
     of_row = np.full(len(trace.slices), NOTHING, dtype=np.int64)
     of_row[rows] = group
-    duration = trace.slices.duration_ns.astype(np.int64)
+    duration = times.host_ns
 
     def added(module: Ints, values: Ints) -> Ints:
         is_inside = module != NOTHING
@@ -116,7 +117,10 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
     backward, module, backward_by = _backward(times, modules, of_row)
     backward_host = added(module, duration[backward])
     # By what launched each work on a device.
-    module_of_work = picked(of_row, modules.around(times.launched_by))
+    launched_by = times.launched_by.copy()
+    replays = trace.replays
+    launched_by[np.searchsorted(trace.device_work.row, replays.row)] = replays.caller
+    module_of_work = picked(of_row, modules.around(launched_by))
     device_self = added(module_of_work, times.work_ns)
     undone = np.full(len(trace.slices), NOTHING, dtype=np.int64)
     undone[backward] = module
@@ -142,6 +146,21 @@ def module_times(times: OperatorTimes) -> ModuleTimes:
         outside_device_ns=int(times.work_ns[is_outside].sum()),
         example=first,
     )
+
+
+def _place_captured(times: OperatorTimes, modules: SliceTree) -> None:
+    """Put what a graph captured in no module into the one that the replay was called in."""
+    trace, replays = times.trace, times.trace.replays
+    if not len(replays):
+        return
+    pairs = trace.launch_pairs[np.isin(trace.launch_pairs[:, 1], replays.row)]
+    around = modules.parent[pairs[np.argsort(pairs[:, 1]), 0]]
+    call, parent = replays.caller.copy(), trace.slices.parent
+    while len(call):
+        is_outermost = modules.parent[call] == NOTHING
+        modules.parent[call[is_outermost]] = around[is_outermost]
+        call = parent[call]
+        call, around = call[call != NOTHING], around[call != NOTHING]
 
 
 def _with_actions(trace: Trace, modules: dict[int, str]) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 - host total: as long as the slice lasts, without what MemBoard's recorder took of it, which
   is a row of its own; host self: without the operators, annotations
-  and runtime calls directly in it.
+  and runtime calls directly in it. Calls of what graphs captured took none.
 - device self: of what its own runtime calls launched; device total: with what operators
   in it launched. Launches belong to the operator that their external id names, if that
   is around the call; else to the innermost one around it; where none is (a thread of its
@@ -33,6 +33,11 @@ from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree, innermost
 from memboard.tb_plugin.analysis.trace.categories import work_kind
 from memboard.tb_plugin.analysis.trace.texts import are
+from memboard.tb_plugin.analysis.trace.trace import (
+    CAPTURED_ANNOTATION,
+    CAPTURED_MODULE,
+    CAPTURED_OPERATOR,
+)
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
@@ -43,8 +48,9 @@ _NO_OPERATOR: Final = re.compile(
     r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
 )
 """Marks of `record_function` around operators, which old traces list among them."""
-OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator"})
-_NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation"}
+OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator", CAPTURED_OPERATOR})
+_CAPTURED: Final = frozenset({CAPTURED_OPERATOR, CAPTURED_ANNOTATION, CAPTURED_MODULE})
+_NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation", CAPTURED_ANNOTATION}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +94,27 @@ class OperatorTimes:
         return np.where(picked(self.is_operator, node, False), node, NOTHING)
 
     @cached_property
+    def host_ns(self) -> Ints:
+        """(slices,): duration, but of calls that graphs captured, which took none here."""
+        slices, strings = self.trace.slices, self.trace.strings
+        duration = slices.duration_ns.astype(np.int64)
+        if not len(self.trace.replays):
+            return duration
+        return np.where(
+            are(strings, slices.category, _CAPTURED.__contains__), 0, duration
+        )
+
+    @cached_property
     def host_self_ns(self) -> Ints:
         # Never negative
-        duration = self.trace.slices.duration_ns.astype(np.int64)
+        duration = self.host_ns
         own = duration - self.tree.inner_sums(duration)
         return np.where(self.tree.kept, np.maximum(own, 0), 0)
 
     @cached_property
     def host_total_ns(self) -> Ints:
         # Never negative
-        duration = self.trace.slices.duration_ns.astype(np.int64)
+        duration = self.host_ns
         if not self.is_recorder.any():
             return duration
         own = self.tree.total_sums(np.where(self.is_recorder, self.host_self_ns, 0))
@@ -245,7 +262,13 @@ def _owners(trace: Trace, operators: SliceTree) -> Ints:
     place = np.searchsorted(work.row, pairs[:, 1])
     owner[place] = _launching(trace, operators)[pairs[:, 0]]
     lost = owner == NOTHING
-    return np.where(lost, _by_external_id(trace, work.external_id), owner)
+    owner = np.where(lost, _by_external_id(trace, work.external_id), owner)
+    replays = trace.replays
+    captured = operators.around(replays.caller)
+    is_captured = captured != NOTHING
+    place = np.searchsorted(work.row, replays.row[is_captured])
+    owner[place] = captured[is_captured]
+    return owner
 
 
 def _launching(trace: Trace, operators: SliceTree) -> Ints:

@@ -8,7 +8,9 @@ text is the row of the empty text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import Table
 
@@ -39,6 +41,8 @@ class Launches(Table):
     row: Ints
     correlation: Ints
     external_id: Ints
+    kernel: Ints
+    """Name of the kernel that it launches, as HIP writes it; a row of `Trace.strings`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +62,18 @@ class DeviceWork(Table):
     blocks_per_sm: Floats
     """May be infinite in the source; NaN here then."""
     occupancy_pct: Floats  # `est. achieved occupancy %`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replays(Table):
+    """Device work of graphs whose capture was recorded."""
+
+    row: Ints
+    caller: Ints
+    """Slice of the innermost call during the capture, on a track of `trace.CAPTURED`."""
+
+
+NO_REPLAYS: Final = Replays(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

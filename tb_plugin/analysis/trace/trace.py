@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING, Table, places_in
+from memboard.tb_plugin.analysis.trace.details import NO_REPLAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +28,20 @@ if TYPE_CHECKING:
         Launches,
         MemoryEvents,
         Operators,
+        Replays,
     )
 
 
+CAPTURED: Final = "captured in graphs"
+"""Process of the tracks of calls that were made when a graph was captured; its slices lie
+where the graph's kernels ran, and took no time of the host."""
+CAPTURED_OPERATOR: Final = "captured_op"
+"""Category of such slices, as the next two; no other ones have it."""
+CAPTURED_ANNOTATION: Final = "captured_annotation"
+CAPTURED_MODULE: Final = "captured_module"
+
 TrackKind: TypeAlias = Literal["host", "device", "python", "span", "counter", "other"]
-LinkKind: TypeAlias = Literal["launch", "fwdbwd", "flow"]
+LinkKind: TypeAlias = Literal["launch", "captured", "fwdbwd", "flow"]
 
 
 ArgsSource: TypeAlias = "Callable[[int], Mapping[str, Any]]"
@@ -213,6 +223,7 @@ class Trace:
     device_work: DeviceWork
     collectives: Collectives
     memory: MemoryEvents
+    replays: Replays = NO_REPLAYS
     base_ns: int = 0
     """What times count from, in nanoseconds since 1970 if `has_wall_clock`."""
     has_wall_clock: bool = True
@@ -284,6 +295,14 @@ class Trace:
             Link("launch", "correlation", other, outgoing)
             for column, outgoing in ((0, True), (1, False))
             for other in self._launches_of(row, column)
+        ]
+        replays = self.replays
+        links += [
+            Link("captured", "correlation", int(other), row in replays.caller)
+            for other in (
+                *replays.caller[replays.row == row],
+                *replays.row[replays.caller == row],
+            )
         ]
         linked = {link.row for link in links}
         for flow in np.flatnonzero(

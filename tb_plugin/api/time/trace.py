@@ -248,7 +248,7 @@ class TraceArg(Struct, frozen=True):
 class TracePartner(Struct, frozen=True):
     """A slice that stands in a relation to another one."""
 
-    relation: Literal["parent", "launch", "fwdbwd", "flow"]
+    relation: Literal["parent", "launch", "captured", "fwdbwd", "flow"]
     words: str
     """How it is related: `launched by`."""
     when: str

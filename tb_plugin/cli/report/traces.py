@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.format.errors import FormatError
 from memboard.collector.format.names import rank_file_stem
 from memboard.tb_plugin.analysis.arrays import NOTHING
-from memboard.tb_plugin.analysis.ranks.share import share_of
 from memboard.tb_plugin.analysis.trace.figures import trace_figures
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.cli.opening import no_deadline
@@ -22,8 +21,8 @@ from memboard.tb_plugin.formats.recording.captures.reading import (
     read_capture,
     traces_of,
 )
-from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.jobs.job import problem_of
+from memboard.tb_plugin.jobs.trace_captures import read_listed_trace
 from memboard.tb_plugin.jobs.trace_files import note_trace, recorded_trace
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace
 from memboard.tb_plugin.worker.importer import MAX_WORKERS, Importer
@@ -168,11 +167,9 @@ def _of_file(
         "problems": [],
     }
     try:
-        make = read_trace(found_trace.path, importer, listed=found_trace.key)
+        make = read_listed_trace(found_trace, importer)
         with turn:
             trace = make()
-            if found_trace.is_share:
-                trace = share_of(trace, found_trace.rank)
             profile = TraceProfile(trace)
             listed |= _figures(profile, found_trace)
             note(found_trace, profile)

@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.operators.call_stacks import (
     longest_calls,
 )
 from memboard.tb_plugin.analysis.operators.operators import callees
+from memboard.tb_plugin.analysis.operators.replayed import replayed_time
 from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.time.operators import (
     OperatorResponse,
@@ -35,6 +36,7 @@ from memboard.tb_plugin.contract.table import (
 from memboard.tb_plugin.facts.traces.module_table import module_rows
 from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import operator_rows
+from memboard.tb_plugin.jobs.trace_captures import CAPTURES
 from memboard.tb_plugin.server.views.trace import of_profile
 
 if TYPE_CHECKING:
@@ -118,7 +120,18 @@ def _summary(profile: TraceProfile, num_rows: int) -> str:
     if profile.has_devices:
         device_seconds = float(table.device_self_ns.sum()) / 1e9
         parts.append(f"{duration_text(device_seconds)} on devices")
-    return ", ".join(parts)
+    replayed = replayed_time(profile.trace)
+    if replayed.total_ns:
+        text = duration_text(replayed.total_ns / 1e9)
+        parts.append(f"{text} of it replayed by graphs")
+    summary = ", ".join(parts)
+    if replayed.unknown_ns:
+        text = duration_text(replayed.unknown_ns / 1e9)
+        summary += (
+            f"; {text} is in the row of the graph's launch: a trace of the capture, in"
+            f" {CAPTURES} beside this one, says of which operators"
+        )
+    return summary
 
 
 class OperatorQuery(SourceQuery, frozen=True):

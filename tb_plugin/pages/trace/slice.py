@@ -149,6 +149,7 @@ def _stack(place: PlacedSource, row: int) -> Iterator[TracePartner]:
 _RELATIONS: Final = {
     "parent": ("in", "in"),
     "launch": ("launches", "launched by"),
+    "captured": ("replayed as", "captured in"),
     "fwdbwd": ("backward of it", "forward of it"),
     "flow": ("leads to", "comes from"),
 }

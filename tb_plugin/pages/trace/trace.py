@@ -16,6 +16,7 @@ from memboard.tb_plugin.analysis.trace.timeline.counters import (
     value_range,
 )
 from memboard.tb_plugin.analysis.trace.timeline.instants import rows_of_track
+from memboard.tb_plugin.analysis.trace.trace import CAPTURED
 from memboard.tb_plugin.api.base import f64, i32, i32_clipped
 from memboard.tb_plugin.api.time.trace import (
     TraceChoice,
@@ -162,10 +163,10 @@ def _shown(
         _source(opening, by_id.get(opening.found.id), base) for opening in openings
     ]
     tracks = [
-        _track(index, number, track, place)
+        _track(index, number, place.trace.tracks[number], place)
         for index, opening in enumerate(openings)
         if (place := by_id.get(opening.found.id)) is not None
-        for number, track in enumerate(place.trace.tracks)
+        for number in _in_order(place.trace.tracks)
         if _is_listed(place.trace, number)
     ]
     for rank, offset, series_rows in counters:
@@ -176,6 +177,22 @@ def _shown(
             )
             tracks += [replace(track, source=source_index) for track, _ in series_rows]
     return sources, tracks
+
+
+def _in_order(tracks: Sequence[Track]) -> list[int]:
+    """Indices of tracks; what graphs captured comes below the streams that replay it."""
+    streams = {
+        track.device: index
+        for index, track in enumerate(tracks)
+        if track.kind == "device" and track.process != CAPTURED
+    }
+
+    def place(index: int) -> tuple[int, bool]:
+        track = tracks[index]
+        is_captured = track.process == CAPTURED
+        return streams.get(track.device, index) if is_captured else index, is_captured
+
+    return sorted(range(len(tracks)), key=place)
 
 
 def _extent(places: Sequence[PlacedSource], counters: Counters) -> tuple[int, int]:

@@ -19,9 +19,12 @@ def run_of(page: Page) -> str:
     return run["id"]
 
 
-def ask(page: Page, route: str, **query):
-    """An answer, once the trace that it is of is open; with the columns of its table."""
-    run = run_of(page)
+def ask(page: Page, route: str, *, run: str = "", **query):
+    """An answer, once the trace that it is of is open; with the columns of its table.
+
+    `run`: its id; where none is given there is one alone.
+    """
+    run = run or run_of(page)
 
     def is_open(answer) -> bool:
         choice = answer.get("choice")

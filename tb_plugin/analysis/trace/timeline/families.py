@@ -60,6 +60,9 @@ _OF_CATEGORY: Final[dict[str, TraceFamily]] = {
     "eval": "annotation",
     "callback": "annotation",
     "user": "annotation",
+    "captured_op": "operator",
+    "captured_annotation": "annotation",
+    "captured_module": "python",
 }
 
 _COLLECTIVE: Final = re.compile(

@@ -139,11 +139,12 @@ def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
     }
 
 
-def launches(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
+def launches(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of calls of a runtime or driver."""
     return {
         "correlation": whole([argument.correlation for argument in args]),
         "external_id": external_ids(args),
+        "kernel": raw.column([argument.kernel for argument in args], len(args)),
     }
 
 

@@ -60,6 +60,7 @@ class Args(msgspec.Struct, gc=False, rename=_NAMES):
     device: Number = -1
     stream: Number = -1
     correlation: Number = -1
+    kernel: Raw = NO_RAW
     grid: Raw = NO_RAW
     block: Raw = NO_RAW
     registers: Number = -1

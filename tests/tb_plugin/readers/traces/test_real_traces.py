@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import os
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memboard.tb_plugin.analysis.operators.captured import captured_graphs
+from memboard.tb_plugin.analysis.operators.replayed import with_captured
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -182,6 +185,37 @@ def test_all_time_of_devices_is_in_rows(path):
     modules = profile.modules
     in_modules_ns = modules.device_self_ns.sum() + modules.backward_device_self_ns.sum()
     assert in_modules_ns + modules.outside_device_ns == total_ns
+
+
+@pytest.mark.skipif(not MORE.is_dir(), reason="MEMBOARD_MORE_TRACES holds no traces")
+def test_operators_of_a_replayed_graph_are_those_that_tracelens_reports():
+    (folder,) = MORE.glob("*vllm_decode_full_graph_execution")
+    captures = [
+        graph
+        for path in (folder / "capture_traces").glob("*.json.gz")
+        for graph in captured_graphs(traces(path))
+    ]
+    (path,) = folder.glob("*.json.gz")
+    profile = TraceProfile(with_captured(traces(path), captures))
+    table = profile.launching
+    assert table.device_self_ns.sum() == profile.times.work_ns.sum()
+    ours = {
+        profile.operator_names[name]: (took / 1e3, calls)
+        for name, took, calls in zip(
+            table.name.tolist(), table.device_self_ns, table.num_calls, strict=True
+        )
+        if took
+    }
+    with (folder / "tracelens" / "ops_summary.csv").open() as file:
+        reported = {
+            row["name"]: (float(row["total_direct_kernel_time_sum"]), int(row["Count"]))
+            for row in csv.DictReader(file)
+        }
+    assert ours.keys() == reported.keys()
+    for name, (took_us, calls) in reported.items():
+        # Its times are floats of microseconds since the machine started.
+        assert ours[name][0] == pytest.approx(took_us, abs=0.01 * calls + 0.01)
+        assert ours[name][1] == calls
 
 
 @pytest.mark.parametrize(
