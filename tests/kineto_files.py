@@ -64,9 +64,11 @@ class KinetoFile:
         self.slice("cudaLaunchKernel", launched, 2, "cuda_runtime", **link)
         self.device_slice(name, ts, dur, **{"device": 0, "stream": 7, **link, **args})
 
-    def device_slice(self, name: str, ts: float, dur: float, **args: Any) -> None:
+    def device_slice(
+        self, name: str, ts: float, dur: float, cat: str = "kernel", **args: Any
+    ) -> None:
         """A kernel as its arguments say, without a call."""
-        self._put("X", name, ts, "kernel", 0, args.get("stream", 7), args, dur=dur)
+        self._put("X", name, ts, cat, 0, args.get("stream", 7), args, dur=dur)
 
     def memory(
         self, ts: float, num_bytes: int, address: int, allocated: int, device: int = 0

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 OnTracks = TypeVar("OnTracks", "Instants", "MemoryEvents")
 _PROCESS: Final = re.compile(r"Rank (\d{1,7})(?!\d)")
-_DETAILS: Final = ("operators", "launches", "device_work", "collectives")
+_DETAILS: Final = (
+    "operators",
+    "launches",
+    "device_work",
+    "synchronisations",
+    "collectives",
+)
 
 
 def share_of(trace: Trace, rank: int | None) -> Trace:

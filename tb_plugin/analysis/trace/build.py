@@ -22,6 +22,7 @@ from memboard.tb_plugin.analysis.trace.details import (
     Launches,
     MemoryEvents,
     Operators,
+    Synchronisations,
 )
 from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
@@ -293,6 +294,7 @@ EMPTY_TRACE: Final = Trace(
     operators=no_rows(Operators),
     launches=no_rows(Launches),
     device_work=no_rows(DeviceWork),
+    synchronisations=no_rows(Synchronisations),
     collectives=no_rows(Collectives),
     memory=no_rows(MemoryEvents),
 )

@@ -77,6 +77,22 @@ NO_REPLAYS: Final = Replays(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Synchronisations(Table):
+    """Waits of streams for events, and of calls for events, streams or a device."""
+
+    row: Ints
+    device: Ints
+    stream: Ints
+    """That waits, or that a call waits for."""
+    correlation: Ints
+    """Of the call that waits, or that makes the stream wait."""
+    awaited_stream: Ints
+    """On which the event was recorded."""
+    event_correlation: Ints
+    """Of the call that recorded the event."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Collectives(Table):
     """Collective metadata, on `record_param_comms` and on the kernels it launched."""
 

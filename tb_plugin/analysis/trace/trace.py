@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         MemoryEvents,
         Operators,
         Replays,
+        Synchronisations,
     )
 
 
@@ -221,6 +222,7 @@ class Trace:
     operators: Operators
     launches: Launches
     device_work: DeviceWork
+    synchronisations: Synchronisations
     collectives: Collectives
     memory: MemoryEvents
     replays: Replays = NO_REPLAYS

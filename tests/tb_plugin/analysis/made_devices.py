@@ -33,10 +33,20 @@ class MadeDevice:
     """A run of one step, with the truth about it.
 
     `idle`: microseconds in which the device was idle, by `host`, `launch`, `kernel` and
-    `other`.
+    `other`. `waits`: by the start of work the one that its event made it wait for. The trace
+    has these events where `records` is set.
     """
 
-    def __init__(self, seed: int, *, holds: bool, num_streams: int = 3) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        holds: bool = False,
+        records: bool = False,
+        num_streams: int = 3,
+    ) -> None:
+        self._records = records
+        self.waits: dict[int, Work] = {}
         self._random = Random(seed)
         self.file = KinetoFile()
         self.works: list[Work] = []
@@ -58,9 +68,13 @@ class MadeDevice:
         returned = called + CALL_US
         stream = random.randrange(num_streams)
         start = max(returned + LATENCY_US, self._ends[stream] + BETWEEN_US)
+        producer = None
         if random.random() < 0.3:
             other = random.randrange(num_streams)
-            start = max(start, self._ends[other] + AFTER_EVENT_US)
+            self._wait_for_event(called, stream, other)
+            if self._ends[other] + AFTER_EVENT_US > start and other != stream:
+                producer = [work for work in self.works if work.stream == other][-1]
+                start = producer.end + AFTER_EVENT_US
         is_held = holds and random.random() < 0.1
         if is_held:
             start = max([start, *self._ends.values()]) + 500
@@ -79,6 +93,8 @@ class MadeDevice:
             stream=stream + 7,
             correlation=number + 1,
         )
+        if producer is not None and not is_held:
+            self.waits[start] = producer
         self.works.append(Work(start, end, stream, called, is_held))
         if random.random() < 0.1:
             # The host waits for all of the device.
@@ -88,6 +104,28 @@ class MadeDevice:
             )
             return ended + 3
         return returned + random.choice((0, 1, 10))
+
+    def _wait_for_event(self, called: int, stream: int, other: int) -> None:
+        """The calls just before a launch that make its stream wait for another one."""
+        if not self._records:
+            return
+        record, wait = 1_000 + 2 * called, 1_001 + 2 * called
+        at = called - 1
+        self.file.slice("cudaEventRecord", at, 0.2, "cuda_runtime", correlation=record)
+        self.file.slice(
+            "cudaStreamWaitEvent", at + 0.5, 0.2, "cuda_runtime", correlation=wait
+        )
+        self.file.device_slice(
+            "Stream Wait Event",
+            at + 0.5,
+            0,
+            "cuda_sync",
+            device=0,
+            stream=stream + 7,
+            correlation=wait,
+            wait_on_stream=other + 7,
+            wait_on_cuda_event_record_corr_id=record,
+        )
 
     def _idle(self) -> Counter[str]:
         """Microsecond by microsecond."""

@@ -13,6 +13,7 @@ import pytest
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.waiting.critical_path import critical_path
 from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
+from tests.kineto_files import KinetoFile
 from tests.tb_plugin.analysis.made_devices import MadeDevice
 from tests.tb_plugin.readers.traces.reading import read
 
@@ -66,6 +67,42 @@ def assert_agreement(profile, step):
         assert parts == +idle
         compared += 1
     return compared
+
+
+def test_work_leads_to_what_the_recorded_event_made_it_wait_for():
+    compared = 0
+    for seed in range(12):
+        made = MadeDevice(seed, records=True)
+        profile = profile_of(made)
+        works = profile.work_starts
+        waits = {
+            int(works.start_ns[work]): int(works.start_ns[producer])
+            for work, producer in enumerate(works.awaited.tolist())
+            if producer >= 0
+        }
+        for start, producer in made.waits.items():
+            assert waits[start * 1_000] == producer.start * 1_000
+            compared += 1
+        assert assert_agreement(profile, 0) > 0
+    assert compared > 20
+
+
+@pytest.mark.parametrize(("stream", "waits"), [(7, True), (20, False)])
+def test_a_call_that_waits_for_a_stream_leads_to_its_work(stream, waits):
+    made = KinetoFile()
+    made.step(1, 0, 200)
+    made.kernel("other", 5, 10, 90, stream=20)
+    made.kernel("own", 8, 15, 60)
+    made.slice("cudaStreamSynchronize", 12, 68, "cuda_runtime", correlation=99)
+    sync = {"device": 0, "correlation": 99}
+    made.device_slice("Stream Sync", 12, 68, "cuda_sync", stream=7, **sync)
+    if stream == 20:
+        # That stream had nothing to wait for: its work ended later than the call.
+        made.events[-1]["args"]["stream"] = 20
+    profile = TraceProfile(read(json.dumps({"traceEvents": made.events}).encode()))
+    names = [profile.trace.name_of(piece.row) for piece in critical_path(profile, 0)]
+    assert ("own" in names) == waits
+    assert "other" not in names
 
 
 @pytest.mark.parametrize("holds", [False, True])

@@ -201,13 +201,22 @@ class _Walk:
             return NOTHING, Role.OTHER
         role = Role(int(self._profile.roles[row]))
         if WAITS_FOR_DEVICE.fullmatch(self._trace.name_of(row)):
-            called = int(self._trace.slices.start_ns[row])
-            return self._works.ended_last(called, self._time), role
+            return self._awaited_by_synchronisation(row), role
         if is_busy and role == Role.RUNTIME:
             return self._awaited_by_call(row), role
         if is_busy and role == Role.CPU_EXEC:
             return self._awaited_by_operator(row, start), role
         return NOTHING, role
+
+    def _awaited_by_synchronisation(self, row: int) -> int:
+        """The work that ended last while a call waited, or that is recorded; or NOTHING."""
+        works, called = self._works, int(self._trace.slices.start_ns[row])
+        by_call = works.synchronised.of_call
+        if row not in by_call:
+            return works.ended_last(called, self._time)
+        awaited = by_call[row]
+        ended = awaited != NOTHING and called < works.end_ns[awaited] <= self._time
+        return awaited if ended else NOTHING
 
     def _awaited_by_call(self, row: int) -> int:
         """The work that a call launched and ended with, or NOTHING."""

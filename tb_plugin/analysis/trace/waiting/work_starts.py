@@ -6,8 +6,8 @@ its next work starts, in this order:
 - **host**: until the call that launched the work begins;
 - **launch**: until this call returns, and what follows where it is no longer than
   `LAUNCH_NS`, the time that devices need to begin what came while they had nothing to do;
-- **another stream**: until the work ended for which this one waited. Traces seldom record
-  that. It is work that ended within `NEAR_NS` before a start that is late by more, or work
+- **another stream**: until the work ended for which this one waited. Few traces record
+  events (`synchronisations`). Else it is work that ended within `NEAR_NS` before a start that is late by more, or work
   of the same device that lay between launch and a start that nothing else explains;
 - **gap between kernels**: launched before the stream ran dry, and started within `NEAR_NS`;
 - **not explained**: what is left.
@@ -25,6 +25,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
+from memboard.tb_plugin.analysis.trace.waiting.synchronisations import (
+    AwaitedWork,
+    LaunchedWork,
+    awaited_work,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,6 +145,7 @@ class WorkStarts:
         has_call = self.launch != NOTHING
         self.called_ns[has_call] = slices.starts(self.launch[has_call])
         self.returned_ns[has_call] = slices.ends(self.launch[has_call])
+        self._trace = trace
         self._by_end = np.argsort(self.end_ns, kind="stable")
         self._ends = self.end_ns[self._by_end]
 
@@ -168,13 +174,25 @@ class WorkStarts:
         near = np.where(is_near, near, NOTHING)
         is_late = late > np.where(is_empty, LAUNCH_NS, NEAR_NS)
         busy = np.where(is_late, self._of_devices.before, NOTHING)
-        for other in (near, busy):
+        producer = np.full(len(self.row), NOTHING, np.int64)
+        by_event = self.synchronised.producer
+        producer[list(by_event)] = list(by_event.values())
+        for other in (producer, near, busy):
             # Only what lay between can have been waited for.
             lies_between = (self.end_ns[other] > ready) & (ready > NEVER)
             lies_between &= self.start_ns[other] < self.start_ns
             other[~lies_between] = NOTHING
-        awaited: Ints = np.where(near != NOTHING, near, busy)
+        guessed = np.where(near != NOTHING, near, busy)
+        awaited: Ints = np.where(producer != NOTHING, producer, guessed)
         return awaited
+
+    @cached_property
+    def synchronised(self) -> AwaitedWork:
+        """What was waited for, where the profiler recorded it."""
+        work = np.flatnonzero(self.launch != NOTHING)
+        columns = (self.device, self.stream, self.called_ns, self.end_ns)
+        launched = LaunchedWork(work, *(column[work] for column in columns))
+        return awaited_work(self._trace, launched)
 
     @cached_property
     def launched(self) -> dict[int, int]:

@@ -15,6 +15,7 @@ from memboard.tb_plugin.analysis.trace.details import (
     Launches,
     MemoryEvents,
     Operators,
+    Synchronisations,
 )
 from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
@@ -69,6 +70,7 @@ def trace_of(tables: ColumnTables, args: ArgsSource | None = None) -> Trace:
         operators=_table(tables, "operators", Operators),
         launches=_table(tables, "launches", Launches),
         device_work=_table(tables, "device_work", DeviceWork),
+        synchronisations=_table(tables, "synchronisations", Synchronisations),
         collectives=_table(tables, "collectives", Collectives),
         memory=_table(tables, "memory", MemoryEvents),
         base_ns=meta["base_ns"],

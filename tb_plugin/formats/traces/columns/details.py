@@ -165,6 +165,17 @@ def device_work(args: Sequence[Args], raw: RawTexts) -> Columns:
     }
 
 
+def synchronisations(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
+    """Of waits of streams, and of calls for a device."""
+    return {
+        "device": whole([argument.device for argument in args]),
+        "stream": whole([argument.stream for argument in args]),
+        "correlation": whole([argument.correlation for argument in args]),
+        "awaited_stream": whole([argument.awaited_stream for argument in args]),
+        "event_correlation": whole([argument.event_correlation for argument in args]),
+    }
+
+
 def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of what carries collective metadata."""
     num = len(args)

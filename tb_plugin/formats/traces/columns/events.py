@@ -38,6 +38,8 @@ _NAMES: Final = {
     "group_size": "Group size",
     "group": "Process Group Name",
     "collective_sequence": "Seq",
+    "awaited_stream": "wait_on_stream",
+    "event_correlation": "wait_on_cuda_event_record_corr_id",
     "memory_bytes": "Bytes",
     "address": "Addr",
     "device_type": "Device Type",
@@ -74,6 +76,8 @@ class Args(msgspec.Struct, gc=False, rename=_NAMES):
     group_size: Number = -1
     group: Raw = NO_RAW
     collective_sequence: Number = -1
+    awaited_stream: Number = -1
+    event_correlation: Number = -1
     memory_bytes: Number = 0
     address: Number = 0
     device_type: Number = -1

@@ -50,8 +50,10 @@ _TABLES: Final[Mapping[str, Callable[[Sequence[Args], RawTexts], Columns]]] = {
     "operators": details.operators,
     "launches": details.launches,
     "device_work": details.device_work,
+    "synchronisations": details.synchronisations,
 }
 _OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
+_SYNCHRONISATION: Final = "cuda_sync"
 _MAY_BE_COLLECTIVE: Final = frozenset({"operators", "device_work"})
 MEMORY: Final = "[memory]"
 _FLOW_STEPS: Final = {"s": 0, "t": 1, "f": 2}
@@ -65,6 +67,8 @@ def table_of(category: str) -> str:
         return "launches"
     if work_kind(category) is not None:
         return "device_work"
+    if category.lower() == _SYNCHRONISATION:
+        return "synchronisations"
     return "operators" if category.lower() in _OPERATORS else ""
 
 
