@@ -28,7 +28,8 @@ from memboard.tb_plugin.analysis.spans.columns import (
     threads_of,
 )
 from memboard.tb_plugin.analysis.spans.events import TRACK
-from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE, nest
+from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE
+from memboard.tb_plugin.analysis.trace.nesting import nest
 from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
     Instants,

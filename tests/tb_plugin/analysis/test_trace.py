@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memboard.tb_plugin.analysis.trace.build import nest
+from memboard.tb_plugin.analysis.trace.nesting import nest
 from tests.traces_builder import MadeTrace
 
 
@@ -74,7 +74,28 @@ slices = st.lists(
 )
 
 
-@given(slices)
+def repeated(pattern: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Steps that are alike, which begin in one slice and end in another."""
+    steps = [
+        (track, start + 50 * step, duration)
+        for step in range(60)
+        for track, start, duration in pattern
+    ]
+    return [(0, 0, 1000), (0, 20, 2500), *steps]
+
+
+many_slices = st.one_of(
+    slices,
+    st.lists(
+        st.tuples(st.just(0), st.integers(0, 50), st.integers(0, 6)),
+        min_size=5,
+        max_size=8,
+    ).map(repeated),
+)
+"""Those of a step may reach into the next one."""
+
+
+@given(many_slices)
 def test_nesting_is_as_a_walk_over_all_pairs_says(made):
     track, start, duration = (
         np.array([row[column] for row in made], np.int64) for column in range(3)
@@ -102,7 +123,7 @@ def test_nesting_is_as_a_walk_over_all_pairs_says(made):
             assert (start[first + 1 : stop] >= end[first : stop - 1]).all()
 
 
-@given(slices)
+@given(many_slices)
 def test_parents_are_the_innermost_that_hold_a_slice_and_levels_the_lowest_free(made):
     track = np.zeros(len(made), np.int64)
     start = np.array([row[1] for row in made], np.int64)
