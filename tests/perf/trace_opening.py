@@ -118,7 +118,7 @@ def ours(opening: Opening, address: str) -> str:
     while (ranks := get(at + "distributed", run=run))["num_opening"]:
         pass
     opening.reached()
-    return f"{ranks['num_traces']} traces, {ranks['num_failed']} failed"
+    return f"{ranks['num_traces']} traces, {len(ranks['problems'])} problems"
 
 
 def theirs(opening: Opening, address: str) -> str:

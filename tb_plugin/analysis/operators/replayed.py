@@ -13,8 +13,8 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in
 from memboard.tb_plugin.analysis.operators.captured import matched, replays_of
-from memboard.tb_plugin.analysis.trace.build import nest
 from memboard.tb_plugin.analysis.trace.details import Operators, Replays
+from memboard.tb_plugin.analysis.trace.nesting import nest
 from memboard.tb_plugin.analysis.trace.trace import (
     CAPTURED,
     CAPTURED_OPERATOR,

@@ -148,7 +148,7 @@ class Chunks(Generic[E]):
                 if len(self._data) < _LONG:
                     continue
                 cut = (len(self._data), len(self._data))
-            chunk = self._decoded(self._data[: cut[0]])
+            chunk = self._decoded(cut[0])
             if chunk is not None:
                 self._drop(cut[1])
                 yield chunk
@@ -219,7 +219,7 @@ class Chunks(Generic[E]):
         else:
             ends = list(_END.finditer(data))[-_MAX_TRIES:]
             for end in reversed(ends):
-                chunk = self._decoded(data[: end.start() + 1])
+                chunk = self._decoded(end.start() + 1)
                 if chunk is not None:
                     self._drop(end.end())
                     self.around.ended = True
@@ -232,13 +232,14 @@ class Chunks(Generic[E]):
         self._data = self._data[num_bytes:]
         self._offset += num_bytes
 
-    def _decoded(self, data: bytes) -> Chunk[E] | None:
-        """All events of the bytes; None where they are not as they should be."""
-        decoded = self._decoder.decode(b"[%b]" % data)
+    def _decoded(self, num_bytes: int) -> Chunk[E] | None:
+        """All events of so many bytes; None where they are not as they should be."""
+        data = memoryview(self._data)[:num_bytes]
+        decoded = self._decoder.decode(b"".join((b"[", data, b"]")))
         if decoded is None:
             return None
         events, times = decoded
-        chunk = Chunk(self._offset, len(data), self.num_events, events, times)
+        chunk = Chunk(self._offset, num_bytes, self.num_events, events, times)
         self.num_events += len(events)
         return chunk
 

@@ -6,7 +6,7 @@ is for another trace: what is not changed stays as it was written, and nothing i
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 ColumnEvent: TypeAlias = "Event | ExactEvent | AnyEvent"
 
-_COUNTER: Final = re.compile(rb'"ph"\s*:\s*"C"')
 _WHOLE: Final = msgspec.json.Decoder(list[WholeEvent])
 _BY_KEY: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _ONE_BY_KEY: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -73,24 +72,21 @@ class ColumnDecoder:
         self._exact = False
 
     def decode(self, text: bytes) -> tuple[Sequence[ColumnEvent], Ints] | None:
-        try:
-            if b'"C"' in text and _COUNTER.search(text) is not None:
-                return _timed(ANY.decode(text))
+        with suppress(*FAULTS):
             if not self._exact:
                 events = FAST.decode(text)
                 times = np.array([event.ts for event in events], np.float64)
+                if _has_counters(events):
+                    return _timed(ANY.decode(text))
                 if not needs_digits(times, text):
                     return events, from_floats(times)
                 self._exact = True
-            return _timed(EXACT.decode(text))
-        except FAULTS:
-            pass
-        repaired = next(repairs(text))
-        if repaired != text:
-            try:
-                return _timed(ANY.decode(repaired))
-            except FAULTS:
-                pass
+            exact = EXACT.decode(text)
+            return _timed(ANY.decode(text) if _has_counters(exact) else exact)
+        # Arguments of counters, and what is odd, are of any shape.
+        for attempt in (text, next(repairs(text))):
+            with suppress(*FAULTS):
+                return _timed(ANY.decode(attempt))
         return None
 
     def decode_one(self, text: bytes) -> ColumnEvent:
@@ -100,6 +96,11 @@ class ColumnDecoder:
         return from_digits(
             [b"" if event is None else bytes(event.ts) for event in events]
         )
+
+
+def _has_counters(events: Sequence[Event | ExactEvent]) -> bool:
+    """Whether all arguments of some are values."""
+    return "C" in {event.ph for event in events}
 
 
 def _timed(events: Sequence[Any]) -> tuple[Sequence[Any], Ints]:

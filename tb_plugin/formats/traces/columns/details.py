@@ -9,7 +9,7 @@ import numpy as np
 from memboard.tb_plugin.formats.traces.columns.events import NO_RAW, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -28,7 +28,14 @@ BEYOND: Final = "…"
 _MAX_INT: Final = 2**63 - 1
 
 
-class Texts(dict[Any, int]):
+class Numbers(dict[Any, int]):
+    """Distinct values, numbered as they come."""
+
+    def column(self, values: Sequence[Any]) -> npt.NDArray[np.int32]:
+        return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+
+
+class Texts(Numbers):
     """Distinct texts, numbered as they come; 0 is the empty one.
 
     Beyond `MAX_TEXTS`, or `MAX_TEXT_CHARS` in all, new ones are `BEYOND`: a file whose every
@@ -65,7 +72,7 @@ class Texts(dict[Any, int]):
         return number
 
 
-class RawTexts(dict[bytes, int]):
+class RawTexts(Numbers):
     """Likewise of JSON: a string stands for itself, anything else for its JSON."""
 
     def __init__(self, texts: Texts) -> None:
@@ -81,9 +88,11 @@ class RawTexts(dict[bytes, int]):
             self[raw] = number
         return number
 
-    def column(self, raws: Iterable[Any], num: int) -> npt.NDArray[np.int32]:
-        rows = (0 if raw is NO_RAW else self[bytes(raw)] for raw in raws)
-        return np.fromiter(rows, np.int32, num)
+    def column_of_raws(self, raws: Sequence[Any]) -> npt.NDArray[np.int32]:
+        """The number of each JSON value; most arguments are absent everywhere."""
+        if raws.count(NO_RAW) == len(raws):
+            return np.zeros(len(raws), np.int32)
+        return self.column(list(map(bytes, raws)))
 
 
 def clean(text: str) -> str:
@@ -128,14 +137,13 @@ def _float(value: Any) -> float:
 
 def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
     # Of what `record_function` made
-    num = len(args)
     return {
         "external_id": external_ids(args),
         "sequence": whole([argument.sequence for argument in args]),
         "forward_thread": whole([argument.forward_thread for argument in args]),
-        "input_dims": raw.column([argument.input_dims for argument in args], num),
-        "input_types": raw.column([argument.input_types for argument in args], num),
-        "call_stack": raw.column([argument.call_stack for argument in args], num),
+        "input_dims": raw.column_of_raws([argument.input_dims for argument in args]),
+        "input_types": raw.column_of_raws([argument.input_types for argument in args]),
+        "call_stack": raw.column_of_raws([argument.call_stack for argument in args]),
     }
 
 
@@ -144,20 +152,19 @@ def launches(args: Sequence[Args], raw: RawTexts) -> Columns:
     return {
         "correlation": whole([argument.correlation for argument in args]),
         "external_id": external_ids(args),
-        "kernel": raw.column([argument.kernel for argument in args], len(args)),
+        "kernel": raw.column_of_raws([argument.kernel for argument in args]),
     }
 
 
 def device_work(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of kernels, copies and fills."""
-    num = len(args)
     return {
         "device": whole([argument.device for argument in args]),
         "stream": whole([argument.stream for argument in args]),
         "correlation": whole([argument.correlation for argument in args]),
         "external_id": external_ids(args),
-        "grid": raw.column([argument.grid for argument in args], num),
-        "block": raw.column([argument.block for argument in args], num),
+        "grid": raw.column_of_raws([argument.grid for argument in args]),
+        "block": raw.column_of_raws([argument.block for argument in args]),
         "registers": whole([argument.registers for argument in args]),
         "shared_memory_bytes": whole([argument.shared_memory for argument in args]),
         "blocks_per_sm": floats([argument.blocks_per_sm for argument in args]),
@@ -178,11 +185,10 @@ def synchronisations(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: A
 
 def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
     """Of what carries collective metadata."""
-    num = len(args)
     return {
-        "name": raw.column([argument.collective for argument in args], num),
-        "dtype": raw.column([argument.dtype for argument in args], num),
-        "group": raw.column([argument.group for argument in args], num),
+        "name": raw.column_of_raws([argument.collective for argument in args]),
+        "dtype": raw.column_of_raws([argument.dtype for argument in args]),
+        "group": raw.column_of_raws([argument.group for argument in args]),
         "in_elements": whole([argument.in_elements for argument in args]),
         "out_elements": whole([argument.out_elements for argument in args]),
         "group_size": whole([argument.group_size for argument in args]),
@@ -249,7 +255,7 @@ class Growing:
         return list(self._parts)
 
 
-class Tracks(dict[tuple[Any, Any], int]):
+class Tracks(Numbers):
     """Threads by the ids of process and thread, numbered as they come.
 
     All beyond `MAX_TRACKS` are one more.

@@ -160,20 +160,13 @@ class Gathering:
             self.num_events[clean(f"{phase}|{category}")[:_MAX_LABEL]] += number
 
     def _common(self, events: Sequence[Any], numbers: Ints) -> Columns:
-        num, tracks, texts = len(events), self.tracks, self.texts
+        args = [event.args for event in events]
+        has_args = [value is not None and value is not NO_RAW for value in args]
         return {
-            "track": np.fromiter(
-                [tracks[event.pid, event.tid] for event in events], np.int32, num
-            ),
-            "name": np.fromiter([texts[event.name] for event in events], np.int32, num),
-            "category": np.fromiter(
-                [texts[event.cat] for event in events], np.int32, num
-            ),
-            "args": np.where(
-                np.fromiter([_has_args(event.args) for event in events], np.bool_, num),
-                numbers,
-                np.int32(-1),
-            ),
+            "track": self.tracks.column([(event.pid, event.tid) for event in events]),
+            "name": self.texts.column([event.name for event in events]),
+            "category": self.texts.column([event.cat for event in events]),
+            "args": np.where(np.array(has_args), numbers, np.int32(-1)),
         }
 
     def _slices(self, events: list[Any], times: Ints, numbers: Ints) -> None:
@@ -188,7 +181,7 @@ class Gathering:
             if not table:
                 continue
             rows = np.flatnonzero(category == code)
-            args = [_args(events[row]) for row in rows.tolist()]
+            args = _args([events[row] for row in rows.tolist()])
             self._add_details(table, args, (rows + base).astype(np.int32))
 
     def _add_details(self, table: str, args: list[Args], rows: Ints) -> None:
@@ -196,12 +189,9 @@ class Gathering:
         self.tables[table].add({"slice": rows, **columns})
         if table not in _MAY_BE_COLLECTIVE:
             return
-        places = [
-            place
-            for place, argument in enumerate(args)
-            if argument.collective is not NO_RAW
-        ]
-        if places:
+        names = [argument.collective for argument in args]
+        if names.count(NO_RAW) < len(names):
+            places = [place for place, name in enumerate(names) if name is not NO_RAW]
             columns = details.collectives([args[place] for place in places], self._raw)
             self.tables["collectives"].add({"slice": rows[places], **columns})
 
@@ -236,7 +226,7 @@ class Gathering:
         is_memory = columns["name"] == self.texts[MEMORY]
         memory = np.flatnonzero(is_memory)
         if len(memory):
-            args = [_args(events[row]) for row in memory.tolist()]
+            args = _args([events[row] for row in memory.tolist()])
             self.memory.add(
                 {
                     "time_ns": times[memory],
@@ -327,8 +317,7 @@ class Gathering:
         values.append(number)
 
     def _metadata(self, events: list[Any], times: Ints, numbers: Ints) -> None:  # noqa: ARG002  # one signature
-        for event in events:
-            args = _args(event)
+        for event, args in zip(events, _args(events), strict=True):
             pid, tid = self.tracks.ids[self.tracks[event.pid, event.tid]]
             label = text_of(event.name)
             value: Any = args.sort_index
@@ -339,20 +328,18 @@ class Gathering:
             self.labels[label[:_MAX_LABEL], pid, tid] = value
 
 
-def _has_args(args: Any) -> bool:
-    return args is not None and args is not NO_RAW
+def _args(events: Sequence[Any]) -> list[Args]:
+    """What becomes columns of the arguments of events, which are of one shape."""
+    if events and isinstance(events[0], AnyEvent):
+        return [_decoded(event.args) for event in events]
+    return [event.args or NO_ARGS for event in events]
 
 
-def _args(event: Any) -> Args:
-    """What becomes columns of an event's arguments."""
-    if isinstance(event, AnyEvent):
-        if event.args is NO_RAW:
-            return NO_ARGS
-        try:
-            return ARGS.decode(event.args)
-        except FAULTS:
-            return NO_ARGS
-    return event.args or NO_ARGS
+def _decoded(raw: Raw) -> Args:
+    try:
+        return NO_ARGS if raw is NO_RAW else ARGS.decode(raw)
+    except FAULTS:
+        return NO_ARGS
 
 
 def _number(value: Any) -> float:
