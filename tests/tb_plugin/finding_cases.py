@@ -303,6 +303,8 @@ def of_trace(num: int) -> Iterator[Finding]:
     talks.slice("main", "ProfilerStep#1", 0, 2_000_000, "user_annotation")
     for device in range(num if num < 4 else 2):
         talks.kernel(0, 400_000, 900_000, "ncclDevKernel_AllReduce", device=device)
+    for place in range(num):
+        talks.kernel(0, 1_400_000, 100_000, f"ring_reduce_{place}", device=0)
     made.append(talks)
     loader = traced(num)
     loader.slice(
@@ -448,7 +450,14 @@ CASES: dict[str, Callable[[int], Iterable[Finding | None]]] = {
     "slow_every_n": slow_steps,
     "growing": growing_steps,
     **dict.fromkeys(
-        ("loading", "communicating", "no_nccl", "single_process", "near_capacity"),
+        (
+            "loading",
+            "communicating",
+            "may_communicate",
+            "no_nccl",
+            "single_process",
+            "near_capacity",
+        ),
         of_trace,
     ),
     **dict.fromkeys(

@@ -6,10 +6,14 @@ One table says it for all pages. A name that fits no rule is not known: it is of
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KernelCategory: TypeAlias = Literal[
     "matmul",
@@ -25,6 +29,10 @@ KernelCategory: TypeAlias = Literal[
 Communication: TypeAlias = Literal["yes", "no", "asked"]
 """asked: the name says that data move across ranks, and belongs to no known library."""
 
+COMMUNICATION_VARIABLE: Final = "MEMBOARD_PLUGIN_COMMUNICATION_KERNELS"
+"""Names of kernels that communicate, or parts of them, with commas between."""
+COMPUTATION_VARIABLE: Final = "MEMBOARD_PLUGIN_COMPUTATION_KERNELS"
+"""Likewise of kernels that do not."""
 RULES: Final = Path(__file__).with_name("rules.tsv")
 MAX_LETTERS: Final = 4_000
 """Of a name that are looked at: template arguments may go on for far more."""
@@ -76,9 +84,22 @@ def communicates(kernel_name: str) -> bool:
 
 @cache
 def kernel_rules() -> tuple[Rule, ...]:
-    """The rows of the table, in order."""
+    """What the user says, then the rows of the table, in order."""
     lines = RULES.read_text(encoding="utf-8").splitlines()
-    return tuple(_rule(line) for line in lines if not line.startswith("#"))
+    return (
+        *_user_rules(COMMUNICATION_VARIABLE, KernelKind("communication", False, "yes")),
+        *_user_rules(COMPUTATION_VARIABLE, UNKNOWN),
+        *(_rule(line) for line in lines if not line.startswith("#")),
+    )
+
+
+def _user_rules(variable: str, kind: KernelKind) -> Iterator[Rule]:
+    keywords = [
+        part.strip().lower() for part in os.environ.get(variable, "").split(",")
+    ]
+    keywords = [*filter(None, keywords)]
+    if keywords:
+        yield Rule(tuple(keywords), None, kind, kind)
 
 
 def _rule(line: str) -> Rule:

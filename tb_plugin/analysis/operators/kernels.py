@@ -17,10 +17,12 @@ from memboard.tb_plugin.analysis.arrays import (
     ratio,
     sums,
 )
+from memboard.tb_plugin.analysis.kernel_names.kinds import kernel_kind
 from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.arrays import Floats, Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
     from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
 
 
@@ -50,6 +52,8 @@ class KernelTable(Table):
     """Likewise, from 0 to 1."""
     uses_tensor_cores: Ints
     """1: yes; 0: no; -1: not known."""
+    may_communicate: Flags
+    """Counts as computation, and its name says that it moves data between ranks."""
     example: Ints
     """Slice of the longest call."""
 
@@ -83,6 +87,9 @@ def kernel_table(
     shortest = np.full(num, np.iinfo(np.int64).max)
     np.minimum.at(shortest, group, duration)
     example = longest_of(group, duration, num)
+    may_communicate = (roles[rows[example]] == Role.KERNEL) & are(
+        trace.strings, trace.slices.name[rows[example]], _is_asked_about
+    )
     return KernelTable(
         name=keys[0],
         operator=keys[1],
@@ -97,8 +104,13 @@ def kernel_table(
         blocks_per_sm=_mean(work.blocks_per_sm[chosen], duration, group, num),
         occupancy=_mean(work.occupancy_pct[chosen] / 100, duration, group, num),
         uses_tensor_cores=times.matrix_cores.verdict[chosen][example],
+        may_communicate=may_communicate & (trace.facts.world_size != 1),
         example=rows[example],
     )
+
+
+def _is_asked_about(kernel_name: str) -> bool:
+    return kernel_kind(kernel_name).communication == "asked"
 
 
 def _mean(values: Floats, weights: Ints, group: Ints, num: int) -> Floats:

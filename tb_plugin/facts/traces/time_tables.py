@@ -22,7 +22,7 @@ from memboard.tb_plugin.facts.traces.core_columns import (
 )
 
 if TYPE_CHECKING:
-    from memboard.tb_plugin.analysis.arrays import Ints
+    from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.operators.operators import OperatorTable
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.tables import TableRows
@@ -251,6 +251,7 @@ KERNELS: Final = Table(
     searched=("name", "operator"),
     max_text=1_000,
 )
+MAY_COMMUNICATE: Final = "counted as computation; is it communication?"
 _OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
 
 
@@ -269,8 +270,16 @@ def kernel_rows(
         rows,
         "total_ms",
         without=_OF_LAUNCHES if is_by_name else (),
+        notes=_communication_notes(table.may_communicate[rows[0]]),
         colours=tuple(
             "communication" if role == Role.COMMUNICATION else "kernel"
             for role in roles.tolist()
         ),
     )
+
+
+def _communication_notes(may_communicate: Flags) -> dict[str, tuple[str, ...]]:
+    if not may_communicate.any():
+        return {}
+    notes = [MAY_COMMUNICATE if is_asked else "" for is_asked in may_communicate]
+    return {"name": tuple(notes)}

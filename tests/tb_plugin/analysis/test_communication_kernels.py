@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
+from memboard.tb_plugin.analysis.kernel_names.kinds import kernel_rules
 from memboard.tb_plugin.analysis.ranks.collectives import kind_of
 from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.figures import trace_figures
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from memboard.tb_plugin.analysis.trace.timeline.families import family_of
-from memboard.tb_plugin.facts.traces.time_tables import operator_rows
+from memboard.tb_plugin.analysis.trace.trace import TraceFacts
+from memboard.tb_plugin.analysis.trace.waiting.critical_path import critical_path
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
+from memboard.tb_plugin.facts.traces.time_tables import (
+    MAY_COMMUNICATE,
+    kernel_rows,
+    operator_rows,
+)
+from memboard.tb_plugin.pages.operators.kernels import KernelsQuery
 from memboard.tb_plugin.pages.operators.operators import OperatorsQuery
 from tests.traces_builder import MadeTrace
 
@@ -35,6 +46,17 @@ COMMUNICATE = (
     ("hcom_allReduce__363_0_1", "all_reduce"),
     ("c10d::symmetric_memory::put_kernel", "other"),
     ("bkcl_all_reduce", "all_reduce"),
+    ("ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_Sum_bf16(...)", "all_reduce"),
+    (
+        "void flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel",
+        "all_reduce",
+    ),
+    ("void mscclpp::allreduceAllPairs<(mscclpp::Op)0, __half>(...)", "all_reduce"),
+    ("void tensorrt_llm::kernels::moeAllToAllKernel(...)", "all_to_all"),
+    ("void deep_ep::internode_ll::dispatch<false, false, 7168>(...)", "all_to_all"),
+    ("void c10d::nvshmem_extension::allToAllV(void*, void*, long*)", "all_to_all"),
+    ("rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)", "other"),
+    ("oneapi::ccl::allgather_kernel", "all_gather"),
 )
 COMPUTE = (
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64",
@@ -77,3 +99,98 @@ def test_what_reduces_or_moves_within_a_device_computes(name):
     assert (role, operator) == (Role.KERNEL, "")
     assert (took[Role.COMMUNICATION], took[Role.KERNEL]) == (0, 50)
     assert family_of("kernel", name) == "kernel"
+
+
+ASKED = "void mine::ring_reduce_kernel<float>(float**, int)"
+
+
+def profile_of(*kernel_names, world_size=8):
+    """A step in which each ran for 50 ns, one after the other, and the host waited."""
+    made, end = MadeTrace(), 20 + 50 * len(kernel_names)
+    made.slice("main", "ProfilerStep#1", 0, end, "user_annotation")
+    for number, kernel_name in enumerate(kernel_names):
+        made.kernel(2 * number, 20 + 50 * number, 50, name=kernel_name)
+    made.slice("main", "cudaDeviceSynchronize", 18, end - 18, "cuda_runtime")
+    facts = TraceFacts(rank=0, world_size=world_size)
+    return TraceProfile(made.build(facts=facts))
+
+
+def notes_of(profile):
+    rows = kernel_rows(profile, KernelsQuery(run=""))
+    (column,) = (column for column in rows.columns if column.key == "name")
+    return dict(zip(column.texts, column.notes, strict=False))
+
+
+def asked_findings(profile):
+    return [one for one in trace_findings(profile) if one.key == "may_communicate"]
+
+
+@pytest.fixture
+def user_says(monkeypatch):
+    """Sets a variable, as the user does before TensorBoard starts."""
+
+    def setting(variable, names):
+        monkeypatch.setenv(variable, names)
+        kernel_rules.cache_clear()
+
+    yield setting
+    monkeypatch.undo()
+    kernel_rules.cache_clear()
+
+
+def test_what_seems_to_cross_ranks_is_asked_about_with_its_time():
+    profile = profile_of(ASKED, "elementwise_kernel")
+    assert profile.parts.parts_ns[0][Role.KERNEL] == 100
+    assert notes_of(profile) == {ASKED: MAY_COMMUNICATE, "elementwise_kernel": ""}
+    (finding,) = asked_findings(profile)
+    assert finding.severity == "info"
+    assert "50.0 %" in finding.sentence
+    assert [evidence.label for evidence in finding.evidence[1:]] == [ASKED]
+
+
+def test_nobody_is_asked_where_there_is_one_rank_or_the_metadata_tell():
+    assert not asked_findings(profile_of(ASKED, world_size=1))
+    assert not any(notes_of(profile_of(ASKED, world_size=1)).values())
+    assert not asked_findings(profile_of("ncclDevKernel_AllReduce"))
+
+
+def test_the_user_says_what_communicates_and_what_does_not(user_says):
+    user_says("MEMBOARD_PLUGIN_COMMUNICATION_KERNELS", "other_kernel, Ring_Reduce")
+    profile = profile_of(ASKED, "elementwise_kernel")
+    assert profile.parts.parts_ns[0][Role.COMMUNICATION] == 50
+    assert not asked_findings(profile)
+    assert profile.collectives.kind == ("reduce",)
+
+    user_says("MEMBOARD_PLUGIN_COMMUNICATION_KERNELS", "")
+    user_says("MEMBOARD_PLUGIN_COMPUTATION_KERNELS", "mine::")
+    profile = profile_of(ASKED, "elementwise_kernel")
+    assert profile.parts.parts_ns[0][Role.KERNEL] == 100
+    assert not asked_findings(profile)
+
+
+def test_a_decode_step_without_nccl_communicates_in_every_place():
+    """As vLLM, TensorRT-LLM, PyTorch and DeepEP reduce: seven kernels beside a product."""
+    kernel_names = (
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(...)",
+        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(...)",
+        "flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<>",
+        "void one_shot_all_reduce_kernel<c10::BFloat16>(...)",
+        "deep_ep::internode_ll::dispatch<false, 3, 10, 7168>(...)",
+        "mscclpp::allreduce6(...)",
+        "nvshmem_all_to_all_kernel",
+    )
+    profile = profile_of(*kernel_names, "gemm_kernel")
+    parts = profile.parts
+    assert (parts.communication_ns, parts.exposed_ns) == (350, 350)
+    assert parts.computation_ns == 50
+    assert len(profile.collectives.row) == 7
+    assert trace_figures(profile)["gpu"]["nccl_kernels"] == 7
+    assert "communicating" in {finding.key for finding in trace_findings(profile)}
+    colours = kernel_rows(profile, KernelsQuery(run="")).colours
+    assert colours.count("communication") == 7
+    pieces = [
+        piece
+        for piece in critical_path(profile, 0)
+        if piece.cause == Cause.COMMUNICATION
+    ]
+    assert sum(piece.end_ns - piece.start_ns for piece in pieces) == 350

@@ -9,7 +9,7 @@ from memboard.tb_plugin.api.findings import Advice, Finding
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-    from memboard.tb_plugin.api.findings import Evidence
+    from memboard.tb_plugin.api.findings import Evidence, Severity
 
 PEER: Final = "torch-tb-profiler 0.4.3"
 """Rules that it has too keep its thresholds."""
@@ -32,13 +32,14 @@ def trace_finding(
     rule: str,
     cost: float | None = None,
     device: int | None = None,
+    severity: Severity = "warning",
 ) -> Finding:
     """Of the trace's rank; `cost`: a share of the steps."""
     rank = profile.trace.facts.rank
     return Finding(
         id=key if device is None else f"{key}-{device}",
         key=key,
-        severity="warning",
+        severity=severity,
         title=title,
         sentence=sentence,
         rank=rank if rank >= 0 else None,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RULES: Final = (
     waiting.communicating,
+    waiting.may_communicate,
     waiting.no_nccl,
     waiting.single_process,
     devices.near_capacity,

@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memboard.tb_plugin.analysis.findings.text import count, percent, share_text
+from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import (
+    count,
+    duration_text,
+    percent,
+    seconds,
+    share_text,
+)
 from memboard.tb_plugin.analysis.findings.trace import advice
 from memboard.tb_plugin.analysis.findings.trace.finding import (
     HOST_TEXT,
     PEER,
     trace_finding,
+)
+from memboard.tb_plugin.analysis.kernel_names.kinds import (
+    COMMUNICATION_VARIABLE,
+    COMPUTATION_VARIABLE,
 )
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.trace.texts import texts_in
@@ -78,6 +89,58 @@ def communicating(profile: TraceProfile) -> Iterator[Finding]:
             rule=f"{PEER}: more than {share_text(COMMUNICATION_SHARE)}; here of exposed"
             " communication alone",
         )
+
+
+ASKED_SHARE: Final = 0.01
+"""Of the kernels' time: less changes no figure that is read."""
+_MAX_KERNELS: Final = 3
+_MAX_NAME: Final = 80
+
+
+def may_communicate(profile: TraceProfile) -> Iterator[Finding]:
+    """Kernels of unknown names that seem to move data between ranks."""
+    kernels, strings = profile.kernels, profile.trace.strings
+    rows = np.flatnonzero(kernels.may_communicate)
+    rows = rows[np.argsort(-kernels.total_ns[rows], kind="stable")]
+    all_ns, own_ns = int(kernels.total_ns.sum()), int(kernels.total_ns[rows].sum())
+    if not len(rows) or own_ns < ASKED_SHARE * all_ns:
+        return
+    share = own_ns / all_ns
+    names = [strings[row] for row in kernels.name[rows[:_MAX_KERNELS]].tolist()]
+    yield trace_finding(
+        profile,
+        "may_communicate",
+        "Communication or computation?",
+        f"{_subject(len(rows))} that may be communication: {duration_text(own_ns / 1e9)},"
+        f" {share_text(share)} of the kernels' time.",
+        f"If so, set {COMMUNICATION_VARIABLE} to names, or parts of them, with commas"
+        f" between, for TensorBoard or memboard report; else {COMPUTATION_VARIABLE}.",
+        evidence=(
+            percent("share", "time of such kernels", share, "kernel time"),
+            *(
+                seconds(
+                    f"kernel_{place}", _shortened(name), total_ns / 1e9, "the trace"
+                )
+                for place, (name, total_ns) in enumerate(
+                    zip(names, kernels.total_ns[rows].tolist(), strict=False)
+                )
+            ),
+        ),
+        rule=f"kernels of no known library, whose names say reduce, gather, scatter or the"
+        f" like across ranks, take {share_text(ASKED_SHARE)} of the kernels' time",
+        severity="info",
+    )
+
+
+def _subject(num: int) -> str:
+    if num == 1:
+        return "1 kernel counts as computation, and its name says"
+    return f"{counted(num, 'kernel')} count as computation, and their names say"
+
+
+def _shortened(kernel_name: str) -> str:
+    is_short = len(kernel_name) <= _MAX_NAME
+    return kernel_name if is_short else f"{kernel_name[: _MAX_NAME - 1]}…"
 
 
 NCCL_CAPABILITY: Final = (3, 5)
