@@ -78,6 +78,8 @@ def timeline(page: Page) -> None:
     press(page, "View")
     tab(page).get_by_label("Log scale").check()
     press(page, "View")
+    tab(page).locator(".plot-legend button").first.click()
+    hash_holds(page, "p.memboard.hidden=")
 
 
 def blocks(page: Page) -> None:
@@ -92,6 +94,36 @@ def blocks(page: Page) -> None:
     press(page, "My code")
     tab(page).locator(".flame canvas").click(position={"x": 300, "y": 45})
     hash_holds(page, "p.memboard.flame_zoom=")
+
+
+def sandwich(page: Page) -> None:
+    """A range of the slider, its bytes from both sides of a frame, and blocks as rows."""
+    slider = tab(page).get_by_role("slider", name="Moment of the flamegraph")
+    point(slider, 0.2, 0.3)
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    point(slider, 0.6, 0.3)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    hash_holds(page, "p.memboard.flame_bytes=allocated")
+    tab(page).get_by_label("Bytes of").get_by_text("Still live").click()
+    hash_holds(page, "p.memboard.flame_bytes=live")
+    tab(page).locator(".flame canvas").click(
+        position={"x": 300, "y": 45}, modifiers=["Shift"]
+    )
+    hash_holds(page, "p.memboard.flame=sandwich")
+    see(tab(page), "callers above, callees below of")
+    page.mouse.click(*lowest(page, ".flame canvas"))
+    hash_holds(page, "p.memboard.callers_zoom=")
+    press(page, "View as table")
+    hash_holds(page, "p.memboard.as_table=blocks")
+
+
+def lowest(page: Page, canvas: str) -> tuple[float, float]:
+    """In the box that stands on the bottom of a flamegraph."""
+    box = tab(page).locator(canvas).first.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 3, box["y"] + box["height"] - 9
 
 
 def segments(page: Page) -> None:
@@ -109,6 +141,16 @@ def modules(page: Page) -> None:
     head.get_by_role("button").click()
     tab(page).get_by_role("gridcell", name="embedding").click()
     hash_holds(page, "p.memboard.sort=")
+    tab(page).get_by_role("button", name="Collapse").first.click()
+    hash_holds(page, "p.memboard.turned=")
+    edge = head.locator(".row-table-edge")
+    point(edge, 0.5, 0.5)
+    page.mouse.down()
+    box = edge.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40, box["y"] + 5)
+    page.mouse.up()
+    hash_holds(page, "p.memboard.widths=")
 
 
 def steps(page: Page) -> None:
@@ -189,13 +231,14 @@ def pasted(page: Page) -> str:
 
 @pytest.mark.parametrize(
     "change",
-    [timeline, blocks, segments, modules, steps, trace],
+    [timeline, blocks, sandwich, segments, modules, steps, trace],
     ids=lambda f: f.__name__,
 )
 def test_a_link_opens_what_was_seen(
     board_of, open_page, simulated, change: Callable[[Page], None]
 ):
-    page = opened(board_of(simulated), open_page, change.__name__, "rank=41")
+    view = "blocks" if change is sandwich else change.__name__
+    page = opened(board_of(simulated), open_page, view, "rank=41")
     change(page)
     press(page, "Copy link (C)")
     see(tab(page), "Link copied")

@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../pages/shared/view_props";
+import { PageAddress } from "../base/widget_words";
 import { Failure, Skeleton } from "../widgets/state/state";
 import { preload, TABS, type Tab } from "./pages";
 
@@ -53,7 +54,9 @@ export function ViewFrame(props: { readonly tab: Tab; readonly view: ViewProps }
   return (
     // A new run gets a fresh view, and a fresh chance after a failure.
     <Border key={view.run.id}>
-      <loaded.View {...view} />
+      <PageAddress.Provider value={view}>
+        <loaded.View {...view} />
+      </PageAddress.Provider>
     </Border>
   );
 }

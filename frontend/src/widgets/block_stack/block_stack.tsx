@@ -7,6 +7,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { counted, formatBytes, formatInteger } from "../../base/bytes";
+import { useWidgetFlag } from "../../base/widget_words";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
@@ -53,7 +54,7 @@ export function BlockStack(props: BlockStackProps) {
   const { of, stage, label, heightPx } = props;
   const { tiles } = of;
   const box = useRef<HTMLDivElement>(null);
-  const [asTable, setAsTable] = useState(false);
+  const [asTable, setAsTable] = useWidgetFlag("as_table", "blocks");
   const [settled, setSettled] = useState<Viewport | null>(null);
   const spoken = useSignal("");
   const widthPx = useWidth(box);

@@ -1,5 +1,6 @@
 import type { HistoryMarkKind, HistoryMarks } from "../../api/types.gen";
 import type { BlockAxis } from "./axis";
+import type { XRange } from "../plot/range";
 
 export interface PointMark {
   readonly kind: "oom" | "snapshot";
@@ -94,6 +95,22 @@ export function nextMark(marks: DrawnMarks, from: number, side: -1 | 1): number 
       ? moments.find((moment) => moment > from)
       : moments.findLast((moment) => moment < from);
   return nearest ?? null;
+}
+
+/** Events of the step around a moment; where it is in none, a tenth of all. */
+export function rangeAround(
+  marks: DrawnMarks,
+  moment: number,
+  numEvents: number,
+): XRange {
+  const step = marks.spans.find(
+    (span) => span.kind === "step" && span.moment < moment && moment <= span.end,
+  );
+  if (step !== undefined) return { low: step.moment + 1, high: step.end + 1 };
+  const width = Math.max(1, Math.round(numEvents / 10));
+  const low = Math.round(moment - width / 2);
+  const first = Math.min(Math.max(low, 0), Math.max(0, numEvents - width));
+  return { low: first, high: Math.min(first + width, numEvents) };
 }
 
 export function spansAt(marks: DrawnMarks, x: number): readonly SpanMark[] {

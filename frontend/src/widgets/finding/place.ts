@@ -21,6 +21,8 @@ export const OF_HISTORY: readonly string[] = [
   "mark",
   "frame",
   "flame_zoom",
+  "callers_zoom",
+  "callees_zoom",
   "only",
   "stream",
   "pool",

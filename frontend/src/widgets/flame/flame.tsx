@@ -83,7 +83,7 @@ export function Flame(props: FlameProps) {
           frameMatches,
           scrollPx: scrollPx.value,
           hovered: hovered.value,
-          selected: selected.value,
+          selected: cursorOf(now, selected.value),
         });
       }),
     [labels, theme, byteUnit, widthPx, heightPx, frameMatches],
@@ -128,7 +128,7 @@ export function Flame(props: FlameProps) {
   function onKeyDown(event: KeyboardEvent): void {
     const now = drawn.peek();
     if (now === null || event.altKey || event.ctrlKey || event.metaKey) return;
-    const from = selected.peek();
+    const from = cursorOf(now, selected.peek());
     const next = afterKey(event.key, now, from);
     if (next !== null) select(now, next);
     else if (event.key === "Enter" && from >= 0) choose(now, from, event.shiftKey);
@@ -178,6 +178,11 @@ export function Flame(props: FlameProps) {
       </p>
     </div>
   );
+}
+
+/** Without a selected box a link's zoomed one; -1: none. */
+function cursorOf({ root }: FlameLayout, selected: number): number {
+  return selected < 0 && root > 0 ? root : selected;
 }
 
 /** null: not a key of the chart. */

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import { counted, type ByteUnit } from "../../base/bytes";
+import { useWidgetFlag, useWidgetTexts } from "../../base/widget_words";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks, X_AXES, type XAxis } from "../../model/lines/axis";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
@@ -38,7 +39,6 @@ const TALL_BOX_PX = 16;
 const TOP_PX = 10;
 const NO_MARKS: readonly Mark[] = [];
 const NO_FILLS: readonly ChartFill[] = [];
-const SHOWN: ReadonlySet<string> = new Set();
 
 /** `extent`: of all data. Small charts have no `legend`; the tip stays. */
 export interface LineChartProps extends Pick<
@@ -80,8 +80,10 @@ export function LineChart(props: LineChartProps) {
   const { band = null, limit = null, smoothing = 0, logScale = false } = props;
   const { fills = NO_FILLS } = props;
   const axis = typeof props.x === "string" ? X_AXES[props.x] : props.x;
-  const [hidden, setHidden] = useState(SHOWN);
-  const [fromZero, setFromZero] = useState(props.fromZero ?? true);
+  const [hiddenIds, setHiddenIds] = useWidgetTexts("hidden", props.label);
+  const hidden = useMemo(() => new Set(hiddenIds), [hiddenIds.join(" ")]);
+  const [isZeroTurned, turnZero] = useWidgetFlag("value_axis", props.label);
+  const fromZero = (props.fromZero ?? true) !== isZeroTurned;
   const [yRange, setYRange] = useState<XRange | null>(null);
   const data = useMemo<ChartData>(
     () => ({ lines, band, limit, hidden, smoothing, fills }),
@@ -215,7 +217,7 @@ export function LineChart(props: LineChartProps) {
         const ids = [...(band === null ? [] : [BAND_ID]), ...lines.map(({ id }) => id)];
         const next = new Set(hidden);
         if (!next.delete(ids[i] ?? "")) next.add(ids[i] ?? "");
-        setHidden(next);
+        setHiddenIds([...next]);
       }}
       bar={
         <IconButton
@@ -224,7 +226,7 @@ export function LineChart(props: LineChartProps) {
           pressed={fromZero}
           onClick={() => {
             setYRange(null);
-            setFromZero(!fromZero);
+            turnZero(!isZeroTurned);
           }}
         />
       }

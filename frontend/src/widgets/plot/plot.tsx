@@ -2,8 +2,9 @@
 
 import { effect, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useCommands } from "../../base/commands";
+import { useWidgetFlag } from "../../base/widget_words";
 import type { Table } from "../../model/table";
 import { figureTitle, type Origin } from "../../model/words/origin";
 import { attachGestures, type PointPx } from "../../render/gestures";
@@ -82,7 +83,7 @@ export function Plot(props: PlotProps) {
   const frame = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLCanvasElement>(null);
   const widthPx = useWidth(box);
-  const [asTable, setAsTable] = useState(false);
+  const [asTable, setAsTable] = useWidgetFlag("as_table", label);
   const own = useSignal<number | null>(null);
   const cursor = props.cursor ?? own;
   const hover = useSignal<PointPx | null>(null);

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { TreeRow } from "../../model/tree";
 import { Icon } from "../icon/icon";
 import type { RowCell, RowColumn } from "./columns";
@@ -16,9 +17,11 @@ export function Heading(props: {
   readonly column: RowColumn;
   readonly sort: Sort | null;
   readonly onSort: ((key: string) => void) | undefined;
-  readonly onWidth: (px: number | null) => void;
+  /** null: as usual. */
+  readonly onWidth: (px: number | null, isDone: boolean) => void;
 }) {
   const { column, sort, onSort, onWidth } = props;
+  const draggedPx = useRef<number | null>(null);
   const { key, title, values, sortable = values !== undefined } = column;
   const sorted = sort?.key === key;
   const direction = sort?.descending === true ? "descending" : "ascending";
@@ -55,9 +58,14 @@ export function Heading(props: {
           const heading = currentTarget.parentElement;
           if (heading === null || !currentTarget.hasPointerCapture(pointerId)) return;
           const px = clientX - heading.getBoundingClientRect().left;
-          onWidth(Math.max(LEAST_PX, Math.round(px)));
+          draggedPx.current = Math.max(LEAST_PX, Math.round(px));
+          onWidth(draggedPx.current, false);
         }}
-        onDblClick={() => onWidth(null)}
+        onPointerUp={() => {
+          if (draggedPx.current !== null) onWidth(draggedPx.current, true);
+          draggedPx.current = null;
+        }}
+        onDblClick={() => onWidth(null, true)}
       />
     </span>
   );

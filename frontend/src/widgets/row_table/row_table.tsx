@@ -2,7 +2,8 @@
  * Only rows in view are elements: redrawn at every move of the pointer, in 1 to 2 ms.
  */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useWidgetTexts } from "../../base/widget_words";
 import type { TreeRow } from "../../model/tree";
 import { Cell, Heading } from "./cells";
 import { headingLines } from "./widths/headings";
@@ -20,6 +21,8 @@ const SPARE_ROWS = 6;
 
 export interface RowTableProps {
   readonly label: string;
+  /** Names it in the URL, where another word than the label does. */
+  readonly word?: string | undefined;
   readonly columns: readonly RowColumn[];
   readonly rows: ArrayLike<number>;
   /** Absent: rows are only opened, by a click or Enter. */
@@ -45,7 +48,7 @@ export interface RowTableProps {
 export function RowTable(props: RowTableProps) {
   const { label, columns, rows, onSelect, heightPx, tree } = props;
   const [scrollPx, setScrollPx] = useState(0);
-  const [widths, setWidths] = useState<Readonly<Record<string, number | null>>>({});
+  const { widths, setWidth } = useWidths(props.word ?? label);
   const [cursor, setCursor] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   /** Row at pointer down: rows may move before pointer up. */
@@ -66,7 +69,7 @@ export function RowTable(props: RowTableProps) {
   const numShown = Math.max(0, Math.min(most, rows.length - first));
   const hasToggles = tree?.rows.some(({ numChildren }) => numChildren > 0) === true;
   const wide = columns.map(({ key, width }) => {
-    const px = widths[key];
+    const px = widths.get(key);
     return px === undefined ? width : `${px}px`;
   });
   // At its narrowest; below that the table scrolls sideways.
@@ -185,7 +188,7 @@ export function RowTable(props: RowTableProps) {
               column={column}
               sort={props.sort}
               onSort={props.onSort}
-              onWidth={(px) => setWidths({ ...widths, [column.key]: px })}
+              onWidth={(px, isDone) => setWidth(column.key, px, isDone)}
             />
           ))}
         </div>
@@ -196,4 +199,26 @@ export function RowTable(props: RowTableProps) {
       </div>
     </div>
   );
+}
+
+/** Px by key of columns that were dragged; in the URL once the pointer is released. */
+function useWidths(table: string) {
+  const [texts, setTexts] = useWidgetTexts("widths", table);
+  const [dragged, setDragged] = useState<readonly [string, number] | null>(null);
+  const written = texts.join(" ");
+  const widths = useMemo(() => {
+    const pxByKey = new Map(dragged === null ? [] : [dragged]);
+    for (const text of texts) {
+      const [, key = "", px = ""] = /^(.+)\.(\d{1,4})$/.exec(text) ?? [];
+      if (key !== "" && !pxByKey.has(key)) pxByKey.set(key, Number(px));
+    }
+    return pxByKey;
+  }, [written, dragged]);
+  const setWidth = (key: string, px: number | null, isDone: boolean): void => {
+    setDragged(px === null || isDone ? null : [key, px]);
+    if (!isDone) return;
+    const others = texts.filter((text) => !text.startsWith(`${key}.`));
+    setTexts(px === null ? others : [...others, `${key}.${px}`]);
+  };
+  return { widths, setWidth };
 }

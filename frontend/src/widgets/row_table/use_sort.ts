@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useWidgetTexts } from "../../base/widget_words";
 import {
   clicked,
   orderBy,
@@ -59,6 +60,8 @@ export function useSort(
 
 export interface TreeOptions {
   readonly columns: readonly RowColumn[];
+  /** Of the table, in the URL. */
+  readonly table: string;
   readonly tree: Tree;
   /** Full name by row: open rows stay open when rows change. */
   readonly names: readonly string[];
@@ -79,33 +82,39 @@ export interface TreeOptions {
   readonly setWord: (word: string | null) => void;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
 export function useTree(
   shown: TreeOptions,
 ): Omit<SortOrder, "rows"> &
   Required<Pick<RowTableProps, "columns" | "rows" | "selected" | "tree">> {
   const { columns, tree, names, texts = names, find, depth, selected } = shown;
   const { opened = [], flat = false } = shown;
-  const [turned, setTurned] = useState(NONE);
+  const [turnedNames, setTurnedNames] = useWidgetTexts("turned", shown.table);
+  const turned = useMemo(() => new Set(turnedNames), [turnedNames.join("\n")]);
   const { usual, word, setWord } = shown;
   const { values, sort, onSort } = orderOf(columns, usual, word, setWord);
-  useEffect(() => setTurned(NONE), [depth, flat]);
   const isOpen = (row: number, by: ReadonlySet<string>): boolean =>
     (tree.depth(row) < depth || opened.includes(row)) !== by.has(names[row] ?? "");
-  const turn = (of: (before: ReadonlySet<string>) => readonly number[]): void =>
-    setTurned((before) => {
-      const next = new Set(before);
-      for (const row of of(before)) {
-        const name = names[row] ?? "";
-        if (!next.delete(name)) next.add(name);
-      }
-      return next;
-    });
+  const turn = (before: ReadonlySet<string>, turnedRows: readonly number[]): void => {
+    const next = new Set(before);
+    for (const row of turnedRows) {
+      const name = names[row] ?? "";
+      if (!next.delete(name)) next.add(name);
+    }
+    setTurnedNames([...next]);
+  };
+  const levels = `${depth} ${flat}`;
+  const lastLevels = useRef<string | null>(null);
   useEffect(() => {
-    if (selected === null || flat) return;
-    turn((before) => tree.ancestors(selected).filter((row) => !isOpen(row, before)));
-  }, [tree, selected, flat, depth]);
+    const isFirst = lastLevels.current === null;
+    const isSame = isFirst || lastLevels.current === levels;
+    lastLevels.current = levels;
+    // A link says which rows were open, also above the selected one.
+    if (isFirst && turned.size > 0) return;
+    const before = isSame ? turned : new Set<string>();
+    const above = selected === null || flat ? [] : tree.ancestors(selected);
+    const closed = above.filter((row) => !isOpen(row, before));
+    if (before !== turned || closed.length > 0) turn(before, closed);
+  }, [tree, selected, levels]);
   const rows = useMemo(() => {
     const search = searchOf(find);
     const matches = search && Uint8Array.from(texts, (line) => Number(search(line)));
@@ -122,6 +131,6 @@ export function useTree(
     onSort,
     selected,
     rows: useMemo(() => rows.map(({ id }) => id), [rows]),
-    tree: { rows, onToggle: (row) => turn(() => [row]) },
+    tree: { rows, onToggle: (row) => turn(turned, [row]) },
   };
 }

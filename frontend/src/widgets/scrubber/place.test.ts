@@ -4,6 +4,8 @@ import {
   momentAfterKey,
   momentAt,
   playStep,
+  rangeAfterKey,
+  rangeBetween,
   wholeRange,
   zoomedRange,
 } from "./place";
@@ -37,5 +39,26 @@ describe("the scrubber", () => {
   it("plays any range in about the same time", () => {
     expect(playStep(wholeRange(100), 20, 10)).toBe(1);
     expect(playStep(wholeRange(1_000_000), 20, 10)).toBe(5000);
+  });
+
+  it("chooses whole events of the history, one at least, whichever end comes first", () => {
+    expect(rangeBetween(10.4, 20.6, 1000)).toEqual({ low: 10, high: 21 });
+    expect(rangeBetween(20.6, 10.4, 1000)).toEqual({ low: 10, high: 21 });
+    expect(rangeBetween(7.2, 7.2, 1000)).toEqual({ low: 7, high: 8 });
+    expect(rangeBetween(-5, 2000, 1000)).toEqual({ low: 0, high: 1000 });
+    expect(rangeBetween(1000, 1000, 1000)).toEqual({ low: 999, high: 1000 });
+  });
+
+  it("moves one end of a range by keys, and never past the other", () => {
+    const range = { low: 10, high: 21 };
+    const after = (key: string, which: "low" | "high", far = false) =>
+      rangeAfterKey(key, far, which, range, 1000);
+    expect(after("ArrowRight", "low")).toEqual({ low: 11, high: 21 });
+    expect(after("ArrowLeft", "high", true)).toEqual({ low: 10, high: 11 });
+    expect(after("End", "low")).toEqual({ low: 20, high: 21 });
+    expect(after("Home", "low")).toEqual({ low: 0, high: 21 });
+    expect(after("Home", "high")).toEqual({ low: 10, high: 11 });
+    expect(after("End", "high")).toEqual({ low: 10, high: 1000 });
+    expect(after("a", "high")).toBeNull();
   });
 });

@@ -56,6 +56,31 @@ export function momentAfterKey(
   return by === undefined ? null : clampedMoment(moment + by, numEvents);
 }
 
+/** Whole events between two places; at least one. */
+export function rangeBetween(a: number, b: number, numEvents: number): XRange {
+  const low = Math.min(Math.max(Math.floor(Math.min(a, b)), 0), numEvents - 1);
+  const high = Math.min(Math.ceil(Math.max(a, b)), numEvents);
+  return { low, high: Math.max(high, low + 1) };
+}
+
+/** One end of a range after a key; null: not a key of the scrubber. */
+export function rangeAfterKey(
+  key: string,
+  far: boolean,
+  which: "low" | "high",
+  range: XRange,
+  numEvents: number,
+): XRange | null {
+  const { low, high } = range;
+  const all = wholeRange(numEvents);
+  const event = which === "low" ? low : high - 1;
+  const next = momentAfterKey(key, far, event, all, numEvents);
+  if (next === null) return null;
+  return which === "low"
+    ? { low: Math.min(Math.max(next, 0), high - 1), high }
+    : { low, high: Math.max(next + 1, low + 1) };
+}
+
 /** Events per frame, so that a range takes about `seconds`. */
 export function playStep(range: XRange, seconds: number, perSecond: number): number {
   return Math.max(1, Math.round((range.high - range.low) / (seconds * perSecond)));

@@ -1,6 +1,9 @@
-/** Drag or keys choose a moment. With `onRange` the wheel zooms; a strip then shows the whole. */
+/**
+ * Drag or keys choose a moment, Shift and drag a range of events, whose ends can be dragged
+ * too. With `onRange` the wheel zooms; a strip then shows the whole.
+ */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { HistoryDevice } from "../../api/types.gen";
 import { counted, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
@@ -19,7 +22,14 @@ import {
 import { clipTo } from "../plot/axes";
 import { fitted, useWidth } from "../plot/canvas";
 import type { XRange } from "../plot/range";
-import { momentAfterKey, momentAt, wholeRange, zoomedRange } from "./place";
+import {
+  momentAfterKey,
+  momentAt,
+  rangeAfterKey,
+  rangeBetween,
+  wholeRange,
+  zoomedRange,
+} from "./place";
 import "./scrubber.css";
 
 const CURVE_PX = 56;
@@ -37,6 +47,9 @@ interface ScrubberProps {
   readonly valueText: string;
   readonly onMoment: (moment: number) => void;
   readonly onRange?: (range: XRange | null) => void;
+  /** The chosen range: events from `low` to before `high`. */
+  readonly chosen?: XRange | null;
+  readonly onChosen?: (range: XRange) => void;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
 }
@@ -47,6 +60,9 @@ export function Scrubber(props: ScrubberProps) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const dragging = useRef(false);
+  /** Event at which a range began to be dragged. */
+  const rangeStart = useRef(0);
+  const [drawn, setDrawn] = useState<XRange | null>(null);
   const fullPx = useWidth(box);
   const { range: part = null } = props;
   const range = part ?? wholeRange(numEvents);
@@ -103,8 +119,29 @@ export function Scrubber(props: ScrubberProps) {
 
   const end = (): void => {
     dragging.current = false;
+    if (drawn !== null) props.onChosen?.(drawn);
+    setDrawn(null);
   };
   const go = (event: PointerEvent): void => onMoment(momentAt(xAt(event), numEvents));
+  const draw = (event: PointerEvent): void =>
+    setDrawn(rangeBetween(rangeStart.current, xAt(event), numEvents));
+  const chosen = drawn ?? props.chosen ?? null;
+  const pxOf = (event: number): number =>
+    xToPx({ x0: low, x1: high, y0: 0, y1: 1 }, size.widthPx, event);
+  const edge = (which: "low" | "high") =>
+    chosen !== null && (
+      <RangeEdge
+        which={which}
+        chosen={chosen}
+        numEvents={numEvents}
+        onChosen={(next) => props.onChosen?.(next)}
+        onGrab={(event) => {
+          rangeStart.current = which === "low" ? chosen.high : chosen.low;
+          box.current?.setPointerCapture(event.pointerId);
+          setDrawn(chosen);
+        }}
+      />
+    );
   return (
     <div class="scrubber">
       <div
@@ -121,11 +158,17 @@ export function Scrubber(props: ScrubberProps) {
         onPointerDown={(event) => {
           if (event.button !== 0 || size.widthPx < 2) return;
           event.currentTarget.setPointerCapture(event.pointerId);
+          if (event.shiftKey && props.onChosen !== undefined) {
+            rangeStart.current = xAt(event);
+            draw(event);
+            return;
+          }
           dragging.current = true;
           go(event);
         }}
         onPointerMove={(event) => {
-          if (dragging.current) go(event);
+          if (drawn !== null) draw(event);
+          else if (dragging.current) go(event);
         }}
         onPointerUp={end}
         onPointerCancel={end}
@@ -142,6 +185,20 @@ export function Scrubber(props: ScrubberProps) {
       >
         <canvas ref={canvas} />
       </div>
+      {chosen !== null && size.widthPx > 2 && (
+        <div
+          class={`scrubber-range ${drawn === null ? "" : "is-drawn"}`}
+          style={{
+            left: `${GUTTER.left + pxOf(chosen.low)}px`,
+            width: `${pxOf(chosen.high) - pxOf(chosen.low)}px`,
+            top: `${GUTTER.top}px`,
+            height: `${CURVE_PX}px`,
+          }}
+        >
+          {edge("low")}
+          {edge("high")}
+        </div>
+      )}
       {part !== null && onRange !== undefined && (
         <HistoryMinimap
           label={`All of ${counted(numEvents, "event")}; drag to choose the part above. Shown: ${momentText(Math.floor(low))} to ${momentText(Math.ceil(high) - 1)}`}
@@ -151,6 +208,42 @@ export function Scrubber(props: ScrubberProps) {
         />
       )}
     </div>
+  );
+}
+
+function RangeEdge(props: {
+  readonly which: "low" | "high";
+  readonly chosen: XRange;
+  readonly numEvents: number;
+  readonly onChosen: (range: XRange) => void;
+  readonly onGrab: (event: PointerEvent) => void;
+}) {
+  const { which, chosen, numEvents } = props;
+  const event = which === "low" ? chosen.low : chosen.high - 1;
+  return (
+    <div
+      class={`scrubber-edge is-${which}`}
+      tabIndex={0}
+      role="slider"
+      aria-label={which === "low" ? "Start of the range" : "End of the range"}
+      aria-valuemin={0}
+      aria-valuemax={numEvents - 1}
+      aria-valuenow={event}
+      aria-valuetext={momentText(event)}
+      onPointerDown={(press) => {
+        if (press.button !== 0) return;
+        press.stopPropagation();
+        props.onGrab(press);
+      }}
+      onKeyDown={(press) => {
+        if (press.altKey || press.ctrlKey || press.metaKey) return;
+        const next = rangeAfterKey(press.key, press.shiftKey, which, chosen, numEvents);
+        if (next === null) return;
+        press.preventDefault();
+        press.stopPropagation();
+        props.onChosen(next);
+      }}
+    />
   );
 }
 

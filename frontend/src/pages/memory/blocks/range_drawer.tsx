@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { AllocationRangeResponse, TableRows } from "../../../api/types.gen";
-import { useLive } from "../../../api/live/use_live";
 import {
   counted,
   formatBytes,
@@ -26,8 +25,7 @@ export function RangeDrawer(props: { readonly of: Blocks; readonly range: XRange
   const { of } = props;
   const { low, high } = props.range;
   const { stage, actions, picture } = of;
-  const query = { ...of.place, e0: low, e1: high };
-  const { data, stale, error } = useLive(of.view.client, "allocation_range", query);
+  const { data, stale, error } = of.inRange;
   const answer = stale ? null : data;
   const { theme } = of.view;
   const colours = useMemo(() => groupColoursByName(theme), [theme]);

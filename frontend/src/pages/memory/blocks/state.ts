@@ -29,18 +29,27 @@ export const FLAMES = {
   difference: ["Difference", "What grew and what shrank since the marked moment"],
 } as const;
 
+/** Bytes of the flamegraph: at the slider's moment, or of its range. */
+export const FLAME_BYTES = {
+  moment: ["At the moment", "Live at the moment of the slider"],
+  allocated: ["Allocated in the range", "All that was allocated in the range"],
+  live: ["Still live", "Allocated in the range, and live at its end"],
+} as const;
+
 export function keysOf<K extends string>(labels: Readonly<Record<K, unknown>>): K[] {
   return Object.keys(labels) as K[];
 }
 
-/** Frames from the outermost to the box that fills the flamegraph; empty: all. */
-const FLAME_ZOOM: Word<readonly number[]> = {
-  read: (params) => {
-    const path = params.get("flame_zoom") ?? "";
-    return /^-?\d{1,9}(,-?\d{1,9})*$/.test(path) ? path.split(",").map(Number) : [];
-  },
-  write: (path) => ({ flame_zoom: path.length === 0 ? null : path.join(",") }),
-};
+/** Frames from the outermost to the box that fills a flamegraph; empty: all. */
+function framePath(name: string): Word<readonly number[]> {
+  return {
+    read: (params) => {
+      const path = params.get(name) ?? "";
+      return /^-?\d{1,9}(,-?\d{1,9})*$/.test(path) ? path.split(",").map(Number) : [];
+    },
+    write: (path) => ({ [name]: path.length === 0 ? null : path.join(",") }),
+  };
+}
 
 export const BLOCKS = {
   ...MEMORY,
@@ -54,10 +63,13 @@ export const BLOCKS = {
   life: whole("life"),
   stack: whole("stack"),
   mark: whole("mark", -1),
+  flameBytes: oneOf("flame_bytes", keysOf(FLAME_BYTES), "moment"),
   frames: oneOf("frames", FRAME_CHOICES, "python"),
   flame: oneOf("flame", keysOf(FLAMES), "tree"),
   frame: whole("frame"),
-  flameZoom: FLAME_ZOOM,
+  flameZoom: framePath("flame_zoom"),
+  callersZoom: framePath("callers_zoom"),
+  calleesZoom: framePath("callees_zoom"),
   /** The visible part, in axis units and bytes; null: everything. */
   x: xRange(VIEW_X),
   y: xRange(VIEW_Y),
@@ -66,6 +78,11 @@ export const BLOCKS = {
 };
 
 export type BlocksState = PageState<typeof BLOCKS>;
+
+/** The frame of the sandwich; both sides show all of it. */
+export function sandwichOf(frame: number | null): Partial<BlocksState> {
+  return { frame, callersZoom: [], calleesZoom: [] };
+}
 
 /** Coloured by category, the orders by colour and by category are equal. */
 export function ordersOf(colour: AllocationColour): readonly AllocationOrder[] {

@@ -80,6 +80,11 @@ export function useBlocks(view: ViewProps, params: BlocksState, open: OpenHistor
   const topBytes = topOf(device, isPart ? whole : null);
   const culprits = useCulprits(view, answer.reference.rank);
   const { only, moment, life, stack, range } = state;
+  const inRange = useLive(
+    client,
+    "allocation_range",
+    range && { ...place, e0: range.low, e1: range.high },
+  );
   const picture: BlockPicture = {
     device,
     axis,
@@ -143,6 +148,7 @@ export function useBlocks(view: ViewProps, params: BlocksState, open: OpenHistor
     actions,
     filesOf,
     ...now,
+    inRange,
     before: marked !== null && marked.moment === mark ? marked : null,
   };
 }

@@ -130,7 +130,16 @@ export interface TreeTableProps
 export function TreeTable(props: TreeTableProps) {
   const { table, selected, names, texts = names, isFold } = props;
   const { columns, usual, word, setWord } = useColumns(props, table);
-  const shown = useTree({ ...props, columns, selected, usual, word, setWord });
+  const name = props.word ?? table.title;
+  const shown = useTree({
+    ...props,
+    columns,
+    table: name,
+    selected,
+    usual,
+    word,
+    setWord,
+  });
   const exported = useMemo(() => {
     const matches = searchOf(props.find);
     const isExported = (row: number): boolean =>

@@ -1,12 +1,17 @@
-/** The flamegraph of what is live where the pointer is, from one side or from both. */
+/**
+ * The flamegraph of what is live where the pointer is, or of what a range allocated, from
+ * one side or from both.
+ */
 
-import { computed, type ReadonlySignal } from "@preact/signals";
-import { useMemo, useState } from "preact/hooks";
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import type { TableRows } from "../../../../api/types.gen";
-import { formatBytes, formatBytesExact } from "../../../../base/bytes";
+import { formatBytes, formatBytesExact, formatInteger } from "../../../../base/bytes";
 import { FRAME_WORDS, type CallStacks } from "../../../../model/stacks/call_stacks";
 import { frameTotals } from "../../../../model/stacks/flame_tree";
 import { atMoment } from "../../../../widgets/block_stack/axis";
+import { rangeAround } from "../../../../widgets/block_stack/marks";
+import type { XRange } from "../../../../widgets/plot/range";
 import { Flame } from "../../../../widgets/flame/flame";
 import {
   foundBytes,
@@ -17,10 +22,10 @@ import { longestOf } from "../../../../widgets/row_table/columns";
 import { Segmented, TextButton } from "../../../shared/controls/choices";
 import { AnswerTable } from "../../../shared/table/answer_table";
 import { filled } from "../../../shared/table/columns";
-import { FLAMES } from "../state";
+import { FLAME_BYTES, FLAMES, sandwichOf } from "../state";
 import type { Blocks } from "../use_blocks";
 import { Flames } from "./flames";
-import type { LiveStacks } from "./held";
+import { stacksInRange, type LiveStacks } from "./held";
 import { MomentSlider } from "./moment_slider";
 
 const HEIGHT_PX = 320;
@@ -32,6 +37,7 @@ interface PartProps {
   readonly of: Blocks;
   readonly stacks: CallStacks;
   readonly flames: Flames;
+  readonly shown: ReadonlySignal<LiveStacks | null>;
 }
 
 export function FlamePanel(props: {
@@ -41,6 +47,7 @@ export function FlamePanel(props: {
 }) {
   const { of, stacks, before } = props;
   const { state, actions, liveStacks, search, colours } = of;
+  const { shown, title } = useShownStacks(of);
   const { flame: mode, frames, flameZoom: zoom } = state;
   const setZoom = (flameZoom: readonly number[]): void => actions.set({ flameZoom });
   const flames = useMemo(
@@ -50,18 +57,20 @@ export function FlamePanel(props: {
   const data = useMemo(
     () =>
       computed<FlameData | null>(() => {
+        if (mode !== "difference") {
+          return shown.value && flames.tree(shown.value, title);
+        }
         const now = liveStacks.value;
         if (now === null) return null;
-        if (mode !== "difference") return flames.tree(now);
         return before === null ? null : flames.difference(before, now);
       }),
-    [liveStacks, flames, mode, before],
+    [liveStacks, shown, title, flames, mode, before],
   );
   const zooms = mode !== "sandwich";
   return (
-    <section class="flame-panel" aria-label="Live bytes by stack">
+    <section class="flame-panel" aria-label="Bytes by stack">
       <div class="panel-head">
-        <h2>Live bytes by stack</h2>
+        <h2>Bytes by stack</h2>
         <Segmented
           label="Stack chart"
           chosen={mode}
@@ -74,6 +83,7 @@ export function FlamePanel(props: {
           labels={FRAME_WORDS}
           onChoose={(option) => actions.set({ frames: option, flameZoom: [] })}
         />
+        {mode !== "difference" && <BytesChoice of={of} />}
         {zoom.length > 0 && zooms && (
           <TextButton press={() => setZoom([])}>Show all</TextButton>
         )}
@@ -91,7 +101,7 @@ export function FlamePanel(props: {
       </div>
       <MomentSlider of={of} />
       {mode === "sandwich" ? (
-        <Sandwich of={of} stacks={stacks} flames={flames} />
+        <Sandwich of={of} stacks={stacks} flames={flames} shown={shown} />
       ) : mode === "difference" && before === null ? (
         <p class="quiet flame-hint">
           {state.mark === null
@@ -124,11 +134,53 @@ export function FlamePanel(props: {
   );
 }
 
+/** Of the moment, and followed by the pointer, or of the range. */
+function useShownStacks({ state, inRange, anchored, liveStacks }: Blocks) {
+  const bytes = state.range === null ? "moment" : state.flameBytes;
+  const { data: answer } = inRange;
+  const categories = anchored?.categories;
+  const ofRange = useMemo(
+    () =>
+      signal(
+        bytes === "moment" || answer === null || categories === undefined
+          ? null
+          : stacksInRange(answer, bytes, categories),
+      ),
+    [bytes, answer, categories],
+  );
+  if (bytes === "moment") return { shown: liveStacks, title: undefined };
+  const ends =
+    answer === null
+      ? ""
+      : ` in events ${formatInteger(answer.e0)} to ${formatInteger(answer.e1 - 1)}`;
+  const rest = bytes === "live" ? ", and live at its end" : "";
+  return { shown: ofRange, title: `allocated${ends}${rest}` };
+}
+
+function BytesChoice({ of }: { readonly of: Blocks }) {
+  const { state, actions, picture, device, anchor } = of;
+  if (device.numEvents === 0) return null;
+  return (
+    <Segmented
+      label="Bytes of"
+      chosen={state.range === null ? "moment" : state.flameBytes}
+      labels={FLAME_BYTES}
+      onChoose={(flameBytes) => {
+        const usual = (): XRange =>
+          rangeAround(picture.marks, anchor, device.numEvents);
+        const range = flameBytes === "moment" ? null : (state.range ?? usual());
+        actions.set({ flameBytes, range, life: null });
+      }}
+    />
+  );
+}
+
 function flameProps({ actions, search, view }: Blocks, stacks: CallStacks) {
   return {
     stacks,
     frameMatches: search.frames,
-    onFrame: (frame: number) => actions.set({ frame, flame: "sandwich" }),
+    onFrame: (frame: number) =>
+      actions.set({ ...sandwichOf(frame), flame: "sandwich" }),
     theme: view.theme,
     byteUnit: view.byteUnit,
   };
@@ -153,19 +205,17 @@ function Bytes(props: {
 }
 
 function Sandwich(props: PartProps) {
-  const { of, stacks, flames } = props;
-  const { liveStacks } = of;
-  const { frame } = of.state;
-  const [zooms, setZooms] = useState<Readonly<Record<string, readonly number[]>>>({});
+  const { of, stacks, flames, shown } = props;
+  const { frame, callersZoom, calleesZoom } = of.state;
   const sides = useMemo(() => {
     const side = (which: "callers" | "callees") =>
       computed(() =>
-        liveStacks.value === null || frame === null
+        shown.value === null || frame === null
           ? null
-          : flames.side(liveStacks.value, frame, which),
+          : flames.side(shown.value, frame, which),
       );
     return { callers: side("callers"), callees: side("callees") };
-  }, [liveStacks, flames, frame]);
+  }, [shown, flames, frame]);
   if (frame === null || frame >= stacks.numFrames) return <FrameList {...props} />;
   const drawn = (which: "callers" | "callees", label: string) => (
     <Flame
@@ -174,8 +224,12 @@ function Sandwich(props: PartProps) {
       data={sides[which]}
       hideRoot
       upwards={which === "callers"}
-      zoom={zooms[which] ?? []}
-      onZoom={(zoom) => setZooms({ ...zooms, [which]: zoom })}
+      zoom={which === "callers" ? callersZoom : calleesZoom}
+      onZoom={(zoom) =>
+        of.actions.set(
+          which === "callers" ? { callersZoom: zoom } : { calleesZoom: zoom },
+        )
+      }
       heightPx={(HEIGHT_PX - SIDES_GAP_PX) / 2}
     />
   );
@@ -186,7 +240,7 @@ function Sandwich(props: PartProps) {
         <span class="quiet">callers above, callees below of</span>
         <b class="cut">{stacks.frameLabel(frame)}</b>
         <Bytes of={of} data={sides.callees} bytesOf={({ values }) => values[0] ?? 0} />
-        <TextButton press={() => of.actions.set({ frame: null })}>
+        <TextButton press={() => of.actions.set(sandwichOf(null))}>
           Choose another
         </TextButton>
       </p>
@@ -196,9 +250,9 @@ function Sandwich(props: PartProps) {
 }
 
 /** All frames with their live bytes, to choose one of them. */
-function FrameList({ of, stacks, flames }: PartProps) {
+function FrameList({ of, stacks, flames, shown }: PartProps) {
   const { frames: matches } = of.search;
-  const { value: now } = of.liveStacks;
+  const { value: now } = shown;
   const totals = useMemo(() => {
     if (now === null) return [];
     return frameTotals(flames.paths(now), now.stackBytes).filter(
@@ -216,7 +270,7 @@ function FrameList({ of, stacks, flames }: PartProps) {
       table={table}
       colours={FRAME_COLOURS}
       selected={null}
-      onSelect={(row) => of.actions.set({ frame: totals[row]?.frame ?? null })}
+      onSelect={(row) => of.actions.set(sandwichOf(totals[row]?.frame ?? null))}
       heightPx={HEIGHT_PX - FRAMES_HEAD_PX}
       steady
     />

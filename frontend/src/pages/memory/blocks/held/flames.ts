@@ -39,11 +39,11 @@ export class Flames {
     return paths;
   }
 
-  tree(live: LiveStacks): FlameData {
+  tree(live: LiveStacks, title = `live ${atMoment(live.moment)}`): FlameData {
     const grown = this.#once(live, "all", () =>
       this.#coloured(live, buildFlame(this.paths(live), weightsOf(live))),
     );
-    return this.#data(grown, live, `live ${atMoment(live.moment)}`);
+    return this.#data(grown, live, title);
   }
 
   side(live: LiveStacks, frame: number, which: "callers" | "callees"): FlameData {

@@ -6,7 +6,10 @@
 import { computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client, Query } from "../../../../api/client";
-import type { AllocationLiveResponse } from "../../../../api/types.gen";
+import type {
+  AllocationLiveResponse,
+  AllocationRangeResponse,
+} from "../../../../api/types.gen";
 import { useLive } from "../../../../api/live/use_live";
 import type { Theme } from "../../../../base/tokens";
 import { siteColour } from "../../../../model/category";
@@ -14,6 +17,7 @@ import type { CallStacks } from "../../../../model/stacks/call_stacks";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import type { BlockHover } from "../../../../widgets/block_stack/picture";
 import type { BlockStage } from "../../../../widgets/block_stack/stage";
+import { numbersOf } from "../../../shared/table/columns";
 import type { BlockTiles } from "../../tiles/use_tiles";
 
 /** By slot, largest first; stacks are the same array while their trees can be reused. */
@@ -76,6 +80,28 @@ function followed(tiles: BlockTiles, hover: BlockHover): LiveStacks | null {
     stackBlocks: null,
     weights: holders.highest,
     stackCategory: holders.category,
+  };
+}
+
+/** Of no category: a mixture, see `heldColours`. */
+const MIXTURE = 255;
+
+/** Bytes by stack that were allocated in a range, or that still live at its end. */
+export function stacksInRange(
+  { last, table }: AllocationRangeResponse,
+  bytes: "allocated" | "live",
+  categories: AllocationLiveResponse["categories"],
+): LiveStacks {
+  const places = new Map(categories.map(({ key }, place) => [key, place]));
+  return {
+    moment: last.moment,
+    stack: Int32Array.from(numbersOf(table, "allocated_at")),
+    stackBytes: Float64Array.from(numbersOf(table, `${bytes}_bytes`)),
+    stackBlocks: null,
+    stackCategory: Uint8Array.from(
+      table.colours,
+      (category) => places.get(category) ?? MIXTURE,
+    ),
   };
 }
 

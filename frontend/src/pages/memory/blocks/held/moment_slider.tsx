@@ -6,7 +6,10 @@ import { momentName } from "../../history/moment";
 import { useMoment } from "../../history/use_history";
 import type { Blocks } from "../use_blocks";
 
-/** Dragging shows each moment at once, in the flamegraph and in the picture; at rest it is pinned. */
+/**
+ * Dragging shows each moment at once, in the flamegraph and in the picture; at rest it is
+ * pinned. The range is that of the picture.
+ */
 export function MomentSlider({ of }: { readonly of: Blocks }) {
   const { view, device, momentPlace, stage, anchor } = of;
   const { theme, byteUnit } = view;
@@ -27,6 +30,16 @@ export function MomentSlider({ of }: { readonly of: Blocks }) {
       axis={axis}
       marks={marks}
       moment={moment}
+      chosen={of.state.range}
+      onChosen={(range) => {
+        const { flameBytes } = of.state;
+        const isMoment = flameBytes === "moment";
+        of.actions.set({
+          range,
+          life: null,
+          flameBytes: isMoment ? "allocated" : flameBytes,
+        });
+      }}
       valueText={atMoment(moment) + (name === "" ? "" : `, ${name}`)}
       onMoment={(next) => {
         setMoment(next);

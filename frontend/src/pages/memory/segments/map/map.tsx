@@ -3,6 +3,7 @@
 import { effect, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { counted, formatBytes, sizeName } from "../../../../base/bytes";
+import { useWidgetFlag } from "../../../../base/widget_words";
 import { figureTitle, originOf } from "../../../../model/words/origin";
 import { groupColours } from "../../../../widgets/block_stack/paint/colours";
 import { figureOf } from "../../../../widgets/export/figure";
@@ -52,7 +53,7 @@ export function SegmentMap(props: OpenSegments) {
   const turned = useRef(0);
   const [scrolled, setScrolled] = useState(0);
   const [all, setAll] = useState(false);
-  const [asTable, setAsTable] = useState(false);
+  const [asTable, setAsTable] = useWidgetFlag("as_table", "segments");
   const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
   const hover = useSignal<Hover | null>(null);
   const spoken = useSignal("");

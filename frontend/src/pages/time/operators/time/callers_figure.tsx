@@ -1,11 +1,13 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { OperatorResponse } from "../../../../api/types.gen";
+import { useWidgetTexts } from "../../../../base/widget_words";
 import { formatQuantity } from "../../../../model/words/quantity";
 import { partColour } from "../../../../render/palette";
 import { Flame } from "../../../../widgets/flame/flame";
 import { ROW_PX, type FlameData } from "../../../../widgets/flame/layout";
 import { Segmented } from "../../../shared/controls/choices";
+import { switched, usePageState } from "../../../shared/page_state";
 import type { ViewProps } from "../../../shared/view_props";
 import { callersOf, type Side, type Weight } from "./callers";
 
@@ -16,6 +18,8 @@ const WEIGHT_WORDS: Readonly<Record<Weight, readonly [string, string]>> = {
   device: ["Device time", "Boxes are as wide as the time of the kernels"],
   calls: ["Calls", "Boxes are as wide as there are calls"],
 };
+
+const CALLERS = { boxes: switched("boxes", WEIGHT_WORDS, "host") };
 
 const FIGURE_WORDS = {
   flame: ["Flame", "Callers from the outermost, above what they call"],
@@ -30,7 +34,7 @@ export function Callers(props: {
 }) {
   const { data, view, hasStacks, hasDevices } = props;
   const { stacks, callees } = data;
-  const [wanted, setWeight] = useState<Weight>("host");
+  const [{ boxes: wanted }, set] = usePageState(view, CALLERS);
   const weight = wanted === "device" && !hasDevices ? "host" : wanted;
   const isSandwich = !hasStacks || view.params.get("figure") === "sandwich";
   const title = isSandwich ? "Callers and callees" : "Callers";
@@ -57,7 +61,7 @@ export function Callers(props: {
           chosen={weight}
           labels={WEIGHT_WORDS}
           disabled={(option) => option === "device" && !hasDevices}
-          onChoose={setWeight}
+          onChoose={(boxes) => set({ boxes })}
         />
       </div>
       {hasStacks && (
@@ -103,13 +107,16 @@ function Boxes(props: {
   const { label, side, view, upwards = false } = props;
   const { data, names, weight } = side;
   const { theme, byteUnit } = view;
-  const [zoom, setZoom] = useState<readonly number[]>([]);
+  const [zoom, setZoom] = useWidgetTexts("zoom", label);
+  const path = useMemo(() => zoom.map(Number), [zoom.join()]);
+  const lastData = useRef(data);
   const source = useSignal<FlameData | null>(null);
   useEffect(() => {
     const colour =
       weight === "device" ? partColour(theme, "kernel") : partColour(theme, "forward");
     source.value = { ...data, palette: [colour] };
-    setZoom([]);
+    if (lastData.current !== data) setZoom([]);
+    lastData.current = data;
   }, [data, theme]);
   const { maxDepth } = data.tree;
   if (maxDepth === 0 || !((data.values[1] ?? 0) > 0))
@@ -119,13 +126,13 @@ function Boxes(props: {
       label={label}
       theme={theme}
       byteUnit={byteUnit}
-      zoom={zoom}
+      zoom={path}
       upwards={upwards}
       data={source}
       stacks={names}
       hideRoot
       frameMatches={null}
-      onZoom={setZoom}
+      onZoom={(frames) => setZoom(frames.map(String))}
       heightPx={Math.min(MOST_PX, maxDepth * ROW_PX)}
     />
   );
