@@ -10,17 +10,19 @@ from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.ranks.losses import LossReader
 from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
 from memboard.tb_plugin.facts.ranks.run_summary import summary_of
+from memboard.tb_plugin.facts.ranks.standings import Standings
 from memboard.tb_plugin.jobs.lazy import LazyCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
-    from memboard.tb_plugin.api.base import RunStanding, RunSummary
+    from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.facts.comparison.run_table import RunTable
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-    from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
+    from memboard.tb_plugin.facts.findings.run_findings import Verdicts
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
+    from memboard.tb_plugin.facts.ranks.standings import Verdict
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.captures.trace_reports import TraceReports
@@ -61,8 +63,7 @@ class RunReaders:
         self.capacity_bytes = capacity_bytes
         self.facts: Final = FactsReader(store.series, store.cache)
         self.losses: Final[LossReader] = LossReader(store.series, self.facts)
-        self.standings: Final[dict[str, tuple[object, RunStanding]]] = {}
-        """Of runs of which all is known, with the version it was known of."""
+        self.standings: Final = Standings(self.facts, self._verdict)
         self.stragglers: Final[dict[str, tuple[object, RunStraggler | None]]] = {}
         """Of runs whose steps were all looked at, with the version they had then."""
         self._lazy: Final = LazyCache()
@@ -105,15 +106,18 @@ class RunReaders:
         return self._lazy.get("errors", make)
 
     @property
-    def worst_titles(self) -> WorstTitles:
-        """The worst findings beside errors, for the list of runs."""
+    def verdicts(self) -> Verdicts:
+        """What findings beside errors make of runs, for the list of runs."""
 
-        def make() -> WorstTitles:
-            from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
+        def make() -> Verdicts:
+            from memboard.tb_plugin.facts.findings.run_findings import Verdicts
 
-            return WorstTitles(self.store.series, self.facts, self.losses)
+            return Verdicts(self.store.series, self.facts, self.losses)
 
-        return self._lazy.get("worst titles", make)
+        return self._lazy.get("verdicts", make)
+
+    def _verdict(self, run: Run, summary: RunSummary, budget: Budget) -> Verdict | None:
+        return self.verdicts.of_run(run, summary, budget)
 
     @property
     def run_table(self) -> RunTable:

@@ -6,16 +6,11 @@ Heavy, and imported at the first question.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.facts.ranks.standings import SECONDS as STANDING_SECONDS
-from memboard.tb_plugin.facts.ranks.standings import (
-    by_need,
-    standing_of,
-    while_reading,
-)
+from memboard.tb_plugin.facts.ranks.standings import by_need
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import DrawnQuery, prefetcher
 from memboard.tb_plugin.index.store import (
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.index.listing import FoundRun
     from memboard.tb_plugin.index.logdirs import Logdir
-    from memboard.tb_plugin.index.run import Run
 
 PICKER_SECONDS: Final = 0.5
 """Time of the run picker for reading."""
@@ -91,35 +85,20 @@ class State(RunReaders):
     def glance_at_all(self) -> tuple[list[RunSummary], tuple[RunStanding, ...]]:
         """Every run as the run picker shows it, and how it stands, the worst first."""
         runs = self.store.runs()
-        budget, facts_budget = Budget(PICKER_SECONDS), Budget(STANDING_SECONDS)
-        num_large = sum(map(is_large, runs))
-        summaries, standings = [], []
+        budget, num_large = Budget(PICKER_SECONDS), sum(map(is_large, runs))
+        summaries = []
         for run in runs:
             with run.lock:
-                check, of_facts = Budget(CHECK_SECONDS / len(runs)), facts_budget
+                check = Budget(CHECK_SECONDS / len(runs))
                 if is_large(run):
                     of_facts = Budget(FOLLOW_SECONDS / num_large)
                     glance(run, of_facts, check, self.facts.of_file)
                 else:
                     glance(run, budget, check)
-                summary = self.summary(run)
-                version, before = self.standings.get(summary.id, (None, None))
-                standing = before
-                if standing is None or version != run.version:
-                    worst = partial(self._worst_title, run, summary)
-                    standing, is_final = standing_of(
-                        run, summary, self.facts, of_facts, worst
-                    )
-                    if before is not None and standing.peak_bytes is None:
-                        standing = while_reading(standing, before)
-                    of_version = run.version if is_final else None
-                    self.standings[summary.id] = of_version, standing
-            summaries.append(summary)
-            standings.append(standing)
+                summaries.append(self.summary(run))
+        looked = list(zip(runs, summaries, strict=True))
+        standings = self.standings.look(looked, STANDING_SECONDS)
         return summaries, by_need(standings, summaries)
-
-    def _worst_title(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
-        return self.worst_titles.of_run(run, summary, budget)
 
     def read_first(self, file: RankFile) -> None:
         """Decode what the page shows first of a file, while its bytes are at hand."""

@@ -18,6 +18,7 @@ from memboard.tb_plugin.facts.findings.rank_findings import (
     rank_findings,
 )
 from memboard.tb_plugin.facts.ranks.rank_numbers import RankNumbers
+from memboard.tb_plugin.facts.ranks.standings import Verdict
 from memboard.tb_plugin.facts.series.selection import RanksQuery, chosen_ranks
 from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.view import View
@@ -46,7 +47,7 @@ def findings_of(
     losses: LossReader,
     modules: ModulesReader,
     straggler: RunStraggler,
-    worst_titles: WorstTitles | None = None,
+    verdicts: Verdicts | None = None,
 ) -> FindingsResponse:
     """All findings of a run; hold its lock.
 
@@ -56,7 +57,7 @@ def findings_of(
         losses: of what is missing.
         modules: of what tracked steps held.
         straggler: as the run's traces name it.
-        worst_titles: where the list of runs looks; None: nobody lists them.
+        verdicts: where the list of runs looks; None: nobody lists them.
     """
     run = view.run
     errors = reader.errors(run, view.query.rank, view.budget)
@@ -82,8 +83,8 @@ def findings_of(
     if not errors.found and all(finding.severity == "info" for finding in others):
         others = _with_improvements(view, others, reader.facts, modules)
     is_named = straggler.is_final and run.made_of == "recording"
-    if worst_titles is not None and is_named:
-        worst_titles.note(view, others)
+    if verdicts is not None and is_named:
+        verdicts.note(view, others)
     return FindingsResponse(
         run=view.summary,
         findings=with_markdown(ranked([*errors.found, *others])),
@@ -111,8 +112,8 @@ def _with_improvements(
     ]
 
 
-class WorstTitles:
-    """By run: the title of its worst finding beside errors, until the run changes."""
+class Verdicts:
+    """By run: what its findings beside errors make of it, until the run changes."""
 
     def __init__(
         self, series: SeriesReader, facts: FactsReader, losses: LossReader
@@ -120,35 +121,35 @@ class WorstTitles:
         self._series = series
         self._facts = facts
         self._losses = losses
-        self._titles: dict[str, tuple[int, str | None]] = {}
+        self._verdicts: dict[str, tuple[int, Verdict]] = {}
 
-    def of_run(self, run: Run, summary: RunSummary, budget: Budget) -> str | None:
-        """The worst finding of a recording beside its errors, by its title; empty: none.
+    def of_run(self, run: Run, summary: RunSummary, budget: Budget) -> Verdict | None:
+        """What is wrong with a recording beside its errors; None: not known yet.
 
-        None: that is not known within the budget, or, on an overloaded machine, at all. No
-        history is opened for it; hold the lock.
+        No history is opened for it; hold the lock.
         """
         if not self._is_noted(run) and budget.allows():
             view = View(self._series, run, summary, RanksQuery(), budget)
             findings, _ = _beside_errors(view, self._facts, self._losses, {}, None)
             self.note(view, findings)
-        return self._titles[run.found.id][1] if self._is_noted(run) else None
+        return self._verdicts[run.found.id][1] if self._is_noted(run) else None
 
     def note(self, view: View[RanksQuery], findings: Iterable[Finding]) -> None:
-        """Remember the worst of these, where all ranks were read for them."""
+        """Remember what these say, where all ranks were read for them."""
         is_all = structs.replace(view.query, run="") == RanksQuery()
         if is_all and not (view.budget.exhausted or view.run.unfinished):
             all_ranked = ranked(findings)
-            titles = (
-                finding.title for finding in all_ranked if finding.severity != "info"
-            )
+            wrong = [finding for finding in all_ranked if finding.severity != "info"]
             # Findings about time are off then: nobody can say that there are none.
             is_overloaded = any(finding.key == "overloaded" for finding in all_ranked)
-            title = next(titles, None if is_overloaded else "")
-            self._titles[view.run.found.id] = view.run.version, title
+            verdict = Verdict(None if is_overloaded else "fine")
+            if wrong:
+                verdict = Verdict("warned", wrong[0].title)
+            self._verdicts[view.run.found.id] = view.run.version, verdict
 
     def _is_noted(self, run: Run) -> bool:
-        return self._titles.get(run.found.id, (-1, ""))[0] == run.version
+        stamped = self._verdicts.get(run.found.id)
+        return stamped is not None and stamped[0] == run.version
 
 
 def _beside_errors(

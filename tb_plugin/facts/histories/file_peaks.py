@@ -62,7 +62,7 @@ def judge_ahead(readers: RunReaders, run_id: str) -> bool:
         version, histories = reading.run.version, listed(*reading)
     rows = peaks_of_files(readers, reading.run, histories)
     if rows:
-        readers.standings[run_id] = version, standing_of_files(run_id, rows)
+        readers.standings.note(run_id, version, standing_of_files(run_id, rows))
     return reading.goes_on or any(row.state == "opening" for row in rows)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.findings import FindingsResponse
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-    from memboard.tb_plugin.facts.findings.run_findings import WorstTitles
+    from memboard.tb_plugin.facts.findings.run_findings import Verdicts
     from memboard.tb_plugin.facts.ranks.losses import LossReader
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         readers.errors,
         readers.losses,
         readers.modules,
-        readers.worst_titles,
+        readers.verdicts,
     ),
     first=lambda readers, query: straggler_in_traces(readers, query.run),
     prefetches="facts",
@@ -38,7 +38,7 @@ def findings(
     reader: ErrorsReader,
     losses: LossReader,
     modules: ModulesReader,
-    worst_titles: WorstTitles,
+    verdicts: Verdicts,
 ) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
-    return findings_of(view, reader, losses, modules, straggler, worst_titles)
+    return findings_of(view, reader, losses, modules, straggler, verdicts)

@@ -133,7 +133,8 @@ def snapshot_files(asked: RouteRequest[HistoriesQuery]) -> SnapshotFilesResponse
     wanted = of_rank(all_histories, query.rank)
     rows = peaks_of_files(state, run, wanted)
     if query.rank is None and rows:
-        state.standings[query.run] = version, standing_of_files(query.run, rows)
+        standing = standing_of_files(query.run, rows)
+        state.standings.note(query.run, version, standing)
     asked.decided_by(version, rows)
     return SnapshotFilesResponse(
         run=summary,

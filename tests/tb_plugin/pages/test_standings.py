@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from memboard.tb_plugin.facts.findings.run_findings import Verdicts
+from memboard.tb_plugin.facts.ranks import standings
 from tests.builders import RunBuilder, age
 from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.test_run import Steps
 
 GIB = 1 << 30
 STEPS = np.arange(120)
@@ -166,6 +169,75 @@ def test_a_large_run_is_followed_while_nobody_opens_it(tmp_path):
     more = STEPS + len(STEPS)
     ranks[33].steps(more, allocated_peak_bytes=np.full(len(more), 12 * GIB))
     assert answered(peak, lambda size: size != 10) == 12
+
+
+def several(tmp_path) -> Page:
+    """Runs that are fine, two with a straggler, a large, an overloaded, a damaged one."""
+    for number in range(12):
+        slow = 1.35 if number in (3, 8) else 1.0
+        recorded(tmp_path / f"run{number:02}", slow=slow, num_ranks=3)
+    recorded(tmp_path / "a large one", num_ranks=70, slow=1.35)
+    recorded(tmp_path / "overloaded", num_ranks=2, load=260.0)
+    recorded(tmp_path / "damaged", num_ranks=2)
+    (first, *_) = sorted((tmp_path / "damaged").rglob("*.events"))
+    data = bytearray(first.read_bytes())
+    data[len(data) // 2] ^= 1
+    first.write_bytes(data)
+    age(tmp_path)
+    return Page(tmp_path)
+
+
+def statuses(page: Page) -> dict[str, str | None]:
+    answer = page.get("/runs")
+    names = {run["id"]: run["name"].partition("/")[0] for run in answer["runs"]}
+    return {names[one["run"]]: one["status"] for one in answer["standings"]}
+
+
+def test_each_poll_decides_some_runs_until_all_are_and_then_none(tmp_path, monkeypatch):
+    num_judged = 0
+    of_run = Verdicts.of_run
+
+    def counted(self, run, summary, budget):
+        nonlocal num_judged
+        num_judged += 1
+        return of_run(self, run, summary, budget)
+
+    monkeypatch.setattr(Verdicts, "of_run", counted)
+    # A machine so slow that a look decides one run, or not even a large one.
+    monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", 0.01)
+    monkeypatch.setattr(standings, "SECONDS", 0.01)
+    page = several(tmp_path)
+    undecided = {"overloaded", "damaged"}
+    found = answered(
+        lambda: statuses(page),
+        lambda by_run: {run for run in by_run if by_run[run] is None} == undecided,
+    )
+    late = {run for run in found if found[run] == "warned"}
+    assert late == {"run03", "run08", "a large one"}
+    monkeypatch.undo()
+    monkeypatch.setattr(Verdicts, "of_run", counted)
+    for _ in range(3):
+        statuses(page)
+    num_judged = 0
+    assert statuses(page) == found
+    assert num_judged == 0
+
+
+def test_a_look_begins_where_the_one_before_ended(tmp_path, monkeypatch):
+    """Also where the first runs are read anew at each of them, as live ones are."""
+    page = several(tmp_path)
+    looked: list[str] = []
+
+    def never(_self, run, _summary, _budget):
+        looked.append(run.found.name)
+
+    monkeypatch.setattr(Verdicts, "of_run", never)
+    monkeypatch.setattr(standings, "Budget", lambda _: Steps(20))
+    for _ in range(40):
+        statuses(page)
+    assert set(looked) == {"a large one/run", "overloaded/run"} | {
+        f"run{number:02}/run" for number in range(12)
+    }
 
 
 def test_one_poll_reads_only_so_much_of_a_large_run(tmp_path, monkeypatch):
