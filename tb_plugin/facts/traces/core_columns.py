@@ -89,9 +89,12 @@ def known_notes(known_shares: Iterable[float | None]) -> tuple[str, ...]:
 
 
 def _known_note(share: float | None) -> str:
-    if share is None or np.isnan(share) or share == 1:
+    if share is None or np.isnan(share):
         return ""
-    return f"{share_text(float(share))} known" if share else "not known"
+    percent = round(100 * share)
+    if percent == 100:
+        return ""
+    return f"{percent} % known" if percent else "not known"
 
 
 def kernels_on_cores(kernels: KernelTable) -> str:

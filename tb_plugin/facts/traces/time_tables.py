@@ -167,7 +167,9 @@ KERNELS: Final = Table(
             "name",
             "Kernel",
             unit="name",
-            help="The kernel as the profiler names it; pointed at, with its template arguments",
+            help="The kernel as the profiler names it; pointed at, with its template arguments."
+            " One marked “communication?” counts as computation, and its name says that it"
+            " may move data between ranks.",
         ),
         Column(
             "operator",
@@ -251,7 +253,7 @@ KERNELS: Final = Table(
     searched=("name", "operator"),
     max_text=1_000,
 )
-MAY_COMMUNICATE: Final = "counted as computation; is it communication?"
+MAY_COMMUNICATE: Final = "communication?"
 _OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
 
 

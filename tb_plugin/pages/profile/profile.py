@@ -8,6 +8,7 @@ from msgspec import structs
 
 from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
+from memboard.tb_plugin.analysis.kernel_names.matrix_cores import is_amd
 from memboard.tb_plugin.analysis.time.device_use import use_at
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.analysis.trace.devices import device_kind, device_title
@@ -242,14 +243,18 @@ def _devices(profile: TraceProfile, step: int | None) -> TableRows | None:
 
 def _device_name(trace: Trace, use: UseInAll, facts: Mapping[str, Any]) -> str:
     model = facts.get("name")
-    named = f" · {model[:_MAX_TEXT]}" if isinstance(model, str) else ""
+    named = f" · {model[:_MAX_TEXT]}" if isinstance(model, str) and model else ""
     return f"{device_title(trace, use.device)}{named}"
 
 
 def _capability(facts: Mapping[str, Any]) -> str:
     major, minor = facts.get("computeMajor"), facts.get("computeMinor")
     has_version = type(major) is type(minor) is int
-    return f"compute capability {major}.{minor}" if has_version else ""
+    if not has_version:
+        return ""
+    if is_amd((facts,)):
+        return f"gfx{major}{minor:x}x"
+    return f"compute capability {major}.{minor}"
 
 
 def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:

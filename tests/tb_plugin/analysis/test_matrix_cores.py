@@ -113,7 +113,7 @@ def test_what_is_not_known_is_a_dash_with_what_is_known(
 def test_the_kernels_summary_never_calls_unknown_unused(tmp_path):
     path = tmp_path / "t.pt.trace.json"
     assert kernels_on_cores(profile_of(path, MIXED).kernels) == (
-        "44.4 % of the time with tensor cores (90.0 % known)"
+        "44.4 % of the time with tensor cores (90 % known)"
     )
     assert kernels_on_cores(profile_of(path, MIXED[2:]).kernels) == (
         "of 100 % of the time it is not known whether tensor cores are used"

@@ -111,7 +111,7 @@ def may_communicate(profile: TraceProfile) -> Iterator[Finding]:
         profile,
         "may_communicate",
         "Communication or computation?",
-        f"{_subject(len(rows))} that may be communication: {duration_text(own_ns / 1e9)},"
+        f"{_subject(len(rows))} may be communication: {duration_text(own_ns / 1e9)},"
         f" {share_text(share)} of the kernels' time.",
         f"If so, set {COMMUNICATION_VARIABLE} to names, or parts of them, with commas"
         f" between, for TensorBoard or memboard report; else {COMPUTATION_VARIABLE}.",
@@ -134,8 +134,10 @@ def may_communicate(profile: TraceProfile) -> Iterator[Finding]:
 
 def _subject(num: int) -> str:
     if num == 1:
-        return "1 kernel counts as computation, and its name says"
-    return f"{counted(num, 'kernel')} count as computation, and their names say"
+        return "1 kernel counts as computation, and its name says that it"
+    return (
+        f"{counted(num, 'kernel')} count as computation, and their names say that they"
+    )
 
 
 def _shortened(kernel_name: str) -> str:
@@ -167,7 +169,7 @@ def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
             "Collectives on the host",
             f"Ranks with GPUs communicate through {backend}.",
             'Initialise the process group with backend="nccl" (or "cpu:gloo,cuda:nccl").',
-            evidence=(count("devices", "CUDA devices", len(facts.devices)),),
+            evidence=(count("devices", "GPUs", len(facts.devices)),),
             rule=f"{PEER}: distributed training without NCCL on devices that have it",
         )
 
