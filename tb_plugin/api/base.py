@@ -115,6 +115,8 @@ class Problem(Struct, frozen=True):
     """What was read in spite of it."""
     remedy: str = ""
     rank: int | None = None
+    slice: str | None = None
+    """The first slice that is meant, as the page of traces names it: `source:row`."""
     kind: Literal["fault", "unread"] = "fault"
     """unread: nothing is known to be wrong; the next request reads on."""
 

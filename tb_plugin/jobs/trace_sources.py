@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
+
 from memboard.collector.format.sizes import capitalized, counted
+from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.spans.events import events_of
 from memboard.tb_plugin.analysis.spans.tracks import STEP, SpanFile, span_trace
 from memboard.tb_plugin.analysis.time.intervals import union
@@ -152,7 +155,7 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
         """What of the file is not shown, or not whole."""
         if source.kind != "trace":
             return []
-        return problems_of_trace(result.trace, source.path_text, source.rank)
+        return problems_of_trace(result.trace, source.path_text, source.rank, source.id)
 
     def ready(self, run_id: str, source_id: str) -> OpenSource | None:
         """The newest of that id that is open."""
@@ -165,7 +168,9 @@ class TraceSources(Jobs[FoundSource, OpenSource]):
             return OpenSource(job.found, with_counters(make()))
 
 
-def problems_of_trace(trace: Trace, path_text: str, rank: int | None) -> list[Problem]:
+def problems_of_trace(
+    trace: Trace, path_text: str, rank: int | None, source: str = ""
+) -> list[Problem]:
     """What the reader of a trace knows to be wrong with its file."""
     return [
         Problem(
@@ -179,10 +184,19 @@ def problems_of_trace(trace: Trace, path_text: str, rank: int | None) -> list[Pr
             else counted(sum(trace.num_events.values()), "event"),
             remedy=_TRACE_REMEDY,
             rank=rank,
+            slice=_slice_of(trace, problem.event, source),
         )
         for problem in trace.problems[:_MAX_PROBLEMS]
         if not problem.is_usual
     ]
+
+
+def _slice_of(trace: Trace, event: int, source: str) -> str | None:
+    """The slice of an event, as pages name it; None where it is none."""
+    if event == NOTHING or not source:
+        return None
+    rows = np.flatnonzero(trace.slices.args == event)
+    return f"{source}:{rows[0]}" if len(rows) else None
 
 
 def span_sources(run: Run, budget: Budget) -> Iterator[FoundSource]:

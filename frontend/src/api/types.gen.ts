@@ -102,6 +102,7 @@ export interface Problem {
   readonly salvaged: string;
   readonly remedy: string;
   readonly rank: number | null;
+  readonly slice: string | null;
   readonly kind: "fault" | "unread";
 }
 

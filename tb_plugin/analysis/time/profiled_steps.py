@@ -119,7 +119,8 @@ def _marks(trace: Trace, pattern: re.Pattern[str]) -> Ints:
     on_device = are(
         strings, slices.category[rows], lambda category: category.lower() == _ON_DEVICE
     )
-    rows = rows[~on_device]
+    # One without a length is a mistake of the file, which says so.
+    rows = rows[~on_device & (slices.duration_ns[rows] > 0)]
     rows = rows[np.argsort(slices.starts(rows), kind="stable")]
     start = slices.starts(rows)
     # One annotation, seen twice (as operator and annotation), is one step.

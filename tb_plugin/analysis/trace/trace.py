@@ -172,6 +172,8 @@ class Problem:
     count: int = 1
     where: str = ""
     """Of the first: `event 17`, `byte 1234`."""
+    event: int = NOTHING
+    """Handle of the first slice's arguments, where one is meant."""
     is_usual: bool = False
     """Nothing is wrong with the source: recording began or ended amid what ran."""
 

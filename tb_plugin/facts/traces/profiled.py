@@ -97,7 +97,10 @@ class ChosenTrace(NamedTuple):
                 ()
                 if source is None
                 else problems_of_trace(
-                    source.trace, opening.found.name, opening.found.rank
+                    source.trace,
+                    opening.found.name,
+                    opening.found.rank,
+                    opening.found.id,
                 )
             )
             of_trace = {

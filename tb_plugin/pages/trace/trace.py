@@ -45,10 +45,11 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.analysis.series.rows import Rows
     from memboard.tb_plugin.analysis.trace.trace import Trace, Track
-    from memboard.tb_plugin.api.base import Unit
+    from memboard.tb_plugin.api.base import Problem, Unit
     from memboard.tb_plugin.facts.traces.axis import PlacedSource
     from memboard.tb_plugin.facts.traces.timeline.interest import Interest
     from memboard.tb_plugin.jobs.trace_sources import FoundSource, TraceJob
+    from memboard.tb_plugin.server.state import State
 
     Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]
     """By rank, with the offset of its clock: tracks and their rows."""
@@ -137,10 +138,17 @@ def trace(asked: RouteRequest[TraceQuery]) -> TraceResponse:
         ),
         num_ranks=chosen.num_ranks,
         shown_ranks=shown_ranks,
-        problems=listed.problems,
+        problems=(*listed.problems, *_left_out(state, openings)),
         still_reading=still_reading,
         perfetto="local" if state.has_perfetto() else "hosted",
     )
+
+
+def _left_out(state: State, openings: Sequence[TraceJob]) -> Iterator[Problem]:
+    """What is wrong with the traces that are open."""
+    for opening in openings:
+        if opening.result is not None:
+            yield from state.traces.sources.problems_of(opening.found, opening.result)
 
 
 def _amounts(tracks: Sequence[TraceTrack]) -> Iterator[str]:

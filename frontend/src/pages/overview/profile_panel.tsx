@@ -53,7 +53,7 @@ export function ProfilePanel(props: {
           Show the trace
         </button>
       </header>
-      <TraceState choice={data.choice} />
+      <TraceState choice={data.choice} view={view} />
       {data.parts.length > 0 && <Profile data={data} view={view} />}
     </section>
   );

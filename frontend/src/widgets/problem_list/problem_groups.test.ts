@@ -11,6 +11,7 @@ function problem(rank: number, changes: Partial<Problem> = {}): Problem {
     salvaged: "nothing",
     remedy: "Delete it.",
     rank,
+    slice: null,
     kind: "fault",
     ...changes,
   };

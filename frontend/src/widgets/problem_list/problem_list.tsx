@@ -18,7 +18,12 @@ const MOST_MEMBERS = 100;
 /** Longer lists of ranks are replaced by their number. */
 const MOST_CHARACTERS = 60;
 
-export function ProblemList({ problems }: { readonly problems: readonly Problem[] }) {
+export function ProblemList(props: {
+  readonly problems: readonly Problem[];
+  /** Shows a slice of a trace, where a problem names one. */
+  readonly onSlice?: ((slice: string) => void) | undefined;
+}) {
+  const { problems, onSlice } = props;
   return (
     <ul class="problem-list">
       {groupProblems(problems).map((members) => {
@@ -29,6 +34,9 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
             <code>{problem.path}</code>
             {problem.where !== "" && `, ${problem.where}`}
             {problem.salvaged !== "" && `; recovered: ${problem.salvaged}`}
+            {problem.slice !== null && onSlice !== undefined && (
+              <SliceButton slice={problem.slice} onSlice={onSlice} />
+            )}
           </p>
         ));
         return (
@@ -54,6 +62,17 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
         );
       })}
     </ul>
+  );
+}
+
+function SliceButton(props: {
+  readonly slice: string;
+  readonly onSlice: (slice: string) => void;
+}) {
+  return (
+    <button type="button" class="button" onClick={() => props.onSlice(props.slice)}>
+      Show the slice
+    </button>
   );
 }
 

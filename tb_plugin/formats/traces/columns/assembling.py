@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.trace.build import PlacedSlices, place
 from memboard.tb_plugin.formats.traces.ascend import with_work_of_npus
 from memboard.tb_plugin.formats.traces.columns.times import arrows_of, slices_of
 from memboard.tb_plugin.formats.traces.columns.track_names import tracks_of
 from memboard.tb_plugin.formats.traces.columns.work_links import link_work
-from memboard.tb_plugin.formats.traces.impossible_durations import without_impossible
+from memboard.tb_plugin.formats.traces.impossible_times import without_impossible
 from memboard.tb_plugin.formats.traces.recorder import without_recorder
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def tables_of(
                 "what": sentence,
                 "count": count,
                 "where": gathered.problems.first[sentence],
+                "event": gathered.problems.events.get(sentence, NOTHING),
                 "is_usual": sentence in gathered.problems.usual,
             }
             for sentence, count in gathered.problems.counts.items()

@@ -280,7 +280,6 @@ class Tracks(Numbers):
         return number
 
 
-_IMPOSSIBLE: Final = "impossible durations of"
 _MOST_NAMED: Final = 8
 _MAX_NAME: Final = 200
 
@@ -291,8 +290,12 @@ class Problems:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self.first: dict[str, str] = {}
+        self.events: dict[str, int] = {}
+        """The first event of each kind that stands for some slice."""
         self.usual: set[str] = set()
         """Those of a trace with which nothing is wrong."""
+        self.impossible: list[int] = []
+        """Events whose durations cannot be true."""
 
     def note(
         self, sentence: str, count: int, where: str = "", *, is_usual: bool = False
@@ -306,12 +309,23 @@ class Problems:
 
     def note_impossible(self, name: str, number: int, seconds: float) -> None:
         """A duration is left out; of many names the first are named, the rest others."""
-        sentence = f"{_IMPOSSIBLE} {name[:_MAX_NAME]!r} are left out: shown as points"
-        num_named = sum(noted.startswith(_IMPOSSIBLE) for noted in self.counts)
+        if number >= 0:
+            self.impossible.append(number)
+        self._note_slice("impossible durations", name, number, f"{seconds:,.6g} s")
+
+    def note_impossible_begin(self, name: str, number: int) -> None:
+        """Likewise of a slice whose begin cannot be true."""
+        self._note_slice("impossible times", name, number, "")
+
+    def _note_slice(self, kind: str, name: str, number: int, text: str) -> None:
+        remedy = "are left out of all sums: shown as points"
+        sentence = f"{kind} of {name[:_MAX_NAME]!r} {remedy}"
+        num_named = sum(noted.startswith(kind) for noted in self.counts)
         if sentence not in self.counts and num_named >= _MOST_NAMED:
-            sentence = f"{_IMPOSSIBLE} other slices are left out: shown as points"
-        where = f"event {number}, " if number >= 0 else ""
-        self.note(sentence, 1, f"{where}{seconds:,.6g} s")
+            sentence = f"{kind} of other slices {remedy}"
+        place = f"event {number}" if number >= 0 else ""
+        self.note(sentence, 1, ", ".join(filter(None, (place, text))))
+        self.events.setdefault(sentence, number)
 
 
 def text_of(value: Any) -> str:

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import type { ProfileChoice, RunSummary } from "../../../api/types.gen";
+import type { Problem, ProfileChoice, RunSummary } from "../../../api/types.gen";
 import type { Live } from "../../../api/live/watch";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
@@ -26,30 +26,47 @@ export function TraceChoice(props: {
   );
 }
 
-export function TraceState({ choice }: { readonly choice: ProfileChoice }) {
-  const { state, problem, problems } = choice;
+/** What is wrong with traces: the first in a line, all when it is opened. */
+export function ProblemLine(props: {
+  readonly problems: readonly Problem[];
+  /** Left out where slices may be of another run. */
+  readonly view?: ViewProps | undefined;
+}) {
+  const { problems, view } = props;
   const [first] = problems;
+  if (first === undefined) return null;
+  return (
+    <details>
+      <summary>
+        <span class="status-warn">
+          <Icon name="warning" sizePx={16} />
+        </span>{" "}
+        {asSentence(first.what)}
+        {problems.length > 1 && ` And ${problems.length - 1} more.`}
+      </summary>
+      <ProblemList
+        problems={problems}
+        onSlice={view && ((slice) => view.showPage("trace", { tab: null, slice }))}
+      />
+    </details>
+  );
+}
+
+export function TraceState(props: {
+  readonly choice: ProfileChoice;
+  readonly view?: ViewProps;
+}) {
+  const { state, problem, problems } = props.choice;
   return (
     <>
       {state === "opening" && (
         <p class="quiet" role="status">
-          Reading the trace: {Math.round(choice.progress * 100)} %
-          {choice.doing !== "" && `, ${choice.doing}`}
+          Reading the trace: {Math.round(props.choice.progress * 100)} %
+          {props.choice.doing !== "" && `, ${props.choice.doing}`}
         </p>
       )}
       {problem !== null && <ProblemList problems={[problem]} />}
-      {problem === null && first !== undefined && (
-        <details>
-          <summary>
-            <span class="status-warn">
-              <Icon name="warning" sizePx={16} />
-            </span>{" "}
-            {asSentence(first.what)}
-            {problems.length > 1 && ` And ${problems.length - 1} more.`}
-          </summary>
-          <ProblemList problems={problems} />
-        </details>
-      )}
+      {problem === null && <ProblemLine problems={problems} view={props.view} />}
     </>
   );
 }
@@ -112,7 +129,7 @@ export function TraceFrame<
   return (
     <div class={old ? "stacked stale" : "stacked"} aria-busy={old}>
       <Waiting error={error} hasContent />
-      <TraceState choice={choice} />
+      <TraceState choice={choice} view={view} />
       {shown === null ? (
         <div class="row">{chooser}</div>
       ) : (

@@ -7,6 +7,7 @@ import { Icon, IconButton } from "../../../../widgets/icon/icon";
 import { Menu } from "../../../../widgets/menu/menu";
 import { ZoomButtons } from "../../../../widgets/plot/chart_frame";
 import { ProblemList } from "../../../../widgets/problem_list/problem_list";
+import { ProblemLine } from "../../profiled/trace_choice";
 import { Choice, Switch } from "../../../shared/controls/choices";
 import type { ViewProps } from "../../../shared/view_props";
 import { fileUrl, mergedUrl, openPerfetto } from "../perfetto";
@@ -26,7 +27,6 @@ export function Head(props: {
     .filter((cycle) => cycle !== null)
     .sort((a, b) => a - b);
   const failed = traces.flatMap(({ problem }) => problem ?? []);
-  const problems = [...failed, ...answer.problems];
   const unready = traces.filter(({ state }) => state !== "ready");
   const items = traces
     .filter(({ hasFile }) => hasFile)
@@ -77,7 +77,8 @@ export function Head(props: {
         )}
       </div>
       <Sources of={unready} />
-      {problems.length > 0 && <ProblemList problems={problems} />}
+      {failed.length > 0 && <ProblemList problems={failed} />}
+      <ProblemLine problems={answer.problems} view={view} />
     </header>
   );
 }
