@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+
+from werkzeug.wrappers import Request
 
 from memboard.tb_plugin.contract.errors import HeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from werkzeug.wrappers import Request
-
     from memboard.tb_plugin.contract.parameters import Query
+    from memboard.tb_plugin.facts.readers import RunReaders
     from memboard.tb_plugin.server.state import State
 
 ROUTES: Final = {
@@ -125,6 +126,18 @@ def route(
         return answer
 
     return declare
+
+
+def answer_of(readers: RunReaders, route_name: str, query: Query) -> Any:
+    """The answer of a route that needs the readers of runs alone, for the command line.
+
+    Raises:
+        RequestError: as the page is told.
+    """
+    request = Request({"REQUEST_METHOD": "GET"})
+    state = cast("State", readers)
+    _, answer = declared(route_name)
+    return answer(RouteRequest(state, route_name, query, request))
 
 
 def etag_of(*parts: object) -> str:

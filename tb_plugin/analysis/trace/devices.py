@@ -64,6 +64,12 @@ def device_kind(trace: Trace) -> str:
     return _GPU if trace.facts.devices else _UNKNOWN
 
 
+def graphs_of_device(trace: Trace) -> str:
+    """`CUDA graphs`, as torch calls them on GPUs of all vendors; `graphs` of another kind."""
+    is_gpu = device_kind(trace) in (_GPU, _UNKNOWN)
+    return "CUDA graphs" if is_gpu else "graphs"
+
+
 def device_title(trace: Trace, device: int) -> str:
     """`GPU 0`; the kind alone where the file does not say which one."""
     kind = device_kind(trace)

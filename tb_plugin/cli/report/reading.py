@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from memboard.tb_plugin.cli.opening import no_deadline, read_whole
+from memboard.tb_plugin.cli.report.trace_answers import TraceAnswers, trace_answers
 from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
@@ -120,6 +121,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     """Files, and the newest captures."""
     traces: tuple[dict[str, Any], ...]
     """Recorded ones, then other files; each file once."""
+    trace: TraceAnswers | None
+    """The one that the pages show first; None where none can be opened."""
     problems: tuple[Problem, ...]
 
     @property
@@ -156,12 +159,16 @@ class Reader:
         readers = self._readers
         with run.lock:
             sources = profiler_traces(readers.traces.files(run, no_deadline()))
-        cycle = [source.id for source in newest_cycle(sources)] if rank is None else []
+        newest = newest_cycle(sources) if rank is None else []
+        cycle = {source.id: source for source in newest}
         summaries: dict[str, RankSummary] = {}
 
         def note(trace: FoundTrace, profile: TraceProfile) -> None:
-            if trace.id in cycle:
-                summaries[trace.id] = rank_summary_of(profile, trace.rank)
+            source = cycle.get(trace.id)
+            if source is not None:
+                rank_summary = rank_summary_of(profile, trace.rank)
+                summaries[trace.id] = rank_summary
+                readers.rank_summaries.add(run.found.id, source, rank_summary)
 
         traces = tuple(trace_rows(run, rank, note))
         series = readers.store.series
@@ -204,6 +211,7 @@ class Reader:
             functions=tuple(by_function),
             snapshots=snapshots,
             traces=traces,
+            trace=trace_answers(readers, summary.id, rank) if sources else None,
             problems=tuple(problems),
         )
 

@@ -27,6 +27,7 @@ from memboard.tb_plugin.cli.report.memory_sections import (
     snapshot_sections,
     values_of,
 )
+from memboard.tb_plugin.cli.report.trace_sections import trace_section
 from memboard.tb_plugin.cli.text import problem_lines
 from memboard.tb_plugin.formats.registry import FORMATS
 
@@ -113,6 +114,7 @@ def run_section(report: RunReport, run_name: str) -> Section:
         section.add(f"captures of the allocator: {len(histories)}{of}")
     section.add(*snapshot_sections(report.snapshots))
     section.add(_traces(report.traces))
+    section.add(trace_section(report.trace))
     for group in report.overview.missing:
         reason = f": {group.reason}" if group.reason else ""
         names = ", ".join(group.sources)

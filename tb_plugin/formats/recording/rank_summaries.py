@@ -122,6 +122,11 @@ class RankSummaries:
         is_whole = num_done == len(traces)
         return summaries if is_whole else [], opens and not is_whole
 
+    def add(self, run_id: str, trace: FoundSource, summary: RankSummary) -> None:
+        """Take the summary of a trace that somebody else has open."""
+        key = (run_id, trace.id, *trace.key)
+        self._summaries.put(key, summary, held_bytes(summary))
+
     def compared(self, summaries: Sequence[RankSummary]) -> ComparedRanks:
         """The collectives of ranks beside each other; of each rank the last one counts."""
         key = tuple(summaries)
@@ -160,8 +165,7 @@ class RankSummaries:
         summary = opening.derived(lambda _: rank_summary_of(profile, trace.rank))
         if summary is None:
             return None
-        key = (run_id, trace.id, *trace.key)
-        self._summaries.put(key, summary, held_bytes(summary))
+        self.add(run_id, trace, summary)
         return summary
 
 

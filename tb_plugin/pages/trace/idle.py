@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
-from memboard.tb_plugin.analysis.trace.devices import device_title
+from memboard.tb_plugin.analysis.trace.devices import device_title, graphs_of_device
 from memboard.tb_plugin.analysis.trace.waiting.idle import idle_times
 from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 from memboard.tb_plugin.api.time.trace import TraceIdleResponse
@@ -129,9 +129,7 @@ def trace_idle(
     return TraceIdleResponse(
         state=choice.state,
         sentences=tuple(
-            _sentence(device_title(trace, idle.device), idle)
-            for idle in idles
-            if idle.stream == NOTHING
+            _sentence(trace, idle) for idle in idles if idle.stream == NOTHING
         ),
         table=_table(trace, idles),
     )
@@ -159,19 +157,19 @@ def _share(idle: Idle, part: str) -> str:
     )
 
 
-def _sentence(device: str, idle: Idle) -> str:
+def _sentence(trace: Trace, idle: Idle) -> str:
     """How idle a device was, the largest part first, what the host did, and what helps."""
     parts = [part for part in _PARTS if getattr(idle, f"{part}_ns")]
     parts.sort(key=lambda part: -getattr(idle, f"{part}_ns"))
     why = ", ".join(f"{_share(idle, part)} {_PARTS[part]}" for part in parts)
-    text = f"{device} was idle {_share(idle, 'idle') or '0.0 %'} of"
+    text = f"{device_title(trace, idle.device)} was idle {_share(idle, 'idle') or '0.0 %'} of"
     text += f" {duration_text(idle.span_ns / 1e9)}{why and f': {why}'}."
     if idle.idle_ns <= _MUCH * idle.span_ns:
         return text
     text += _host_text(idle)
     if idle.host_ns + idle.launch_ns > idle.idle_ns / 2:
         text += " Fewer or larger launches help: a larger batch, fused operators,"
-        text += " CUDA graphs."
+        text += f" {graphs_of_device(trace)}."
     if idle.other_ns > idle.idle_ns / 2:
         text += " What is not explained was launched in time and begun late, while"
         text += " nothing else ran that the trace has."

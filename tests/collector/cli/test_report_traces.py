@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memboard.tb_plugin.cli import main
@@ -15,6 +16,9 @@ from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.torch_profiler.training import train
+from tests.kineto_files import trained
+from tests.tb_plugin.client import Page
+from tests.tb_plugin.pages.profiled import ask
 from tests.tb_plugin.readers.traces.reading import document, event
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "nowhere")) / "kineto"
@@ -240,3 +244,48 @@ def test_figures_of_real_traces_have_the_names_they_are_known_by(path, figures, 
         for name, start, length in trace["profiler_steps"]
     ]
     assert sorted(figures["profiler_steps"], key=lambda step: step[1]) == found
+
+
+ROUTES = ("profile", "operators", "kernels", "trace_idle", "trace_path", "distributed")
+
+
+def test_a_trace_is_reported_as_its_pages_say(tmp_path, capsys):
+    for rank in range(2):
+        path = tmp_path / "exp" / f"host_{rank}.100.pt.trace.json"
+        trained(rank, world_size=2, wait_us=100.0 * (1 - rank)).write(path)
+    (run,) = reported(capsys, tmp_path)
+    page = Page(tmp_path)
+    for route in ROUTES:
+        answer = {**ask(page, route)}
+        told = run["trace"][route]
+        for key, value in answer.items():
+            if isinstance(value, str) and not key.startswith("$"):
+                assert told[key] == value, (route, key)
+        table = answer.get("table")
+        if table is not None:
+            columns = {column["key"]: column for column in told["table"]["columns"]}
+            for column in table["columns"]:
+                assert columns[column["key"]]["texts"] == list(column["texts"])
+                numbers = columns[column["key"]]["numbers"]
+                assert np.array(numbers, float) == pytest.approx(
+                    np.array(column["numbers"], float), nan_ok=True
+                )
+    text = said(capsys, tmp_path)
+    for line in (
+        "3 profiled steps, mean",
+        "volta_sgemm_128x64_nn",
+        "aten::mm",
+        *ask(page, "trace_idle")["sentences"],
+        *ask(page, "trace_path")["sentences"],
+        ask(page, "distributed")["sentence"],
+    ):
+        assert line in " ".join(text.split()), line
+    for form in ("--json", "--md"):
+        assert said(capsys, form, "--rank", 1, tmp_path)
+
+
+def test_a_trace_without_steps_and_devices_says_so(tmp_path, capsys):
+    write(tmp_path / "a.pt.trace.json", event())
+    text = said(capsys, tmp_path)
+    assert "no steps are marked; all of it takes" in text
+    assert "kernels" not in text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memboard.collector.format.sizes import capitalized, counted
 from memboard.tb_plugin.analysis.kernel_names.matrix_cores import is_amd
 from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.trace.devices import graphs_of_device
 from memboard.tb_plugin.analysis.trace.texts import texts_in
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def launches(profile: TraceProfile) -> Iterator[str]:
     setup = setup_of(profile.trace)
     ways = [
         ("compile the model (torch.compile)", not setup.is_compiled),
-        ("capture CUDA graphs", not setup.uses_graphs),
+        (f"capture {graphs_of_device(profile.trace)}", not setup.uses_graphs),
         ("use a fused or foreach optimizer", setup.optimizes),
     ]
     new = [way for way, is_new in ways if is_new]
