@@ -21,6 +21,7 @@ from memboard.collector.format.names import (
     parse_rank_file_name,
 )
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.findings.text import duration_text
 from memboard.tb_plugin.cli.opening import (
     attempt_of,
     await_end,
@@ -52,9 +53,17 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.cli.opening import Place
     from memboard.tb_plugin.index.run import Run
-    from memboard.tb_plugin.merging.inputs import Inputs
+    from memboard.tb_plugin.merging.inputs import Inputs, MergedRank
 
 _MAX_NAMED: Final = 50
+_MAX_LISTED: Final = 16
+_MAX_FILES_NAMED: Final = 2
+_CLOCKS: Final = {
+    "distributed": "round trips",
+    "same_host": "the host's clock",
+    "wall": "wall clocks",
+    "barriers": "barriers",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +121,36 @@ def run(options: argparse.Namespace) -> int:
         )
     ranks = counted(len(inputs.ranks), "rank")
     print(f"{out}: {ranks}, {num_bytes / 1e6:.1f} MB, on {inputs.reference}")
+    for rank in inputs.done[:_MAX_LISTED]:
+        print(f"  {_rank_text(rank)}")
+    if len(inputs.done) > _MAX_LISTED:
+        others = counted(len(inputs.done) - _MAX_LISTED, "more rank")
+        print(f"  {others}: see `metadata` in the trace")
+    print("  Ids of flows begin anew in each trace: no arrow joins two ranks.")
     return 0
+
+
+def _rank_text(rank: MergedRank) -> str:
+    """`rank 3: r3.json; 12,345 events of traces; moved by 3 µs (later)`."""
+    files = counted(len(rank["files"]), "file")
+    names = ", ".join(rank["files"][:_MAX_FILES_NAMED])
+    name = "no rank" if rank["rank"] is None else f"rank {rank['rank']}"
+    parts = [names if len(rank["files"]) <= _MAX_FILES_NAMED else files]
+    if rank["num_trace_events"]:
+        parts.append(f"{counted(rank['num_trace_events'], 'event')} of traces")
+    if rank["clock_method"] not in ("none", "reference"):
+        parts.append(_clock_text(rank))
+    return f"{name}: {'; '.join(parts)}"
+
+
+def _clock_text(rank: MergedRank) -> str:
+    offset_seconds = rank["offset_ns"] / 1e9
+    moved = f"moved by {duration_text(abs(offset_seconds))}"
+    direction = "later" if offset_seconds > 0 else "earlier"
+    text = f"{moved} ({direction})" if offset_seconds else "not moved"
+    if rank["error_ns"] is not None:
+        text += f", within {duration_text(rank['error_ns'] / 1e9)}"
+    return f"{text}, by {_CLOCKS.get(rank['clock_method'], rank['clock_method'])}"
 
 
 def _inputs(options: argparse.Namespace) -> tuple[Inputs, Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypedDict
 
 from memboard.tb_plugin.analysis.ranks.clocks import UNCOMPARED
 
@@ -32,6 +32,22 @@ class Problem(NamedTuple):
     rank: int | None
     path: str
     what: str
+
+
+class MergedRank(TypedDict):
+    """What the metadata of a merged trace says of a rank."""
+
+    rank: int | None
+    host: str
+    clock_method: str
+    offset_ns: int
+    """From its clock to the reference's at its beginning; then at its end."""
+    end_offset_ns: int
+    error_ns: int | None
+    rows_per_counter_value: int
+    num_trace_events: int
+    """Of its traces, without what its recording holds."""
+    files: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +97,8 @@ class Inputs:
     reference: str
     """Whose clock the merged trace is on, in words."""
     problems: list[Problem] = field(default_factory=list)
+    done: list[MergedRank] = field(default_factory=list)
+    """Grows while the merged trace is written, in the order of `ranks`."""
 
     @property
     def is_empty(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.errors import FormatError
 from memboard.tb_plugin import storage
@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
-    from memboard.tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
+    from memboard.tb_plugin.merging.inputs import (
+        Inputs,
+        MergedRank,
+        RankInput,
+        TraceFile,
+    )
 
 _MINUTE_NS: Final = 60 * 10**9
 _MOST_COUNTERS: Final = 5_000_000
@@ -60,7 +65,7 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
     }
     yield encoded(head)[:-1] + b',"traceEvents":[\n'
     numbers, files = Numbers(), count(1)
-    summaries, comma = [], b""
+    comma = b""
     for order, rank_input in enumerate(inputs.ranks):
         rank = _Rank(
             rank_input, inputs, Places(rank_input.label, order, numbers), files, zero_ns
@@ -68,11 +73,11 @@ def merged(inputs: Inputs) -> Generator[bytes, None, None]:
         for piece in rank.pieces():
             yield comma + piece
             comma = b",\n"
-        summaries.append(rank.said())
+        inputs.done.append(rank.said())
     metadata = {
         "tool": "memboard merge",
         "clock": inputs.reference,
-        "ranks": summaries,
+        "ranks": inputs.done,
         "problems": [problem._asdict() for problem in inputs.problems],
     }
     yield b'\n],"metadata":' + encoded(metadata) + b"}\n"
@@ -108,6 +113,7 @@ class _Rank:
         self._files = files
         self._zero_ns = zero_ns
         self._merged: list[str] = []
+        self._num_events = 0
         self._rows_per_value = 1
         num_traces = sum(len(other.traces) for other in inputs.ranks)
         self._is_alone = num_traces == 1 and rank_input.recording is None
@@ -120,8 +126,7 @@ class _Rank:
         if names := joined(list(self._places.names())):
             yield names
 
-    def said(self) -> dict[str, Any]:
-        """What the metadata says of the rank."""
+    def said(self) -> MergedRank:
         rank_input, line = self._one, self._one.clock.line
         first, last = rank_input.extent()
         return {
@@ -134,6 +139,7 @@ class _Rank:
             "end_offset_ns": line.at(last).offset_ns,
             "error_ns": line.worst_error_ns(first, last),
             "rows_per_counter_value": self._rows_per_value,
+            "num_trace_events": self._num_events,
             "files": self._merged,
         }
 
@@ -177,6 +183,7 @@ class _Rank:
             with open_trace(trace.path) as file:
                 moved = MovedTrace(file, shift, self._places, next(self._files))
                 yield from moved
+                self._num_events += moved.num_events
                 for problem in moved.problems():
                     self._tell(trace.shown, problem)
         except _FAULTS as error:

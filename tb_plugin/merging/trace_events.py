@@ -39,6 +39,10 @@ _NAMES: Final = frozenset(
 _MAX_US: Final = 2.0**50
 """Longer than any trace; sums of a few still fit 64 bits as nanoseconds."""
 _ID_BITS: Final = 32
+_FIRST_NUMBERED: Final = 1 << 31
+_MOST_NUMBERED: Final = 1 << 20
+"""Ids of a file that are texts or large (Ascend's are times in nanoseconds) and become
+numbers."""
 _MAX_FILES: Final = 1 << 20
 """Numbers of ids stay below 2**53: viewers hold them as floats."""
 
@@ -119,6 +123,9 @@ class MovedTrace:
         self._shift = shift
         self._places = places
         self._number = number
+        self._numbers: dict[Any, int] = {}
+        """Of ids that are not small numbers themselves."""
+        self.num_events = 0
 
     def __iter__(self) -> Iterator[bytes]:
         """Events with commas between, some hundred KB at a time.
@@ -132,7 +139,9 @@ class MovedTrace:
             times = self._shift.us(chunk.times_ns)
             if self._shift.is_stretching:
                 self._stretch(events, chunk.times_ns)
-            if text := joined(self._moved(events, times.tolist())):
+            moved = self._moved(events, times.tolist())
+            self.num_events += len(moved)
+            if text := joined(moved):
                 yield text
 
     def problems(self) -> list[str]:
@@ -213,14 +222,21 @@ class MovedTrace:
         return True
 
     def _id(self, value: Any) -> int | str:
-        """Ids connect events of one file; those of another must not be equal."""
-        if (
-            isinstance(value, int)
-            and 0 <= value < 1 << _ID_BITS
-            and self._number < _MAX_FILES
-        ):
+        """Ids connect events of one file; those of another must not be equal.
+
+        They stay numbers, as far as there is room: Perfetto draws no arrow by a text.
+        """
+        if self._number >= _MAX_FILES:
+            return f"{self._number}:{value}"
+        if isinstance(value, int) and 0 <= value < _FIRST_NUMBERED:
             return self._number << _ID_BITS | value
-        return f"{self._number}:{value}"
+        number = self._numbers.get(value)
+        if number is None:
+            if len(self._numbers) >= _MOST_NUMBERED:
+                return f"{self._number}:{value}"
+            number = _FIRST_NUMBERED + len(self._numbers)
+            self._numbers[value] = number
+        return self._number << _ID_BITS | number
 
     def _takes_name(self, event_name: Any, pid: Any, tid: Any, args: Any) -> bool:
         """Keep what a metadata event says; False where it says something else."""

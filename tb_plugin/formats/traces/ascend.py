@@ -9,12 +9,14 @@ CANN                calls of its runtime, by the threads that made them
 HCCL                a thread per group with its collectives, and the tasks that each is made
                     of; `Communication` since CANN 8
 Overlap Analysis    the profiler's own sums: no work of its own
+
+A merged trace has them once for each rank: `Rank 3 Ascend Hardware 800`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,6 +51,18 @@ _COPY_CATEGORY: Final = "gpu_memcpy"
 _WAIT_CATEGORY: Final = "npu_wait"
 _CALL_CATEGORY: Final = "cann_runtime"
 _MOST_DEVICES: Final = 32
+_PROCESS: Final = re.compile(
+    r"(?P<rank>Rank .*? )?(?P<name>Ascend Hardware|CANN|HCCL|Communication)"
+    r"(?: (?P<pid>\d+))?"
+)
+_STREAM: Final = re.compile(r"[Ss]tream (\d{1,9})")
+
+
+class _Process(NamedTuple):
+    rank: str
+    """As a merged trace begins its name; else empty."""
+    name: str
+    pid: str  # As msprof wrote it
 
 
 def with_work_of_npus(slices: Columns, gathered: Gathering) -> Columns:
@@ -58,12 +72,13 @@ def with_work_of_npus(slices: Columns, gathered: Gathering) -> Columns:
         slices: as they were gathered.
         gathered: whose tables of details get a row for each call and each work.
     """
-    process_of = {
-        pid: str(process_name)
-        for (label, pid, _), process_name in gathered.labels.items()
-        if label == "process_name"
+    processes = _processes(gathered)
+    device_by_rank = {
+        process.rank: _device(gathered, pid, process)
+        for pid, process in processes.items()
+        if process.name == _HARDWARE
     }
-    if _HARDWARE not in process_of.values():
+    if not device_by_rank:
         return slices
     category = slices["category"].copy()
     names = gathered.texts.all
@@ -77,12 +92,12 @@ def with_work_of_npus(slices: Columns, gathered: Gathering) -> Columns:
         )
     }
     for number, (pid, tid) in enumerate(gathered.tracks.ids):
-        process = process_of.get(pid, "")
-        if process not in {_HARDWARE, _RUNTIME, *_COLLECTIVES}:
+        process = processes.get(pid)
+        if process is None:
             continue
         own = np.flatnonzero((slices["track"] == number) & (category == 0))
         for code in np.unique(slices["name"][own]).tolist():
-            category_name = _category(process, names[code])
+            category_name = _category(process.name, names[code])
             rows = own[slices["name"][own] == code]
             category[rows] = category_codes.get(category_name, 0)
         _add_calls(gathered, own[category[own] == category_codes[_CALL_CATEGORY]])
@@ -90,8 +105,22 @@ def with_work_of_npus(slices: Columns, gathered: Gathering) -> Columns:
             category[own],
             (category_codes[_KERNEL_CATEGORY], category_codes[_COPY_CATEGORY]),
         )
-        _add_work(gathered, own[is_work], _device(gathered, pid), _stream(tid))
+        device = device_by_rank.get(process.rank, NOTHING)
+        if process.name == _HARDWARE:
+            device = _device(gathered, pid, process)
+        _add_work(gathered, own[is_work], device, _stream(gathered, pid, tid))
     return {**slices, "category": category}
+
+
+def _processes(gathered: Gathering) -> dict[str, _Process]:
+    """Those of msprof, by their ids."""
+    processes = {}
+    for (label, pid, _), text in gathered.labels.items():
+        match = _PROCESS.fullmatch(str(text)) if label == "process_name" else None
+        if match is not None:
+            own_pid = match["pid"] or pid
+            processes[pid] = _Process(match["rank"] or "", match["name"], own_pid)
+    return processes
 
 
 def _category(process: str, slice_name: str) -> str:
@@ -116,7 +145,7 @@ def _add_work(gathered: Gathering, rows: Ints, device: int, stream: int) -> None
     gathered.tables["device_work"].add({"slice": rows.astype(np.int32), **work})
 
 
-def _device(gathered: Gathering, pid: str) -> int:
+def _device(gathered: Gathering, pid: str, process: _Process) -> int:
     """The index of the device, which msprof writes into the process id.
 
     Behind the number that orders processes: in two decimal digits, or in five bits.
@@ -129,12 +158,17 @@ def _device(gathered: Gathering, pid: str) -> int:
         ),
         None,
     )
-    if not pid.isdigit():
+    own_pid = process.pid
+    if not own_pid.isdigit():
         return NOTHING
-    if order is not None and pid[:-2].endswith(str(order)):
-        return int(pid[-2:])
-    return int(pid) % _MOST_DEVICES
+    if order is not None and own_pid[:-2].endswith(str(order)):
+        return int(own_pid[-2:])
+    return int(own_pid) % _MOST_DEVICES
 
 
-def _stream(tid: str) -> int:
+def _stream(gathered: Gathering, pid: str, tid: str) -> int:
+    """As the thread is called; a merged trace gives it another id."""
+    match = _STREAM.search(str(gathered.labels.get(("thread_name", pid, tid), "")))
+    if match is not None:
+        return int(match[1])
     return int(tid) if tid.isdigit() and len(tid) < 10 else NOTHING

@@ -105,6 +105,26 @@ def test_files_and_directories_of_other_tools(tmp_path):
     assert ranks(read(tmp_path / "all.json.gz")) == [0, 1, 2]
 
 
+def test_it_says_what_it_merged(tmp_path, capsys):
+    paths = [
+        torch_trace(tmp_path / "t" / f"r{n}.json", [slice_of("x", n)] * (n + 1), rank=n)
+        for n in range(20)
+    ]
+    assert merge(*paths[:2], "-o", tmp_path / "two.json") == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{tmp_path / 'two.json'}: 2 ranks, 0.0 MB")
+    assert lines == [
+        f"  rank 0: {paths[0]}; 1 event of traces",
+        f"  rank 1: {paths[1]}; 2 events of traces",
+        "  Ids of flows begin anew in each trace: no arrow joins two ranks.",
+    ]
+    assert merge(*paths, "-o", tmp_path / "all.json") == 0
+    assert "  4 more ranks: see `metadata` in the trace" in capsys.readouterr().out
+    recorded(tmp_path / "exp")
+    assert merge(tmp_path / "exp") == 0
+    assert "not moved, by wall clocks" in capsys.readouterr().out
+
+
 def test_one_rank_file_alone(tmp_path):
     run = recorded(tmp_path / "exp")
     path = sorted(run.files.iterdir())[1]

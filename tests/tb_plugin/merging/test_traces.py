@@ -92,6 +92,29 @@ def test_ranks_never_share_processes_threads_or_flows(tmp_path):
     assert [e["args"]["name"] for e in threads].count("stream 7") == 2
 
 
+@given(
+    st.lists(
+        st.one_of(st.integers(-(2**70), 2**70), st.text(max_size=8)),
+        min_size=2,
+        max_size=8,
+        unique_by=str,
+    )
+)
+def test_ids_of_any_kind_stay_apart_and_are_numbers(tmp_path_factory, ids):
+    folder = tmp_path_factory.mktemp("ids")
+    flows = [
+        {"ph": "s", "id": value, "pid": 12, "tid": 12, "ts": 1.0, "name": "f"}
+        for value in ids
+    ]
+    paths = [
+        torch_trace(folder / f"{rank}.json", [slice_of("x", 1.0), *flows], rank=rank)
+        for rank in range(2)
+    ]
+    moved = [event["id"] for event in events(merge_files(*paths), "s")]
+    assert len(set(moved)) == 2 * len(ids)
+    assert all(isinstance(value, int) and value < 2**53 for value in moved)
+
+
 def test_two_cycles_of_a_rank_share_its_places_but_no_flows(tmp_path):
     flow = {"ph": "s", "id": 1, "pid": 12, "tid": 12, "ts": 1.0, "name": "f"}
     paths = [

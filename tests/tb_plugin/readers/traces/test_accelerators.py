@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from memboard.tb_plugin.cli import main
 from memboard.tb_plugin.formats.traces import read_trace
 from memboard.tb_plugin.worker.cache import ColumnCache
 from memboard.tb_plugin.worker.importer import Importer
@@ -128,6 +129,30 @@ def test_pages_of_a_trace_of_npus(tmp_path):
     (sentence,) = ask(page, "trace_idle")["sentences"]
     assert sentence.startswith("NPU 3 was idle ")
     assert not _says_a_wrong_device(profile)
+
+
+def test_merged_traces_of_npus_have_the_work_of_each_rank(tmp_path):
+    for rank in range(2):
+        ascend().write(tmp_path / f"rank{rank}_trace_view.json")
+    paths = sorted(tmp_path.glob("*.json"))
+    out = tmp_path / "out" / "merged_trace.json"
+    assert main(["merge", *map(str, paths), "-o", str(out)]) == 0
+    arrows = [
+        event for event in json.loads(out.read_text())["traceEvents"] if "id" in event
+    ]
+    assert all(isinstance(arrow["id"], int) for arrow in arrows)
+    assert max(arrow["id"] for arrow in arrows) < 2**53
+    page = Page(out.parent)
+    profile = ask(page, "profile")
+    assert [trace["rank"] for trace in profile["choice"]["traces"]] == [0, 1]
+    for trace in profile["choice"]["traces"]:
+        kernels = ask(page, "kernels", source=trace["id"])
+        assert sorted(kernels["total_ms"]) == pytest.approx([0.1, 0.2, 0.3])
+        operators = ask(page, "operators", source=trace["id"])
+        row = operators["name"].index("aclnnMm")
+        assert operators["device_self_ms"][row] == pytest.approx(0.3)
+        (sentence,) = ask(page, "trace_idle", source=trace["id"])["sentences"]
+        assert sentence.startswith("NPU 3 was idle ")
 
 
 def _says_a_wrong_device(answer) -> bool:
