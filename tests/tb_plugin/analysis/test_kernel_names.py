@@ -84,6 +84,9 @@ def test_categories_and_communication():
         "p2p_exchange_tokens",
         "void two_shot_reduce_kernel<half>",
         "internode_combine_tokens",
+        "RingReduceKernel",
+        "void custom::TwoShotReduce<half>(half**)",
+        "push_to_ranks",
     ],
 )
 def test_what_seems_to_reduce_or_move_across_ranks_is_asked_about(kernel_name):
@@ -101,6 +104,10 @@ def test_what_seems_to_reduce_or_move_across_ranks_is_asked_about(kernel_name):
         "scatter_kernel",
         "_fwd_kernel_ep_gather",
         "gather_weighted_rows",
+        "compute_rank_indices",
+        "low_rank_gather_kernel",
+        "string_reduce",
+        "output_of_peer",
     ],
 )
 def test_what_reduces_or_moves_within_a_device_is_not_asked_about(kernel_name):
