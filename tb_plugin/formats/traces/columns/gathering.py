@@ -163,10 +163,15 @@ class Gathering:
         args = [event.args for event in events]
         has_args = [value is not None and value is not NO_RAW for value in args]
         return {
+            **self._labels(events),
+            "args": np.where(np.array(has_args), numbers, np.int32(-1)),
+        }
+
+    def _labels(self, events: Sequence[Any]) -> Columns:
+        return {
             "track": self.tracks.column([(event.pid, event.tid) for event in events]),
             "name": self.texts.column([event.name for event in events]),
             "category": self.texts.column([event.cat for event in events]),
-            "args": np.where(np.array(has_args), numbers, np.int32(-1)),
         }
 
     def _slices(self, events: list[Any], times: Ints, numbers: Ints) -> None:
@@ -267,15 +272,18 @@ class Gathering:
         )
         self.edges.add(columns)
 
-    def _flow_points(self, events: list[Any], times: Ints, numbers: Ints) -> None:
-        columns = self._common(events, numbers)
-        del columns["args"]
+    def _flow_points(self, events: list[Any], times: Ints, numbers: Ints) -> None:  # noqa: ARG002  # one signature
+        columns = self._labels(events)
         columns["time_ns"] = times
         columns["step"] = np.full(len(events), _FLOW_STEPS[events[0].ph], np.int8)
-        columns["id"] = np.array(
-            [self._flow_id(event.id) for event in events], np.int64
-        )
+        columns["id"] = self._flow_numbers([event.id for event in events])
         self.flows.add(columns)
+
+    def _flow_numbers(self, ids: list[Any]) -> Ints:
+        """The number of each id, the same for equal ones."""
+        if set(map(type, ids)) == {int} and min(ids) >= 0 and max(ids) < 2**62:
+            return np.array(ids, np.int64)
+        return np.array([self._flow_id(value) for value in ids], np.int64)
 
     def _flow_id(self, value: Any) -> int:
         """A number for an id, the same for equal ones."""
