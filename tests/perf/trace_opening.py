@@ -1,21 +1,25 @@
-"""From `tensorboard` to the Overview of a profiler's trace, beside torch-tb-profiler.
+"""From `tensorboard` to the Overview of a profiler's trace, beside two peers.
 
-    python -m tests.perf.trace_opening INPUT [INPUT ...] [--peer PYTHON] [--cached]
+    python -m tests.perf.trace_opening INPUT [INPUT ...] [--cached]
+        [--peer PYTHON] [--hta PYTHON]
 
 An input is a trace's file, or a folder with one per rank (`trace_replicator.py` makes
 both). It is put into a logdir of its own, and TensorBoard is started on it; time runs from
 the start of its process until
 
 - "served": it has printed its address;
-- "overview": the time part of the Overview is answered (`/profile`; of the peer, after
-  `/runs` names a run and says that it loads no more, `/overview` of its first worker);
+- "overview": the time part of the Overview and the table of operators are answered
+  (`/profile`, `/operators`; of the peer, after `/runs` names a run and says that it loads
+  no more, `/overview` and `/operation/table` of its first worker);
 - "all": every rank of the cycle has been read (`/distributed`; of the peer it is so
   before it shows anything).
 
 Memory, processor time and the number of processes are those of TensorBoard and all below
 it; the most that was seen, every 20 ms. `--peer` names the Python of an environment with
-`torch-tb-profiler` and `tensorboard`, without MemBoard; `--cached` starts ours once more
-with what it kept; `--only-peer` leaves ours out.
+`torch-tb-profiler` and `tensorboard`, without MemBoard; `--hta` that of one with
+HolisticTraceAnalysis, which is a library: its script reads the folder ("overview"), and
+says what part of communication is overlapped on each rank ("all"). `--cached` starts ours
+once more with what it kept; `--only-peer` leaves ours out.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -42,6 +47,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_S = 900.0
+HTA = """
+import logging, sys, time
+from hta.trace_analysis import TraceAnalysis
+logging.disable(logging.CRITICAL)
+analysis = TraceAnalysis(trace_dir=sys.argv[1])
+print("read", flush=True)
+print(len(analysis.get_comm_comp_overlap(visualize=False)), "ranks", flush=True)
+"""
 NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 
 
@@ -112,9 +125,10 @@ def ours(opening: Opening, address: str) -> str:
         run = listed[0]["id"] if listed else None
     while (choice := get(at + "profile", run=run)["choice"])["state"] == "opening":
         pass
-    opening.reached()
     if choice["problem"] is not None:
         raise SystemExit(f"not opened: {choice['problem']}")
+    get(at + "operators", run=run, source=choice["source"])
+    opening.reached()
     while (ranks := get(at + "distributed", run=run))["num_opening"]:
         pass
     opening.reached()
@@ -135,14 +149,37 @@ def theirs(opening: Opening, address: str) -> str:
     of = {"run": runs["runs"][0]}
     workers = get(at + "workers", view="Overview", **of)
     of["worker"] = workers[0]
-    get(at + "overview", span=get(at + "spans", **of)[0], **of)
+    of["span"] = get(at + "spans", **of)[0]
+    get(at + "overview", **of)
+    get(at + "operation/table", group_by="Operation", **of)
     opening.reached()
     opening.figures.append(opening.figures[-1])  # all of them were read before
     return f"{len(workers)} workers"
 
 
+def read_by_hta(python: str, logdir: Path) -> list[object]:
+    """As `Opening.run`; nothing is served."""
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [python, "-c", HTA, str(logdir / "run")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        watch = Watch(process.pid)
+        lines = iter(process.stdout.readline, "")  # type: ignore[union-attr]  # a pipe
+        reached = [(time.perf_counter() - began, line.strip()) for line in lines]
+        taken = watch.stop()
+        note = process.stderr.read().strip().rpartition("\n")[2]  # type: ignore[union-attr]
+    reached += [(float("nan"), note)] * (2 - len(reached))
+    figures = [float("nan"), *(seconds for seconds, _ in reached)]
+    return [*figures, taken.cpu_s, taken.rss_mb, taken.processes, reached[1][1]]
+
+
 def main() -> None:
-    given = bench.options(__doc__, "inputs", peer=str, cached=False, only_peer=False)
+    given = bench.options(
+        __doc__, "inputs", peer=str, hta=str, cached=False, only_peer=False
+    )
     for path in given.inputs:
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         size = sum(file.stat().st_size for file in files) / 1e6
@@ -163,6 +200,9 @@ def main() -> None:
                     opening = Opening(python, logdir, folder / "cache")
                     found[name] = opening.run(open_in)
                 row(name, *found[name])
+            if given.hta:
+                with logdir_of(path, folder) as logdir:
+                    row("HTA", *read_by_hta(given.hta, logdir))
             if given.peer is None:
                 row("torch-tb-profiler: not asked for (--peer PYTHON)")
             elif not given.only_peer:
