@@ -31,6 +31,7 @@ PAGES: Final = {
         "guarantees",
         "limits",
         "measured",
+        "analyses",
         "format",
         "contributing",
         "changelog",
