@@ -16,13 +16,13 @@ from memboard.tb_plugin.jobs.lazy import LazyCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.base import RunSummary
     from memboard.tb_plugin.facts.comparison.run_table import RunTable
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-    from memboard.tb_plugin.facts.findings.run_findings import Verdicts
+    from memboard.tb_plugin.facts.findings.run_findings import RunFindings
     from memboard.tb_plugin.facts.histories.rank_peaks import RankHistories
     from memboard.tb_plugin.facts.ranks.standings import Verdict
+    from memboard.tb_plugin.facts.steps.stragglers import StragglersReader
     from memboard.tb_plugin.facts.traces.run_traces import RunTraces
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
     from memboard.tb_plugin.formats.recording.captures.trace_reports import TraceReports
@@ -64,8 +64,6 @@ class RunReaders:
         self.facts: Final = FactsReader(store.series, store.cache)
         self.losses: Final[LossReader] = LossReader(store.series, self.facts)
         self.standings: Final = Standings(self.facts, self._verdict)
-        self.stragglers: Final[dict[str, tuple[object, RunStraggler | None]]] = {}
-        """Of runs whose steps were all looked at, with the version they had then."""
         self._lazy: Final = LazyCache()
         self._summaries: WeakKeyDictionary[Run, tuple[tuple[int, int], RunSummary]] = (
             WeakKeyDictionary()
@@ -106,18 +104,31 @@ class RunReaders:
         return self._lazy.get("errors", make)
 
     @property
-    def verdicts(self) -> Verdicts:
-        """What findings beside errors make of runs, for the list of runs."""
+    def stragglers(self) -> StragglersReader:
+        """Ranks that the others wait for, in recorded steps."""
 
-        def make() -> Verdicts:
-            from memboard.tb_plugin.facts.findings.run_findings import Verdicts
+        def make() -> StragglersReader:
+            from memboard.tb_plugin.facts.steps.stragglers import StragglersReader
 
-            return Verdicts(self.store.series, self.facts, self.losses)
+            return StragglersReader(self.facts)
 
-        return self._lazy.get("verdicts", make)
+        return self._lazy.get("stragglers", make)
+
+    @property
+    def findings(self) -> RunFindings:
+        """What is wrong with runs."""
+
+        def make() -> RunFindings:
+            from memboard.tb_plugin.facts.findings.run_findings import RunFindings
+
+            return RunFindings(
+                self.store.series, self.facts, self.losses, self.stragglers
+            )
+
+        return self._lazy.get("findings", make)
 
     def _verdict(self, run: Run, summary: RunSummary, budget: Budget) -> Verdict | None:
-        return self.verdicts.of_run(run, summary, budget)
+        return self.findings.verdict(run, summary, budget)
 
     @property
     def run_table(self) -> RunTable:

@@ -43,7 +43,7 @@ class Training:
     groups: Sequence[Sequence[Sequence[int]]] | None = None
     """By collective of a step: its groups of ranks; None: all together."""
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, cycle: int = 1) -> None:
         """A trace for each rank."""
         dice = random.Random(self.seed)
         files = [KinetoFile(rank, self.num_ranks) for rank in range(self.num_ranks)]
@@ -94,4 +94,4 @@ class Training:
                 file.step(step + 5, begins[rank], clock[rank] - begins[rank])
                 clock[rank] += 20
         for rank, file in enumerate(files):
-            file.write(folder / f"host_{rank}.1.pt.trace.json")
+            file.write(folder / f"host_{rank}.{cycle}.pt.trace.json")

@@ -66,18 +66,24 @@ class RunStraggler(NamedTuple):
     """Whether it stays so: all that decides it was read."""
     is_judged: bool = False
     """Whether the ranks of the cycle were compared: else none of them is cleared."""
+    cycle: int | None = None
+    """Of which cycle's collectives; None: of the only one, or of all recorded steps."""
 
     @property
     def stamp(self) -> tuple[object, ...]:
         """Another one where what is said of it changes."""
         sentence = None if self.finding is None else self.finding.sentence
-        return sentence, self.is_judged, self.is_final
+        return sentence, self.is_judged, self.is_final, self.cycle
 
     @property
     def of_traces(self) -> Finding | None:
         """The finding, where it is not one of recorded steps."""
         is_late = self.finding is not None and self.finding.key == "late_rank"
         return self.finding if is_late else None
+
+    def scope_text(self, preposition: str) -> str:
+        """` of cycle 2`, behind what is said of the rank; empty: of the whole run."""
+        return "" if self.cycle is None else f" {preposition} cycle {self.cycle}"
 
 
 def straggling(
@@ -145,8 +151,13 @@ def straggling(
     )
 
 
-def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
-    """Some ranks, the worst one first of `costs`, are waited for in collectives."""
+def waited_for(
+    costs: Sequence[WaitingCost], cycle: int | None = None
+) -> Finding | None:
+    """Some ranks, the worst one first of `costs`, are waited for in collectives.
+
+    `cycle`: of the profiler, which they are of; None: the only one.
+    """
     late = [cost for cost in costs if cost.stands_out]
     if not late or len(late) > max(1, MOST_LATE * len(costs)):
         return None
@@ -164,13 +175,15 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
         f"mostly in {kind}{f' of group {group[:_GROUP_LENGTH]}' if group else ''}"
     )
     seconds_waited = worst.cost_ns / 1e9
+    in_cycle = "" if cycle is None else f" in cycle {cycle}"
+    steps_text = "profiled steps" if cycle is None else f"the steps of cycle {cycle}"
     return Finding(
         id=f"late_rank-{worst.rank}",
         key="late_rank",
         severity="warning",
         title="Straggler",
         sentence=f"{capitalized(the_other(others, 'rank'))}"
-        f" {agreeing(others, 'waits', 'wait')} for rank {worst.rank}:"
+        f" {agreeing(others, 'waits', 'wait')} for rank {worst.rank}{in_cycle}:"
         f" {duration_text(seconds_waited)} per step ({share_text(worst.share)}),"
         f" {most_text}.{where}{also_text}",
         rank=worst.rank,
@@ -181,7 +194,7 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
                 "waiting",
                 "the others' waiting beyond its own",
                 seconds_waited,
-                "median over profiled steps",
+                f"median over {steps_text}",
                 sure=True,
             ),
             percent(
@@ -193,7 +206,7 @@ def waited_for(costs: Sequence[WaitingCost]) -> Finding | None:
                         "excess",
                         f"longer in {_TRACE_PART[worst.part]}",
                         worst.part_excess_ns / 1e9,
-                        f"rank {worst.rank}, median over profiled steps",
+                        f"rank {worst.rank}, median over {steps_text}",
                         sure=True,
                     ),
                 )

@@ -12,14 +12,14 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.cli.opening import no_deadline, read_whole
 from memboard.tb_plugin.cli.report.trace_answers import TraceAnswers, trace_answers
 from memboard.tb_plugin.cli.report.traces import trace_rows
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.findings.judge import MAX_WAITING, size_of
-from memboard.tb_plugin.facts.findings.run_findings import findings_of
 from memboard.tb_plugin.facts.functions.choice import FunctionsQuery
 from memboard.tb_plugin.facts.histories.description import settings_of
 from memboard.tb_plugin.facts.histories.figures import (
@@ -32,8 +32,11 @@ from memboard.tb_plugin.facts.overview.run_overview import overview_of
 from memboard.tb_plugin.facts.ranks.run_summary import summary_of
 from memboard.tb_plugin.facts.readers import RunReaders
 from memboard.tb_plugin.facts.series.selection import RanksQuery
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
-from memboard.tb_plugin.facts.traces.cycle_ranks import newest_cycle, straggler_of
+from memboard.tb_plugin.facts.traces.cycle_ranks import (
+    named_cycle,
+    newest_cycle,
+    straggler_of,
+)
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.formats.recording.rank_summaries import (
@@ -185,17 +188,19 @@ class Reader:
         by_function = self._by_function(run, summary, rank)
         readers.errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         in_order = (summaries[trace] for trace in cycle if trace in summaries)
-        straggler = straggler_of(readers, summary, one_each(in_order), no_deadline())
+        straggler = straggler_of(
+            readers,
+            summary,
+            one_each(in_order),
+            named_cycle(sources, sources[-1].cycle) if sources else None,
+            no_deadline(),
+        )
         with run.lock:
-            findings = findings_of(
-                view(ranks),
-                readers.errors,
-                readers.losses,
-                readers.modules,
-                straggler,
+            findings = readers.findings.of(
+                view(ranks), readers.errors, readers.modules, straggler
             )
         course = steps(view(StepsQuery(rank=rank)))
-        has_steps = course.rank is not None
+        beside = readers.stragglers.of(view(ranks)) if course.rank is not None else None
         problems = [problem for problem in run.problems if rank in (None, problem.rank)]
         problems += [
             problem for problem in by_module.problems if problem not in problems
@@ -203,9 +208,13 @@ class Reader:
         return RunReport(
             run=summary_of(series, run),
             overview=first,
-            findings=findings,
-            steps=course if has_steps else None,
-            stragglers=stragglers_of(view(ranks), readers.facts) if has_steps else None,
+            findings=structs.replace(
+                findings, findings=with_markdown(findings.findings)
+            ),
+            steps=None if beside is None else course,
+            stragglers=None
+            if beside is None
+            else structs.replace(beside, findings=with_markdown(beside.findings)),
             modules=None if by_module.window is None else by_module,
             passed_over=tuple(passed_over),
             functions=tuple(by_function),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import structs
 
 from memboard.collector.format.sizes import agreeing, part_of
-from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.analysis.findings.steps import (
     growing,
     slow_every,
@@ -38,7 +39,6 @@ from memboard.tb_plugin.analysis.series.step_parts import (
 )
 from memboard.tb_plugin.api.time.steps import StepPartMean, StragglersResponse
 from memboard.tb_plugin.budget import Budget
-from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.contract.wire import finite
 from memboard.tb_plugin.facts.ranks.columns import STEP_TIME
 from memboard.tb_plugin.facts.ranks.overload import overloaded
@@ -52,6 +52,7 @@ from memboard.tb_plugin.facts.series.selection import (
 )
 from memboard.tb_plugin.facts.steps.profiler_steps import profiler_steps
 from memboard.tb_plugin.facts.steps.step_tables import StepTables
+from memboard.tb_plugin.facts.steps.straggler_table import straggler_table
 from memboard.tb_plugin.facts.view import loader_workers
 
 if TYPE_CHECKING:
@@ -63,55 +64,13 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.ranks.stragglers import Straggler
     from memboard.tb_plugin.analysis.series.step_parts import StepRows
     from memboard.tb_plugin.api.findings import Finding
-    from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.steps import ProfilerStep
     from memboard.tb_plugin.facts.ranks.rank_facts import FactsReader
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.index.run import Run
 
-MAX_ROWS: Final = 64
 _NAMED: Final = 3
 """Parts of a step in a sentence."""
-_RANKS: Final = (
-    Column(
-        "rank",
-        "Rank",
-        unit="rank",
-        help="Late: far beyond the median rank, relative to the usual spread of the ranks",
-    ),
-    Column(
-        "host",
-        "Host",
-        unit="text",
-        help="Where the rank runs: ranks of one host that are late together point at the host",
-    ),
-    Column(
-        "slowest_share",
-        "Slowest in",
-        unit="share",
-        help="Steps in which this rank was the slowest of all ÷ steps. Of equal ranks each has "
-        "about 1 ÷ their number.",
-    ),
-    Column(
-        "excess_seconds",
-        "Excess step time",
-        unit="excess_seconds",
-        help="Median over the steps of its step time less that of the median rank",
-    ),
-    Column(
-        "words",
-        "Largest excess",
-        unit="text",
-        help="The part that is longest beyond the median rank's; ranks wait in communication "
-        "and backward, so those do not count",
-    ),
-    Column("part", unit="text"),
-    Column("part_excess_seconds", unit="excess_seconds"),
-    Column("stands_out", unit="yes"),
-)
-_MEASURED: Final = tuple(
-    column.key for column in _RANKS if column.key not in ("host", "words")
-)
 _STAMP: Final = "step times"
 _COLUMNS: Final = 1024
 _PART_COLUMNS: Final = 256
@@ -120,11 +79,34 @@ _NEWEST_STEPS: Final = 4096
 """Single steps of one rank among which slow ones are counted."""
 
 
-def stragglers_of(view: View[RanksQuery], facts: FactsReader) -> StragglersResponse:
-    """Ranks by what they cost the others, parts of a step, and findings about both.
+class StragglersReader:
+    """What slows the steps of runs down, cached of a whole run until that changes."""
 
-    `facts` tell how long a step of each rank takes.
-    """
+    def __init__(self, facts: FactsReader) -> None:
+        """`facts` tell how long a step of each rank takes."""
+        self._facts = facts
+        self._cached: WeakKeyDictionary[Run, tuple[object, StragglersResponse]] = (
+            WeakKeyDictionary()
+        )
+
+    def of(self, view: View[RanksQuery]) -> StragglersResponse:
+        """Ranks by what they cost the others, parts of a step, and findings about both.
+
+        Hold the run's lock.
+        """
+        run, budget = view.run, view.budget
+        stamp = run.version, view.summary
+        stamped = self._cached.get(run)
+        is_all = structs.replace(view.query, run="") == RanksQuery()
+        if is_all and stamped is not None and stamped[0] == stamp:
+            return stamped[1]
+        response = _stragglers_of(view, self._facts)
+        if is_all and not (budget.exhausted or budget.put_off or run.unfinished):
+            self._cached[run] = stamp, response
+        return response
+
+
+def _stragglers_of(view: View[RanksQuery], facts: FactsReader) -> StragglersResponse:
     reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))
@@ -181,23 +163,18 @@ def stragglers_of(view: View[RanksQuery], facts: FactsReader) -> StragglersRespo
         sentence=_sentence(usual, len(read), parts, num_profiled, num_steps),
         step_seconds=finite(usual),
         parts=parts,
-        ranks=_ranks(
-            ordered[:MAX_ROWS],
+        ranks=straggler_table(
+            ordered,
             hosts,
-            "; ".join(
-                _summary(
-                    len(standing_out),
-                    len(read),
-                    len(ordered),
-                    len(wanted) - len(read),
-                    max(per_column, widest),
-                )
-            ),
+            num_standing_out=len(standing_out),
+            num_read=len(read),
+            num_left_out=len(wanted) - len(read),
+            num_per_column=max(per_column, widest),
         ),
         late=tuple(straggler.rank for straggler in standing_out),
         num_left_out=len(wanted) - len(read),
         part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
-        findings=with_markdown(
+        findings=tuple(
             sorted(findings, key=lambda finding: finding.cost or 0.0, reverse=True)
         ),
     )
@@ -368,46 +345,3 @@ def _sentence(
         f" {agreeing(num_profiled, 'a trace or a capture', 'traces or captures')} took"
         f" {agreeing(num_profiled, 'its', 'their')} time."
     )
-
-
-def _summary(
-    num_out: int, num_ranks: int, num_found: int, num_left_out: int, per_column: int
-) -> Iterator[str]:
-    """How many ranks stand out, of how many; and what was not compared."""
-    if num_out:
-        stand = agreeing(num_out, "stands", "stand")
-        yield f"{part_of(num_out, num_ranks, 'rank')} {stand} out"
-    elif num_ranks == 1:
-        yield "one rank alone is compared with no other"
-    else:
-        yield f"no rank of {num_ranks:,} stands out"
-    listed = min(num_found, MAX_ROWS)
-    if 0 < listed < num_ranks:
-        most = f"the {listed:,} that cost most are"
-        yield f"{agreeing(listed, 'the one that costs most is', most)} listed"
-    if num_left_out:
-        yield f"{num_left_out:,} could not be compared"
-    if per_column > 1:
-        yield f"means of {per_column:,} steps are compared"
-
-
-def _ranks(
-    rows: Sequence[Straggler], hosts: Mapping[int, str], summary: str
-) -> TableRows:
-    values = {
-        "host": [hosts[straggler.rank] for straggler in rows],
-        "words": [_words(straggler) for straggler in rows],
-        **{key: [getattr(straggler, key) for straggler in rows] for key in _MEASURED},
-    }
-    notes = tuple("late" if straggler.stands_out else "" for straggler in rows)
-    table = table_of(_RANKS, values, "", more={"rank": {"notes": notes}})
-    return titled(table, "Stragglers", summary, "No rank has step times.")
-
-
-def _words(straggler: Straggler) -> str:
-    """`rank 12: dataloader +38.0 ms`; what it has more of than the median rank."""
-    if straggler.part:
-        return f"rank {straggler.rank}: {straggler.part} +{duration_text(straggler.part_excess_seconds)}"
-    if straggler.excess_seconds > 0:
-        return f"rank {straggler.rank}: step +{duration_text(straggler.excess_seconds)}"
-    return f"rank {straggler.rank}: as fast as the others"

@@ -8,7 +8,6 @@ from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler, waited
 from memboard.tb_plugin.budget import Budget
 from memboard.tb_plugin.contract.errors import NotReadyError
 from memboard.tb_plugin.facts.series.selection import RanksQuery
-from memboard.tb_plugin.facts.steps.stragglers import stragglers_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.formats.recording.rank_summaries import one_each
@@ -30,6 +29,7 @@ def straggler_of(
     readers: RunReaders,
     summary: RunSummary,
     shown: Sequence[RankSummary],
+    cycle: int | None,
     budget: Budget | None = None,
 ) -> RunStraggler:
     """Of all recorded steps where they tell one, else of a cycle's collectives.
@@ -38,6 +38,7 @@ def straggler_of(
         readers: of the plugin.
         summary: of the run.
         shown: ranks of one profiling cycle, one summary a rank.
+        cycle: as `named_cycle` says which.
         budget: for reading the ranks' steps; None: a little, and more at the next poll.
     """
     if summary.virtual_gpu:
@@ -46,32 +47,27 @@ def straggler_of(
     if of_steps is not None:
         return of_steps
     costs = readers.rank_summaries.waiting_costs(shown) if len(shown) > 1 else ()
-    return RunStraggler(waited_for(costs), is_judged=bool(costs))
+    return RunStraggler(waited_for(costs, cycle), is_judged=bool(costs), cycle=cycle)
 
 
 def _of_recorded_steps(
     readers: RunReaders, summary: RunSummary, budget: Budget
 ) -> RunStraggler | None:
-    """None: steps blame nobody. They are looked at once for each version of the run."""
+    """None where the steps blame no rank."""
     with readers.reading(summary.id) as (run, _):
         if len(run.ranks) < 2 or run.made_of != "recording":
             return None
-        version, judged = readers.stragglers.get(run.found.id, (None, None))
-        if version == run.version:
-            return judged
         query = RanksQuery(run=summary.id)
         view = View(readers.store.series, run, summary, query, budget)
-        steps = stragglers_of(view, readers.facts)
+        steps = readers.stragglers.of(view)
         if steps.num_left_out and budget.exhausted:
             return RunStraggler(None, is_final=False)
         by_key = {finding.key: finding for finding in steps.findings}
-        judged = None
         if "straggler" in by_key:
-            judged = RunStraggler(by_key["straggler"], is_judged=True)
-        elif "overloaded" in by_key:
-            judged = RunStraggler(None)  # each waits for a core, none for a rank
-        readers.stragglers[run.found.id] = run.version, judged
-        return judged
+            return RunStraggler(by_key["straggler"], is_judged=True)
+        if "overloaded" in by_key:
+            return RunStraggler(None)  # each waits for a core, none for a rank
+        return None
 
 
 MAX_BESIDE: Final = 64 << 20
@@ -83,6 +79,8 @@ class CycleRanks(NamedTuple):
     """One summary of each rank of a profiling cycle, once all that can be are open."""
 
     summaries: Sequence[RankSummary] = ()
+    cycle: int | None = None
+    """The number that `named_cycle` returns."""
     is_opening: bool = False
     """Whether they will be there."""
 
@@ -90,6 +88,11 @@ class CycleRanks(NamedTuple):
 def newest_cycle(traces: Sequence[FoundSource]) -> list[FoundSource]:
     """Those of the newest cycle, of a profiler's traces in their order."""
     return [trace for trace in traces if trace.cycle == traces[-1].cycle]
+
+
+def named_cycle(traces: Sequence[FoundSource], cycle: int | None) -> int | None:
+    """What is said beside a rank that one of a run's cycles names; None: the only one."""
+    return cycle if len({trace.cycle for trace in traces}) > 1 else None
 
 
 def newest_ranks(
@@ -105,7 +108,8 @@ def newest_ranks(
         summaries, is_opening = readers.rank_summaries.beside(run_id, own, opens=opens)
     except NotReadyError:
         return CycleRanks(is_opening=True)
-    return CycleRanks(one_each(summaries), is_opening)
+    cycle = named_cycle(traces, own[0].cycle)
+    return CycleRanks(one_each(summaries), cycle, is_opening)
 
 
 def straggler_in_traces(readers: RunReaders, run_id: str) -> RunStraggler:
@@ -118,4 +122,4 @@ def straggler_in_traces(readers: RunReaders, run_id: str) -> RunStraggler:
     ranks = newest_ranks(readers, run_id, profiler_traces(listed.sources))
     if len(ranks.summaries) < 2:
         return RunStraggler(None, is_final=not ranks.is_opening)
-    return straggler_of(readers, listed.summary, ranks.summaries)
+    return straggler_of(readers, listed.summary, ranks.summaries, ranks.cycle)

@@ -14,7 +14,7 @@ from memboard.tb_plugin.analysis.ranks.rank_steps import (
 from memboard.tb_plugin.api.base import Problem, i32_clipped
 from memboard.tb_plugin.api.time.distributed import DistributedResponse
 from memboard.tb_plugin.contract.parameters import Count, Query
-from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_of
+from memboard.tb_plugin.facts.traces.cycle_ranks import named_cycle, straggler_of
 from memboard.tb_plugin.facts.traces.profiled import profiler_traces
 from memboard.tb_plugin.formats.recording.rank_summaries import (
     one_each,
@@ -69,6 +69,8 @@ class Cycle:
     cycles: tuple[int, ...]
     """All of the run, ascending."""
     number: int | None
+    named: int | None
+    """That number where the run has several."""
     num_traces: int
     """Of the ranks of the query."""
     num_ranks: int
@@ -120,7 +122,14 @@ def cycle_of(asked: RouteRequest[CycleQuery]) -> tuple[RunSummary, Cycle]:
     keys = [(trace.id, *trace.key) for trace in traces]
     stamp = (*keys, len(summaries), len(failed))
     return listed.summary, Cycle(
-        tuple(cycles), number, len(own), num_ranks, summaries, failed, stamp
+        cycles=tuple(cycles),
+        number=number,
+        named=named_cycle(traces, number),
+        num_traces=len(own),
+        num_ranks=num_ranks,
+        summaries=summaries,
+        failed=failed,
+        stamp=stamp,
     )
 
 
@@ -130,7 +139,9 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     run, cycle = cycle_of(asked)
     query, shown = asked.query, cycle.ranks
     # Of some of the ranks another one comes last.
-    straggler = straggler_of(asked.state, run, () if cycle.num_opening else shown)
+    straggler = straggler_of(
+        asked.state, run, () if cycle.num_opening else shown, cycle.named
+    )
     asked.decided_by(*cycle.stamp, *straggler.stamp)
     together = asked.state.rank_summaries.compared(shown)
     of_ranks = cycle.steps
@@ -144,9 +155,11 @@ def distributed(asked: RouteRequest[DistributedQuery]) -> DistributedResponse:
     late = straggler.finding
     sentences = [step_text(table, None if late is None else late.rank)]
     if late is not None:
-        sentences.insert(0, f"Rank {late.rank} is the straggler.")
+        scope = straggler.scope_text("of")
+        sentences.insert(0, f"Rank {late.rank} is the straggler{scope}.")
     elif straggler.is_judged:
-        sentences.insert(0, "No rank stands out.")
+        scope = straggler.scope_text("in")
+        sentences.insert(0, f"No rank stands out{scope}.")
     elif not (
         missing or cycle.num_opening or asked.state.rank_summaries.waiting_costs(shown)
     ):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memboard.tb_plugin.facts.findings.run_findings import findings_of
+from msgspec import structs
+
+from memboard.tb_plugin.analysis.findings.render import with_markdown
 from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.facts.traces.cycle_ranks import straggler_in_traces
 from memboard.tb_plugin.server.views.run import of_run
@@ -13,8 +15,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.findings.stragglers import RunStraggler
     from memboard.tb_plugin.api.findings import FindingsResponse
     from memboard.tb_plugin.facts.findings.errors import ErrorsReader
-    from memboard.tb_plugin.facts.findings.run_findings import Verdicts
-    from memboard.tb_plugin.facts.ranks.losses import LossReader
+    from memboard.tb_plugin.facts.findings.run_findings import RunFindings
     from memboard.tb_plugin.facts.view import View
     from memboard.tb_plugin.formats.recording.captures.modules import ModulesReader
 
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
 @of_run(
     "findings",
     RanksQuery,
-    reads=lambda readers: (
-        readers.errors,
-        readers.losses,
-        readers.modules,
-        readers.verdicts,
-    ),
+    reads=lambda readers: (readers.findings, readers.errors, readers.modules),
     first=lambda readers, query: straggler_in_traces(readers, query.run),
     prefetches="facts",
     version=lambda readers: readers.errors.judge.version,
@@ -35,10 +31,10 @@ if TYPE_CHECKING:
 def findings(
     view: View[RanksQuery],
     straggler: RunStraggler,
-    reader: ErrorsReader,
-    losses: LossReader,
+    reader: RunFindings,
+    errors: ErrorsReader,
     modules: ModulesReader,
-    verdicts: Verdicts,
 ) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
-    return findings_of(view, reader, losses, modules, straggler, verdicts)
+    response = reader.of(view, errors, modules, straggler)
+    return structs.replace(response, findings=with_markdown(response.findings))

@@ -92,7 +92,9 @@ def test_ranks_beside_each_other(tmp_path):
     assert table["mean_ms"].tolist() == pytest.approx([0.35, 0.32, 0.2])
     assert notes_of(answer["collectives"], "group") == ["3 ranks"] * 3
     assert notes_of(answer["collectives"], "lead_seconds") == [""] * 3
-    assert answer["sentence"].startswith("Rank 2 is the straggler. A step takes ")
+    assert answer["sentence"].startswith(
+        "Rank 2 is the straggler of cycle 2. A step takes "
+    )
     (finding,) = answer["findings"]
     # Ranks 0 and 1 wait 135 us in the mean, in each of the steps.
     assert "135 µs per step" in finding["sentence"]

@@ -111,3 +111,21 @@ def test_a_rank_s_own_findings_name_it_alone_as_the_straggler(tmp_path):
     for rank in range(4):
         findings = page.of_run("/findings", "exp", rank=rank)["findings"]
         assert (finding in findings) == (rank == 1)
+
+
+def test_of_several_cycles_it_is_said_which_one_names_a_rank(tmp_path):
+    Training(4, compute={1: LATE_US}).write(tmp_path / "exp", cycle=1)
+    Training(4, compute={2: LATE_US}).write(tmp_path / "exp", cycle=2)
+    Training(4).write(tmp_path / "exp", cycle=3)
+    page = Page(tmp_path)
+    sentences = {
+        cycle: ask(page, "distributed", cycle=cycle)["sentence"] for cycle in (1, 2, 3)
+    }
+    assert sentences[1].startswith("Rank 1 is the straggler of cycle 1. ")
+    assert sentences[2].startswith("Rank 2 is the straggler of cycle 2. ")
+    assert sentences[3].startswith("No rank stands out in cycle 3. ")
+    (finding,) = ask(page, "distributed", cycle=2)["findings"]
+    assert "wait for rank 2 in cycle 2:" in finding["sentence"]
+    # Without a choice, and for Overview, the newest cycle counts.
+    assert ask(page, "distributed")["sentence"] == sentences[3]
+    assert not any(map(is_of_straggler, findings_of(page)))

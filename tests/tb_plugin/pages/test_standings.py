@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memboard.tb_plugin.facts.findings.run_findings import Verdicts
+from memboard.tb_plugin.analysis.ranks.stragglers import stragglers as compared_ranks
+from memboard.tb_plugin.facts.findings.run_findings import RunFindings
 from memboard.tb_plugin.facts.ranks import standings
+from memboard.tb_plugin.facts.steps import stragglers as stragglers_module
 from tests.builders import RunBuilder, age
 from tests.tb_plugin.client import Page, answered
 from tests.tb_plugin.test_run import Steps
@@ -195,14 +197,14 @@ def statuses(page: Page) -> dict[str, str | None]:
 
 def test_each_poll_decides_some_runs_until_all_are_and_then_none(tmp_path, monkeypatch):
     num_judged = 0
-    of_run = Verdicts.of_run
+    verdict = RunFindings.verdict
 
     def counted(self, run, summary, budget):
         nonlocal num_judged
         num_judged += 1
-        return of_run(self, run, summary, budget)
+        return verdict(self, run, summary, budget)
 
-    monkeypatch.setattr(Verdicts, "of_run", counted)
+    monkeypatch.setattr(RunFindings, "verdict", counted)
     # A machine so slow that a look decides one run, or not even a large one.
     monkeypatch.setattr("memboard.tb_plugin.server.state.STANDING_SECONDS", 0.01)
     monkeypatch.setattr(standings, "SECONDS", 0.01)
@@ -215,12 +217,34 @@ def test_each_poll_decides_some_runs_until_all_are_and_then_none(tmp_path, monke
     late = {run for run in found if found[run] == "warned"}
     assert late == {"run03", "run08", "a large one"}
     monkeypatch.undo()
-    monkeypatch.setattr(Verdicts, "of_run", counted)
+    monkeypatch.setattr(RunFindings, "verdict", counted)
     for _ in range(3):
         statuses(page)
     num_judged = 0
     assert statuses(page) == found
     assert num_judged == 0
+
+
+def test_the_ranks_of_a_run_are_compared_once_for_all_pages(tmp_path, monkeypatch):
+    num_compared = 0
+
+    def counted(times):
+        nonlocal num_compared
+        num_compared += 1
+        return compared_ranks(times)
+
+    monkeypatch.setattr(stragglers_module, "stragglers", counted)
+    page = recorded(tmp_path, slow=1.35)
+    assert standing(page) == ("warned", "Straggler")
+    num_before = num_compared
+    assert num_before >= 1
+    (of_steps,) = page.of_run("/stragglers", "run")["findings"]
+    for _ in range(2):
+        findings = page.of_run("/findings", "run")["findings"]
+        assert of_steps in findings
+        assert of_steps["markdown"].startswith("## Straggler; rank 7")
+        page.get("/runs")
+    assert num_compared == num_before
 
 
 def test_a_look_begins_where_the_one_before_ended(tmp_path, monkeypatch):
@@ -231,7 +255,7 @@ def test_a_look_begins_where_the_one_before_ended(tmp_path, monkeypatch):
     def never(_self, run, _summary, _budget):
         looked.append(run.found.name)
 
-    monkeypatch.setattr(Verdicts, "of_run", never)
+    monkeypatch.setattr(RunFindings, "verdict", never)
     monkeypatch.setattr(standings, "Budget", lambda _: Steps(20))
     for _ in range(40):
         statuses(page)

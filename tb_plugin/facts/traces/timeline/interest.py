@@ -31,7 +31,7 @@ def of_interest(
         ooms = run.notes.events("oom")
     traces = profiler_traces(listed.sources)
     ranks = newest_ranks(readers, run_id, traces)
-    straggler = straggler_of(readers, listed.summary, ranks.summaries)
+    straggler = straggler_of(readers, listed.summary, ranks.summaries, ranks.cycle)
     late = None if straggler.finding is None else straggler.finding.rank
     interests = [] if late is None else [Interest(late, "the straggler")]
     interests += [Interest(rank, "which is pinned") for rank in pinned]
