@@ -9,6 +9,7 @@ from msgspec import Struct
 from memboard.tb_plugin.api.base import (
     Columns,
     F64Column,
+    I32Column,
     RunStanding,
     RunSummary,
 )
@@ -150,7 +151,9 @@ class RankHistoriesResponse(Columns, frozen=True):
     still_reading: bool
 
 
-TraceTableName: TypeAlias = Literal["operators", "kernels", "modules", "memory"]
+TraceTableName: TypeAlias = Literal[
+    "operators", "kernels", "calls", "modules", "memory"
+]
 TracePer: TypeAlias = Literal["trace", "step"]
 """Sums over each whole trace, or divided by its number of profiled steps."""
 
@@ -163,10 +166,11 @@ class TraceMeasure(Struct, frozen=True):
     title: str
 
 
-class CompareTracesResponse(Struct, frozen=True):
+class CompareTracesResponse(Columns, frozen=True):
     """Route `/compare_traces`: a table of one trace (run, source) against another's.
 
-    The other one is (b_run, b_source). Rows of equal name are joined in their order.
+    The other one is (b_run, b_source). Rows of equal name are joined in their order; those
+    of calls and modules by their place in the tree.
     """
 
     sentence: str
@@ -176,6 +180,8 @@ class CompareTracesResponse(Struct, frozen=True):
     table: TraceTableName
     rows: TableRows
     """NaN where a side has no such row or number; all other measures are in files."""
+    parent: I32Column
+    """Of calls and modules the row around each, or -1, before it; else empty."""
     measure: str
     """The one that is compared."""
     measures: tuple[TraceMeasure, ...]

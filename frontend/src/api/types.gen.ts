@@ -20,7 +20,7 @@ export type CompareBy = "category" | "module" | "line" | "size" | "stack";
 
 export type StackMatch = "exact" | "function";
 
-export type TraceTableName = "operators" | "kernels" | "modules" | "memory";
+export type TraceTableName = "operators" | "kernels" | "calls" | "modules" | "memory";
 
 export type TracePer = "trace" | "step";
 
@@ -256,6 +256,7 @@ export interface CompareTracesResponse {
   readonly roles: TableRows;
   readonly table: TraceTableName;
   readonly rows: TableRows;
+  readonly parent: Int32Array;
   readonly measure: string;
   readonly measures: readonly TraceMeasure[];
   readonly per: TracePer;

@@ -82,7 +82,7 @@ class _ReplayedCalls:
         self._num = 0
 
     def add(self, graph: CapturedGraph, works: Ints) -> None:
-        """(2, calls): texts of dimensions and types, as rows."""
+        """Add a capture's calls for each of its replays; `works`: (replays, launches)."""
         num = len(graph.calls)
         works = works[: (MAX_CALLS - self._num) // max(num, 1)]
         if not num or not len(works):

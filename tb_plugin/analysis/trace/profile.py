@@ -9,6 +9,7 @@ import numpy as np
 
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
 from memboard.collector.format.own.slices import tracks_modules
+from memboard.tb_plugin.analysis.operators.call_tree import CallTree, call_tree
 from memboard.tb_plugin.analysis.operators.kernels import KernelTable, kernel_table
 from memboard.tb_plugin.analysis.operators.module_times import ModuleTimes, module_times
 from memboard.tb_plugin.analysis.operators.operator_times import (
@@ -154,6 +155,11 @@ class TraceProfile:
     @cached_property
     def modules(self) -> ModuleTimes:
         return module_times(self.times)
+
+    @cached_property
+    def calls(self) -> CallTree:
+        """Modules, annotations and operators by their place."""
+        return call_tree(self.times)
 
     @cached_property
     def collectives(self) -> RankCollectives:

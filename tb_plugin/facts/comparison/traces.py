@@ -1,4 +1,7 @@
-"""One table of a profiler's trace against another trace's, row by row by name."""
+"""One table of a profiler's trace against another trace's, row by row.
+
+Operators, kernels and memory meet by name; calls and modules by their place in the tree.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.analysis.arrays import NOTHING, picked, place_of
+from memboard.tb_plugin.analysis.operators.tree_match import (
+    MatchedTrees,
+    NamedTree,
+    matched_trees,
+)
 from memboard.tb_plugin.analysis.time.slice_roles import ROLES, Role
 from memboard.tb_plugin.contract.table import Column, titled
 from memboard.tb_plugin.facts.comparison.difference import difference, side_columns
@@ -19,7 +28,7 @@ from memboard.tb_plugin.facts.traces.memory_table import (
     usual_device,
 )
 from memboard.tb_plugin.facts.traces.module_table import module_rows
-from memboard.tb_plugin.facts.traces.profiled import TableQuery
+from memboard.tb_plugin.facts.traces.profiled import MS, TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import kernel_rows, operator_rows
 
 if TYPE_CHECKING:
@@ -39,19 +48,40 @@ class _Rows(NamedTuple):
     """A table of one trace."""
 
     names: Sequence[str]
-    table: TableRows
+    columns: dict[str, Floats]
     device: str = ""
     """Whose memory it is; empty for the other tables."""
+    parents: Sequence[int] = ()
+    """By row that of the row around it; none: it is no tree."""
+    order: Sequence[int] = ()
+    """Of a tree as `NamedTree` has it."""
+
+
+def _numbers(table: TableRows) -> dict[str, Floats]:
+    return {column.key: column.numbers for column in table.columns}
 
 
 def _named(table: TableRows) -> _Rows:
     (names,) = (column.texts for column in table.columns if column.key == "name")
-    return _Rows(names, table)
+    return _Rows(names, _numbers(table))
 
 
 def _modules(profile: TraceProfile, _query: TableQuery) -> _Rows:
     rows = module_rows(profile)
-    return _Rows(rows.paths, rows.table)
+    # A row is a module's first call; the last one may be what is in none.
+    first = profile.modules.example[: len(rows.names)]
+    order = profile.trace.slices.starts(first).tolist()
+    order += [np.iinfo(np.int64).max] * (len(rows.names) - len(order))
+    return _Rows(rows.names, _numbers(rows.table), "", rows.parents, order)
+
+
+def _calls(profile: TraceProfile, _query: TableQuery) -> _Rows:
+    tree = profile.calls
+    columns: dict[str, Floats] = {"num_calls": tree.num_calls.astype(np.float64)}
+    for key in ("host_self", "host_total", "device_self", "device_total"):
+        if profile.has_devices or not key.startswith("device"):
+            columns[f"{key}_ms"] = getattr(tree, f"{key}_ns") / MS
+    return _Rows(tree.name, columns, "", tree.parent.tolist(), tree.first_ns.tolist())
 
 
 def _memory(profile: TraceProfile, query: TableQuery) -> _Rows:
@@ -96,6 +126,18 @@ TABLES: Final[dict[TraceTableName, ComparedTable]] = {
             "num_calls": "Calls",
         },
     ),
+    "calls": ComparedTable(
+        _calls,
+        "Call",
+        "calls: it was recorded without the host",
+        {
+            "device_total_ms": "Device total",
+            "device_self_ms": "Device self",
+            "host_total_ms": "Host total",
+            "host_self_ms": "Host self",
+            "num_calls": "Calls",
+        },
+    ),
     "modules": ComparedTable(
         _modules,
         "Module",
@@ -129,26 +171,27 @@ TABLES: Final[dict[TraceTableName, ComparedTable]] = {
 
 
 class TraceSide(NamedTuple):
-    names: Sequence[str]
+    rows: _Rows
     columns: dict[str, Floats]
-    device: str
-    """Whose memory it is; empty for the other tables."""
+    """Those of `rows` that can be compared."""
     roles: Floats
     """Seconds of a mean step, by `Role`."""
     num_steps: int
     """0: it marks none, and counts as one."""
+    is_opening: bool = False
+    """Nothing is known of it yet."""
 
 
 def trace_side(chosen_trace: ChosenTrace, table: ComparedTable) -> TraceSide:
     profile = chosen_trace.profile
     if profile is None:
-        return TraceSide((), {}, "", np.zeros(len(Role)), 0)
+        opening = chosen_trace.opening
+        is_opening = opening is not None and opening.failure is None
+        return TraceSide(_Rows((), {}), {}, np.zeros(len(Role)), 0, is_opening)
     every_row = TableQuery(run=chosen_trace.run.id, top=len(profile.trace.slices))
     rows = table.read(profile, every_row)
     columns = {
-        column.key: column.numbers
-        for column in rows.table.columns
-        if column.key in table.measures
+        key: values for key, values in rows.columns.items() if key in table.measures
     }
     unknown = [key for key, values in columns.items() if np.isnan(values).all()]
     for key in unknown:
@@ -156,7 +199,7 @@ def trace_side(chosen_trace: ChosenTrace, table: ComparedTable) -> TraceSide:
     parts_ns = profile.parts.parts_ns
     roles = parts_ns.sum(axis=0) / max(1, len(parts_ns)) / 1e9
     num_steps = len(profile.steps.number) if profile.steps.are_marked else 0
-    return TraceSide(rows.names, columns, rows.device, roles, num_steps)
+    return TraceSide(rows, columns, roles, num_steps)
 
 
 def roles_table(a: TraceSide, b: TraceSide) -> TableRows:
@@ -175,26 +218,37 @@ def roles_table(a: TraceSide, b: TraceSide) -> TableRows:
         if trace.num_steps
         else f"{side} marks no steps: all of it counts as one"
         for side, trace in (("A", a), ("B", b))
+        if not trace.is_opening
     ]
     colours = tuple(colour for _, _, colour, _ in kept_rows)
     table = replace(table, usual="", colours=colours)
     return titled(table, "Time per step", "; ".join(steps))
 
 
-def joined(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], Ints, Ints]:
-    """Rows of both sides by name; -1 where a side has none of that name.
+def joined(a: TraceSide, b: TraceSide) -> MatchedTrees:
+    """Rows of both sides: by their place in a tree, else by name, without parents."""
+    if not a.rows.parents and not b.rows.parents:
+        return joined_by_name(a.rows.names, b.rows.names)
+    return matched_trees(
+        *(
+            NamedTree(side.rows.names, side.rows.parents, side.rows.order)
+            for side in (a, b)
+        )
+    )
 
-    Of rows with equal names the first meets the first, the second the second.
-    """
+
+def joined_by_name(a: Sequence[str], b: Sequence[str]) -> MatchedTrees:
+    """Of rows with equal names the first meets the first, the second the second."""
     waiting: dict[str, deque[int]] = defaultdict(deque)
     for row, name in enumerate(b):
         waiting[name].append(row)
-    met = [waiting[name].popleft() if waiting[name] else -1 for name in a]
+    met = [waiting[name].popleft() if waiting[name] else NOTHING for name in a]
     alone = sorted(row for rows in waiting.values() for row in rows)
-    return (
-        [*a, *(b[row] for row in alone)],
-        np.array([*range(len(a)), *([-1] * len(alone))], np.int64),
-        np.array([*met, *alone], np.int64),
+    return MatchedTrees(
+        names=[*a, *(b[row] for row in alone)],
+        parents=np.empty(0, np.int64),
+        a=np.array([*range(len(a)), *([NOTHING] * len(alone))], np.int64),
+        b=np.array([*met, *alone], np.int64),
     )
 
 
@@ -241,25 +295,41 @@ def _unit(key: str) -> tuple[ColumnUnit, float]:
     return ("bytes" if key.endswith("_bytes") else "count"), 1.0
 
 
-def _largest(by: Measure | None, num_rows: int) -> Ints:
-    """Rows that differ most by a measure, in the order they have."""
+def _largest(by: Measure | None, num_rows: int, parents: Ints) -> Ints:
+    """Rows that differ most by a measure, in the order they have; with those around them."""
     if num_rows <= MAX_ROWS or by is None:
         return np.arange(num_rows)
     change = np.abs(np.nan_to_num(by.b) - np.nan_to_num(by.a))
-    return np.sort(np.argsort(-change, kind="stable")[:MAX_ROWS])
+    order = np.argsort(-change, kind="stable").tolist()
+    if not len(parents):
+        return np.sort(order[:MAX_ROWS])
+    kept: set[int] = set()
+    for row in order:
+        around = [row]
+        while parents[around[-1]] != NOTHING:
+            around.append(int(parents[around[-1]]))
+        more = [row for row in around if row not in kept]
+        if len(kept) + len(more) > MAX_ROWS:
+            break
+        kept.update(more)
+    return np.array(sorted(kept), np.int64)
 
 
 def rows_of_measures(
     name_column: Column,
-    names: Sequence[str],
+    matched: MatchedTrees,
     measures: Sequence[Measure],
     chosen: Measure | None,
-) -> TableRows:
+) -> tuple[TableRows, Ints]:
     """Both sides of every measure; of too many rows those that differ most by `chosen`.
 
     Measures other than the chosen one are in files alone.
+
+    Returns:
+        The rows, and by row of a tree its parent's.
     """
-    kept = _largest(chosen, len(names))
+    names = matched.names
+    kept = _largest(chosen, len(names), matched.parents)
     columns = (
         column
         for measure in sorted(measures, key=lambda measure: measure is not chosen)
@@ -271,4 +341,7 @@ def rows_of_measures(
             hidden=measure is not chosen,
         )
     )
-    return difference(name_column, [names[row] for row in kept.tolist()], columns)
+    place = place_of(kept, len(names))
+    parents = matched.parents[kept] if len(matched.parents) else matched.parents
+    table = difference(name_column, [names[row] for row in kept.tolist()], columns)
+    return table, picked(place, parents)

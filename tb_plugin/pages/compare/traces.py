@@ -1,10 +1,11 @@
-"""Route `/compare_traces`: a table of one profiler's trace against another's, by name."""
+"""Route `/compare_traces`: a table of one profiler's trace against another's."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from memboard.collector.format.sizes import counted
+from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.compare import (
     CompareTracesResponse,
     TraceMeasure,
@@ -56,36 +57,39 @@ def compare_traces(asked: RouteRequest[CompareTracesQuery]) -> CompareTracesResp
     ]
     asked.decided_by(*(part for trace in chosen_traces for part in trace.stamp))
     a, b = (trace_side(trace, table) for trace in chosen_traces)
-    names, *rows = joined(a.names, b.names)
+    matched = joined(a, b)
     by_trace = max(1, a.num_steps) == max(1, b.num_steps)
     per = query.per or ("trace" if by_trace else "step")
-    measures = list(measures_of(table, a, b, rows, per))
+    measures = list(measures_of(table, a, b, (matched.a, matched.b), per))
     chosen = max(
         measures, key=lambda measure: measure.name == query.measure, default=None
     )
-    compared = rows_of_measures(
-        Column(query.table, table.title, unit="name"), names, measures, chosen
+    compared, parents = rows_of_measures(
+        Column(query.table, table.title, unit="name"), matched, measures, chosen
     )
     return CompareTracesResponse(
         sentence=steps_sentence(float(a.roles.sum()), float(b.roles.sum())),
         roles=roles_table(a, b),
         table=query.table,
         rows=compared,
+        parent=i32(parents),
         measure="" if chosen is None else chosen.name,
         measures=tuple(
             TraceMeasure(measure.name, measure.title) for measure in measures
         ),
         per=per,
         lacks=_lacks(table, a, b),
-        note=" ".join(_notes(a, b, len(names) - compared.num_all)),
+        note=" ".join(_notes(a, b, len(matched.names) - compared.num_all)),
     )
 
 
 def _lacks(table: ComparedTable, a: TraceSide, b: TraceSide) -> str:
     """What a trace did not record is no difference."""
-    without = [
-        side_name for side_name, side in (("A", a), ("B", b)) if not len(side.names)
-    ]
+    sides = (("A", a), ("B", b))
+    opening = [side_name for side_name, side in sides if side.is_opening]
+    if opening:
+        return f"{' and '.join(opening)} {'are' if len(opening) == 2 else 'is'} being opened."
+    without = [side_name for side_name, side in sides if not len(side.rows.names)]
     if not without:
         return ""
     subject = "Neither has any" if len(without) == 2 else f"{without[0]} has no"
@@ -93,9 +97,9 @@ def _lacks(table: ComparedTable, a: TraceSide, b: TraceSide) -> str:
 
 
 def _notes(a: TraceSide, b: TraceSide, num_left: int) -> Iterator[str]:
-    if a.device and a.device == b.device:
-        yield f"Memory of {a.device}."
-    elif a.device:
-        yield f"Memory of {a.device} in A, of {b.device} in B."
+    if a.rows.device and a.rows.device == b.rows.device:
+        yield f"Memory of {a.rows.device}."
+    elif a.rows.device:
+        yield f"Memory of {a.rows.device} in A, of {b.rows.device} in B."
     if num_left:
         yield f"{counted(num_left, 'row')} that differ least are not among them."

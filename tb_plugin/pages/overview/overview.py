@@ -118,7 +118,10 @@ def empty_tabs(
         "operators": has_trace,
         "kernels": has_trace,
         "distributed": has_trace,
-        "compare": num_runs > 1 or len(run.ranks) > 1 or has_history,
+        "compare": num_runs > 1
+        or len(run.ranks) > 1
+        or has_history
+        or len(run.traces.files) > 1,
     }
     if budget.exhausted:
         return ()

@@ -52,7 +52,11 @@ const ONLY_WORDS = {
 export const TABLE_WORDS = {
   operators: ["Operators", "Time by operator"],
   kernels: ["Kernels", "Time by kernel"],
-  modules: ["Modules", "Time by module"],
+  calls: [
+    "Call tree",
+    "Time by module, annotation and operator, each below its caller",
+  ],
+  modules: ["Modules", "Time by module, each below the one around it"],
   memory: ["Memory", "Memory by operator, of the device with most events"],
 } as const satisfies Words;
 

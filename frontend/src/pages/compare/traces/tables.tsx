@@ -1,9 +1,11 @@
-import type { ProfileResponse } from "../../../api/types.gen";
+import type { ComponentChildren } from "preact";
+import type { CompareTracesResponse, ProfileResponse } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import { Nothing, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../shared/controls/choices";
 import { AnswerTable } from "../../shared/table/answer_table";
 import { DifferenceRows } from "../difference_rows";
+import { DifferenceTree } from "./difference_tree";
 import { PER_WORDS, TABLE_WORDS, type TracesProps } from "../params";
 
 const TABLE_PX = 560;
@@ -56,12 +58,7 @@ export function TraceTables(props: TracesProps) {
         )}
         {data !== null && data.measure !== "" && data.lacks === "" && (
           <>
-            <DifferenceRows
-              {...props}
-              table={data.rows}
-              heightPx={TABLE_PX}
-              about={{ a: about(a), b: about(b), per: data.per }}
-            >
+            <Rows {...props} data={data}>
               <Choice
                 label="Of"
                 value={data.measure}
@@ -75,13 +72,29 @@ export function TraceTables(props: TracesProps) {
                 labels={PER_WORDS}
                 onChoose={(option) => change({ per: option })}
               />
-            </DifferenceRows>
+            </Rows>
             {data.note !== "" && <p class="quiet">{data.note}</p>}
           </>
         )}
       </section>
     </>
   );
+}
+
+function Rows(
+  props: TracesProps & {
+    readonly data: CompareTracesResponse;
+    readonly children: ComponentChildren;
+  },
+) {
+  const { a, b, data } = props;
+  const shown = {
+    table: data.rows,
+    heightPx: TABLE_PX,
+    about: { a: about(a), b: about(b), per: data.per },
+  };
+  if (data.parent.length === 0) return <DifferenceRows {...props} {...shown} />;
+  return <DifferenceTree {...props} {...shown} parent={data.parent} />;
 }
 
 function about({ run, choice }: ProfileResponse): unknown {

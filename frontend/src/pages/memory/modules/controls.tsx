@@ -1,10 +1,16 @@
 import { Popover } from "../../../widgets/menu/menu";
 import type { ModulesResponse } from "../../../api/types.gen";
 import { counted, formatInteger } from "../../../base/bytes";
-import { Choice, Segmented, type Option } from "../../shared/controls/choices";
+import {
+  ALL_LEVELS,
+  Choice,
+  DepthSelect,
+  Segmented,
+  type Option,
+} from "../../shared/controls/choices";
 import { SearchBox } from "../../shared/controls/search_box";
 import type { Modules } from "./columns";
-import { ALL_LEVELS, FIRST_DEPTH, measureState, type ModulesPage } from "./params";
+import { FIRST_DEPTH, measureState, type ModulesPage } from "./params";
 
 interface ControlsProps extends ModulesPage {
   readonly data: ModulesResponse;
@@ -140,26 +146,5 @@ function ViewOptions({ data, modules, state, setState }: ControlsProps) {
         />
       )}
     </Popover>
-  );
-}
-
-export function DepthSelect(props: {
-  readonly maxDepth: number;
-  readonly chosen: number;
-  readonly onChange: (depth: number) => void;
-}) {
-  const { maxDepth, chosen, onChange } = props;
-  if (maxDepth === 0) return null;
-  const levels = Array.from({ length: maxDepth }, (_, depth): Option => [
-    depth,
-    depth.toString(),
-  ]);
-  return (
-    <Choice
-      label="Depth"
-      value={(chosen >= maxDepth ? ALL_LEVELS : chosen).toString()}
-      of={[...levels, [ALL_LEVELS, "all"]]}
-      onChange={(depth) => onChange(Number(depth))}
-    />
   );
 }

@@ -12,7 +12,7 @@ import { Icon } from "../../../widgets/icon/icon";
 import { ProblemList } from "../../../widgets/problem_list/problem_list";
 import { Waiting } from "../../../widgets/state/state";
 import { AbsentList } from "../../shared/panels/absent_list";
-import { Segmented, TextButton } from "../../shared/controls/choices";
+import { ALL_LEVELS, Segmented, TextButton } from "../../shared/controls/choices";
 import { NotCollected } from "../../shared/panels/not_collected";
 import { TreeTable } from "../../shared/table/answer_table";
 import { numbersOf } from "../../shared/table/columns";
@@ -31,7 +31,6 @@ import { Controls } from "./controls";
 import { Details } from "./details";
 import "./modules.css";
 import {
-  ALL_LEVELS,
   FIRST_DEPTH,
   measureState,
   MODULES,

@@ -17,8 +17,6 @@ export const WINDOW_RANGE = { low: "t0", high: "t1" };
 
 /** Open levels at first, besides the way to the largest module. */
 export const FIRST_DEPTH = 1;
-/** No model is nested deeper. */
-export const ALL_LEVELS = 64;
 
 const AXES = {
   time: ["Time", "Wall-clock time"],

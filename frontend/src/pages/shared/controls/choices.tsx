@@ -148,3 +148,28 @@ export function TextButton(props: {
     </button>
   );
 }
+
+/** No tree of calls or modules is nested deeper. */
+export const ALL_LEVELS = 64;
+
+/** How many levels of a tree are open. */
+export function DepthSelect(props: {
+  readonly maxDepth: number;
+  readonly chosen: number;
+  readonly onChange: (depth: number) => void;
+}) {
+  const { maxDepth, chosen, onChange } = props;
+  if (maxDepth === 0) return null;
+  const levels = Array.from({ length: maxDepth }, (_, depth): Option => [
+    depth,
+    depth.toString(),
+  ]);
+  return (
+    <Choice
+      label="Depth"
+      value={(chosen >= maxDepth ? ALL_LEVELS : chosen).toString()}
+      of={[...levels, [ALL_LEVELS, "all"]]}
+      onChange={(depth) => onChange(Number(depth))}
+    />
+  );
+}

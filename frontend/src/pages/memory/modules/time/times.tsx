@@ -10,12 +10,11 @@ import { Flame } from "../../../../widgets/flame/flame";
 import type { FlameData, FrameNames } from "../../../../widgets/flame/layout";
 import type { RowColumn } from "../../../../widgets/row_table/columns";
 import { Nothing } from "../../../../widgets/state/state";
-import { Segmented, TextButton } from "../../../shared/controls/choices";
+import { DepthSelect, Segmented, TextButton } from "../../../shared/controls/choices";
 import { SearchBox } from "../../../shared/controls/search_box";
 import type { ViewProps } from "../../../shared/view_props";
 import { TreeTable } from "../../../shared/table/answer_table";
 import { TraceFrame } from "../../../time/profiled/trace_choice";
-import { DepthSelect } from "../controls";
 import { FIRST_DEPTH, type ModulesPage } from "../params";
 
 const TABLE_PX = 640;
