@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 200
 _MUCH: Final = 0.1
 """Of a device's time: less that is idle needs no advice."""
+_LEAST: Final = 0.0005
+"""Of a device's time: less is 0.0 %."""
 _UNKNOWN: Final = "No launch is known"
 _MAX_NAME: Final = 80
 _PARTS: Final = {
@@ -71,33 +73,33 @@ _COLUMNS: Final = (
     ),
     Column(
         "kernel_ms",
-        "Between kernels",
+        "Gaps",
         unit="ms",
         help="Launched in time: at most 20 µs, which the device needs between two kernels",
     ),
     Column(
         "stream_ms",
-        "Other streams",
+        "Streams",
         unit="ms",
         help="Launched, and begun when work of another stream had ended",
     ),
     Column(
         "other_ms",
-        "Not explained",
+        "Unexplained",
         unit="ms",
         help="Launched, and begun late while nothing else ran that is recorded; or the call is"
         " not known",
     ),
     Column(
         "delay_p50_us",
-        "Launch delay",
+        "Delay",
         unit="us",
         help="Median from the end of the call to the start of the work",
         absent=_UNKNOWN,
     ),
     Column(
         "delay_p95_us",
-        "95 %",
+        "95\u00a0%",
         unit="us",
         help="95 of 100 launches have a shorter delay",
         absent=_UNKNOWN,
@@ -159,7 +161,8 @@ def _share(idle: Idle, part: str) -> str:
 
 def _sentence(trace: Trace, idle: Idle) -> str:
     """How idle a device was, the largest part first, what the host did, and what helps."""
-    parts = [part for part in _PARTS if getattr(idle, f"{part}_ns")]
+    least_ns = idle.span_ns * _LEAST
+    parts = [part for part in _PARTS if getattr(idle, f"{part}_ns") >= least_ns > 0]
     parts.sort(key=lambda part: -getattr(idle, f"{part}_ns"))
     why = ", ".join(f"{_share(idle, part)} {_PARTS[part]}" for part in parts)
     text = f"{device_title(trace, idle.device)} was idle {_share(idle, 'idle') or '0.0 %'} of"
@@ -182,7 +185,7 @@ def _host_text(idle: Idle) -> str:
         f"{share_text(part.duration_ns / idle.span_ns)} {_HOST_PARTS[part.cause]}"
         + _most_in(part.longest)
         for part in idle.host_parts
-        if part.duration_ns >= idle.span_ns / 1000
+        if part.duration_ns >= idle.span_ns * _LEAST
     ]
     return f" Before it launched, the host spent {', '.join(parts)}." if parts else ""
 

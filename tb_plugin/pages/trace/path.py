@@ -99,7 +99,7 @@ def _sentence(subject: str, path: Sequence[Piece], took_ns: int) -> str:
     parts = [
         f"{share_text(num_ns / took_ns)} {cause}"
         for cause, num_ns in sums.most_common()
-        if num_ns >= took_ns / 1000
+        if num_ns >= took_ns / 2000
     ]
     takes = f"{subject} takes {duration_text(took_ns / 1e9)}"
     if not parts:

@@ -262,6 +262,17 @@ def test_work_that_waits_for_room_on_the_device_leads_to_what_filled_it():
     ]
 
 
+@pytest.mark.parametrize("frame", ["", "python_function"])
+def test_a_step_that_ends_with_its_devices_work_waited_for_it(frame):
+    made = Made(1_000)
+    made.work("long", 5, 10, 960)
+    if frame:
+        made.host("train.py(7): log", 20, 980, frame)
+    names = {one[3] for one in made.path()}
+    # Frames say what the host did instead.
+    assert ("long" in names) == (not frame)
+
+
 def test_a_start_that_nothing_explains_is_said_to_be_so():
     made = Made(90)
     made.host("aten::mm", 2, 80)

@@ -221,6 +221,7 @@ def test_a_real_trace_has_what_its_file_says(importer, rank):
     near = lambda us: pytest.approx(us * 1000, abs=100)  # noqa: E731
     assert idle.span_ns == near(span)
     assert idle.host_ns == near(found["host"])
+    assert sum(part.duration_ns for part in idle.host_parts) == idle.host_ns
     assert idle.launch_ns == near(found["launch"])
     assert idle.kernel_ns == near(found["kernel"])
     assert idle.other_ns == near(found["other"])

@@ -9,7 +9,8 @@ Programs" (1988). At each piece of work the path goes on with what that piece wa
 - **a call that waits for a device** (a synchronisation, or a copy that blocks) waited for
   the work that ended last while it waited; so does a frame of Python that does.
 - **an operator that launched long work and outlasted it**, most of its time since being
-  that work's, waited for it too: by a call that the profiler did not record.
+  that work's, waited for it too: by a call that the profiler did not record. So did
+  the end of a step of which nothing is recorded, while that work took most of the time.
 - **a thread that neither operates nor calls** waited for the thread of autograd, where that
   worked, or, if it is in a call of Python that waits, for the thread that worked last; else
   it ran code of the program outside operators.
@@ -39,12 +40,15 @@ from memboard.tb_plugin.analysis.trace.waiting.host_threads import (
     ThreadSlices,
     busy_threads,
 )
-from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
+from memboard.tb_plugin.analysis.trace.waiting.work_starts import NEVER, Cause
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
 _AUTOGRAD: Final = re.compile(r"autograd::engine::evaluate_function.*")
+NO_SLICE: Final = "nothing recorded"
+"""Name of time in which no slice was open."""
+_FRAME: Final = "python_function"
 _STEP: Final = re.compile(r"ProfilerStep#\d+")
 _MOSTLY: Final = 0.75
 """Of an operator's time, and `_LONG_NS`: less may be chance, its own work beside a kernel."""
@@ -80,7 +84,7 @@ def by_name(profile: TraceProfile, path: list[Piece]) -> list[OnPath]:
     """The path summed by name and cause, the longest first."""
     sums: dict[tuple[str, Cause], list[int]] = {}
     for piece in path:
-        name = "" if piece.row == NOTHING else profile.trace.name_of(piece.row)
+        name = profile.trace.name_of(piece.row) if piece.row != NOTHING else NO_SLICE
         time_and_count = sums.setdefault((name, piece.cause), [0, 0])
         time_and_count[0] += piece.end_ns - piece.start_ns
         time_and_count[1] += 1
@@ -191,6 +195,10 @@ class _Walk:
             self._back_to(self._works.end_ns[awaited], cause, row)
             return awaited, thread.track
         if not is_busy:
+            awaited = self._awaited_in_pause(start, row)
+            if awaited != NOTHING:
+                self._back_to(self._works.end_ns[awaited], cause, row)
+                return awaited, thread.track
             return NOTHING, self._before_pause(thread, start, row)
         self._back_to(start, cause, row)
         return NOTHING, thread.track
@@ -224,6 +232,18 @@ class _Walk:
         awaited = works.launched.get(row, NOTHING)
         ended = awaited != NOTHING and called < works.end_ns[awaited] <= self._time
         return awaited if ended else NOTHING
+
+    def _awaited_in_pause(self, start: int, row: int) -> int:
+        """The work that took most of a step's last pause, or NOTHING."""
+        is_frame = row != NOTHING and self._trace.category_of(row) == _FRAME
+        if is_frame or self._time < self._host_end:
+            return NOTHING
+        awaited = self._works.ended_last(start, self._time)
+        if awaited == NOTHING or not NEVER < self._works.called_ns[awaited] < start:
+            return NOTHING
+        waited = int(self._works.end_ns[awaited]) - start
+        is_most = waited > max(_MOSTLY * (self._time - start), _LONG_NS)
+        return awaited if is_most else NOTHING
 
     def _awaited_by_operator(self, row: int, start: int) -> int:
         """The work of an operator that took most of its own time until now, or NOTHING."""

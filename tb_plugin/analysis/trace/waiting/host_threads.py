@@ -56,6 +56,8 @@ OF_ROLE: Final = {
     Role.OTHER: Cause.PROGRAM,
 }
 
+CAUSES: Final = tuple(Cause)
+
 
 class ThreadSlices:
     """The innermost slices of a thread in a range of time, one after the other."""
@@ -133,7 +135,8 @@ def busy_threads(
     }
 
 
-def causes_of(profile: TraceProfile, rows: Ints) -> list[Cause]:
-    """What time in slices of the host, none of them NOTHING, was spent on."""
+def causes_of(profile: TraceProfile, rows: Ints) -> Ints:
+    """What time in slices of the host, none of them NOTHING, was spent on: in `CAUSES`."""
     roles = np.where(is_busy(profile, rows), profile.roles[rows], Role.OTHER)
-    return [OF_ROLE[Role(role)] for role in roles.tolist()]
+    by_role = [CAUSES.index(OF_ROLE[role]) for role in Role]
+    return np.array(by_role)[roles]

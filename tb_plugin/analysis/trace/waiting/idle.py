@@ -26,14 +26,16 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.time.intervals import covered_ns, union
-from memboard.tb_plugin.analysis.trace.waiting.host_threads import causes_of
+from memboard.tb_plugin.analysis.trace.waiting.host_threads import CAUSES, causes_of
 from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.arrays import Flags, Floats, Ints
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
+    from memboard.tb_plugin.analysis.trace.trace import Trace
     from memboard.tb_plugin.analysis.trace.waiting.work_starts import Splits
 
 
@@ -133,35 +135,44 @@ def _host_parts(
     sums: dict[Cause, dict[str, int]] = {}
     for number in np.unique(track).tolist():
         waits = union(ranges[track == number])
-        line = trace.tracks[number]
-        rows = np.arange(line.first_row, line.first_row + line.num_slices)
-        covered = np.diff(
-            covered_ns(waits, trace.slices.ranges(rows).ravel()).reshape(-1, 2)
-        )[:, 0]
-        parent = trace.slices.parent[rows]
-        inner = parent != NOTHING
-        own = covered.copy()
-        np.subtract.at(own, parent[inner] - line.first_row, covered[inner])
-        outside = int(np.diff(waits).sum()) - int(covered[~inner].sum())
-        _add(sums, Cause.PROGRAM, "", outside)
-        cause_of_row = causes_of(profile, rows[own > 0])
-        for row, cause, duration in zip(
-            rows[own > 0].tolist(), cause_of_row, own[own > 0].tolist(), strict=True
-        ):
-            _add(sums, cause, trace.name_of(row), duration)
+        rows, own_ns = _own_ns(trace, number, waits)
+        outside = (Cause.PROGRAM, "", int(np.diff(waits).sum() - own_ns.sum()))
+        for cause, name, duration in (outside, *_by_name(profile, rows, own_ns)):
+            names = sums.setdefault(cause, {})
+            names[name] = names.get(name, 0) + duration
     parts = [
         HostPart(cause, sum(names.values()), max(names, key=lambda name: names[name]))
         for cause, names in sums.items()
+        if any(names.values())
     ]
     return tuple(sorted(parts, key=lambda part: -part.duration_ns))
 
 
-def _add(
-    sums: dict[Cause, dict[str, int]], cause: Cause, name: str, duration: int
-) -> None:
-    if duration > 0:
-        names = sums.setdefault(cause, {})
-        names[name] = names.get(name, 0) + duration
+def _own_ns(trace: Trace, track: int, waits: Ranges) -> tuple[Ints, Ints]:
+    """Slices of a track that were innermost during a set of time, and for how long."""
+    line = trace.tracks[track]
+    rows = np.arange(line.first_row, line.first_row + line.num_slices)
+    covered = covered_ns(waits, trace.slices.ranges(rows).ravel())
+    inside_ns = np.diff(covered.reshape(-1, 2), axis=1)[:, 0]
+    parent = trace.slices.parent[rows]
+    is_inner = parent != NOTHING
+    own_ns = inside_ns.copy()
+    np.subtract.at(own_ns, parent[is_inner] - line.first_row, inside_ns[is_inner])
+    # Slices that overlap without nesting count for the one that began first.
+    own_ns = np.maximum(own_ns, 0)
+    return rows[own_ns > 0], own_ns[own_ns > 0]
+
+
+def _by_name(
+    profile: TraceProfile, rows: Ints, own_ns: Ints
+) -> Iterator[tuple[Cause, str, int]]:
+    names, of_name = np.unique(profile.trace.slices.name[rows], return_inverse=True)
+    cause = causes_of(profile, rows)
+    for number in np.unique(cause).tolist():
+        own = cause == number
+        sums = np.bincount(of_name[own], own_ns[own], len(names))
+        for place in np.flatnonzero(sums).tolist():
+            yield CAUSES[number], profile.trace.strings[names[place]], int(sums[place])
 
 
 def _percentiles(delay: Floats | Ints) -> tuple[float, float]:

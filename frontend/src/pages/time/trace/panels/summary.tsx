@@ -125,7 +125,8 @@ export function chosenReport(
 }
 
 const MOST_ROWS = 8;
-const TABLE_HEAD_PX = 30;
+/** Of two lines, which heads take in narrow windows. */
+const TABLE_HEAD_PX = 48;
 
 const WORDS = { source: optional("source"), step: whole("step") };
 
