@@ -50,45 +50,54 @@ export function visibleRange(
   return [first, Math.min(x.length, end + 1)];
 }
 
-const ORIGIN: readonly [number, number] = [0, 0];
-
-class RunBuilder {
-  readonly runs: Float64Array[] = [];
-  #points: number[] = [];
-  #column = NaN;
-  /** x, y of the pixel column's first, lowest, highest and last point. */
-  #first = ORIGIN;
-  #low = ORIGIN;
-  #high = ORIGIN;
-  #last = ORIGIN;
-
-  add(x: number, y: number): void {
-    const column = Math.floor(x);
-    if (column === this.#column) {
-      if (y < this.#low[1]) this.#low = [x, y];
-      if (y > this.#high[1]) this.#high = [x, y];
-      this.#last = [x, y];
-      return;
+/** Points in px, of which NaN in `ys` ends a run. */
+function runsOf(xs: Float64Array, ys: Float64Array): Runs {
+  const runs: Float64Array[] = [];
+  // No point is an object: a chart of bands has thousands in each frame of a gesture.
+  const points = new Float64Array(2 * xs.length);
+  let runStart = 0;
+  let end = 0;
+  const push = (i: number): void => {
+    points[end] = xs[i] ?? NaN;
+    points[end + 1] = ys[i] ?? NaN;
+    end += 2;
+  };
+  let column = NaN;
+  let first = 0;
+  let lowest = 0;
+  let highest = 0;
+  /** The pixel column's first, lowest, highest and last point, each once. */
+  const endColumn = (last: number): void => {
+    if (Number.isNaN(column)) return;
+    const near = Math.min(lowest, highest);
+    const far = Math.max(lowest, highest);
+    push(first);
+    if (near !== first) push(near);
+    if (far !== near) push(far);
+    if (last !== far) push(last);
+    column = NaN;
+  };
+  const endRun = (last: number): void => {
+    endColumn(last);
+    if (end > runStart) runs.push(points.slice(runStart, end));
+    runStart = end;
+  };
+  for (let i = 0; i < xs.length; i += 1) {
+    const y = ys[i] ?? NaN;
+    if (!Number.isFinite(y)) {
+      endRun(i - 1);
+      continue;
     }
-    this.#flush();
-    this.#column = column;
-    this.#first = this.#low = this.#high = this.#last = [x, y];
+    const own = Math.floor(xs[i] ?? NaN);
+    if (own !== column) {
+      endColumn(i - 1);
+      column = own;
+      first = lowest = highest = i;
+    } else if (y < (ys[lowest] ?? NaN)) lowest = i;
+    else if (y > (ys[highest] ?? NaN)) highest = i;
   }
-
-  end(): void {
-    this.#flush();
-    this.#column = NaN;
-    if (this.#points.length > 0) this.runs.push(Float64Array.from(this.#points));
-    this.#points = [];
-  }
-
-  #flush(): void {
-    if (Number.isNaN(this.#column)) return;
-    const inner =
-      this.#low[0] <= this.#high[0] ? [this.#low, this.#high] : [this.#high, this.#low];
-    const unique = new Set([this.#first, ...inner, this.#last]);
-    for (const point of unique) this.#points.push(...point);
-  }
+  endRun(xs.length - 1);
+  return runs;
 }
 
 /** Over [low, high], in px. */
@@ -101,14 +110,7 @@ export function polyline(
   toY: Project,
 ): Runs {
   const [first, end] = visibleRange(x, low, high);
-  const builder = new RunBuilder();
-  for (let i = first; i < end; i += 1) {
-    const py = toY(y[i] ?? NaN);
-    if (Number.isFinite(py)) builder.add(toX(x[i] ?? NaN), py);
-    else builder.end();
-  }
-  builder.end();
-  return builder.runs;
+  return runsOf(x.subarray(first, end).map(toX), y.subarray(first, end).map(toY));
 }
 
 /** Closed outlines over [low, high]: upper edge forwards, lower edge backwards. */
@@ -121,20 +123,29 @@ export function area(
   toX: Project,
   toY: Project,
 ): Runs {
-  const [above, below] = [upper.map(toY), lower.map(toY)];
+  const [first, end] = visibleRange(x, low, high);
+  const xs = x.subarray(first, end).map(toX);
+  const above = upper.subarray(first, end).map(toY);
+  const below = lower.subarray(first, end).map(toY);
   // Both break at the same places.
-  const runs = (y: Float64Array, other: Float64Array): Runs => {
-    const masked = y.map((py, i) => (Number.isFinite(other[i]) ? py : NaN));
-    return polyline(x, masked, low, high, toX, Number);
-  };
-  const back = runs(below, above);
-  return runs(above, below).map((run, i) =>
-    Float64Array.from([...run, ...backwards(back[i] ?? run)]),
-  );
+  for (let i = 0; i < xs.length; i += 1) {
+    if (!Number.isFinite(above[i])) below[i] = NaN;
+    else if (!Number.isFinite(below[i])) above[i] = NaN;
+  }
+  const back = runsOf(xs, below);
+  return runsOf(xs, above).map((run, i) => outline(run, back[i] ?? run));
 }
 
-function backwards(run: Float64Array): Float64Array {
-  return run.map((_, i) => run[run.length - (i % 2 === 0 ? i + 2 : i)] ?? NaN);
+/** Along one edge, and back along the other. */
+function outline(edge: Float64Array, other: Float64Array): Float64Array {
+  const points = new Float64Array(edge.length + other.length);
+  points.set(edge);
+  for (let i = 0; i < other.length; i += 2) {
+    const from = other.length - i - 2;
+    points[edge.length + i] = other[from] ?? NaN;
+    points[edge.length + i + 1] = other[from + 1] ?? NaN;
+  }
+  return points;
 }
 
 export function nearestIndex(x: Float64Array, target: number): number {
