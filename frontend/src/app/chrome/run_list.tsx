@@ -4,7 +4,7 @@ import { counted, formatBytes, formatInteger, type ByteUnit } from "../../base/b
 import { formatAgo, formatInstant } from "../../base/durations";
 import { searchOf, sortedRows } from "../../model/shown_rows";
 import { kindOf, standingLook, STATUS_LOOKS } from "../../pages/shared/run_standing";
-import { lineCell } from "../../pages/shared/table/kernel_name";
+import { cut, withTail } from "../../widgets/cut_text/cut_text";
 import { Icon, Status } from "../../widgets/icon/icon";
 import type { Shell } from "../shell/shell";
 import { usePreference } from "../shell/theme";
@@ -60,12 +60,15 @@ export function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">
   const { data } = openRun.runs;
   const [text, setText] = useState("");
   const [preferred, setOrder] = usePreference("runs", () => "worst");
-  const order = ORDERS.find((option) => option === preferred) ?? "worst";
+  const num = data?.runs.length ?? 0;
+  const isShort = num <= MOST_SPACIOUS;
+  // Few have no switch that shows or changes their order.
+  const usual = isShort ? "worst" : preferred;
+  const order = ORDERS.find((option) => option === usual) ?? "worst";
   const listed = useMemo(
     () => (data === null ? [] : listedRuns(data, order, text)),
     [data, order, text],
   );
-  const num = data?.runs.length ?? 0;
   const chosen = useRef<HTMLButtonElement>(null);
   // The ranks below leave less room for the list.
   const hasRanks = strip !== null;
@@ -73,7 +76,6 @@ export function RunList({ address, openRun }: Pick<Shell, "address" | "openRun">
     () => chosen.current?.scrollIntoView({ block: "nearest" }),
     [run?.id, hasRanks, order],
   );
-  const isShort = num <= MOST_SPACIOUS;
   return (
     <section>
       <h2>
@@ -181,16 +183,12 @@ function RunRow(props: {
       </>
     );
   }
-  const { text, tail = "" } = lineCell(summary.name);
   return (
     <>
       <span class={`run-icon status-${look?.tone ?? "quiet"}`}>
         {look !== null && <Icon name={look.icon} />}
       </span>
-      <span class="run-name">
-        <span class="cut">{text.slice(0, text.length - tail.length)}</span>
-        <span>{tail}</span>
-      </span>
+      <span class="run-name cut">{cut(withTail(summary.name))}</span>
       {peak}
       <span class="off-screen">
         {look?.word} {kindOf(summary)}

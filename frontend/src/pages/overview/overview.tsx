@@ -79,10 +79,7 @@ export function OverviewView(props: ViewProps) {
       )}
       {isRecording && <HeadlineCards view={props} headlines={data.headlines} />}
       {data.run.madeOf !== "traces" && (
-        <div class={isRecording ? "picture is-recording" : "picture"}>
-          <PeakPanel view={props} />
-          {isRecording && <StepPanel view={props} />}
-        </div>
+        <Pictures view={props} isRecording={isRecording} />
       )}
       {strip.rank.length > 1 && hasPeaks && (
         <RankStripChart view={props} strip={strip} />
@@ -138,6 +135,24 @@ function Hero(props: {
           legend={rank === null && allRanks.length > 1 && "bar"}
         />
       )}
+    </div>
+  );
+}
+
+/** What the peak is made of beside what a step takes; room is kept until both are known. */
+function Pictures(props: { readonly view: ViewProps; readonly isRecording: boolean }) {
+  const { view, isRecording } = props;
+  const { client, run, ranks, pollMs } = view;
+  const query = { run: run.id, rank: ranks.rank };
+  const peak = useLive(client, "peak_composition", query, pollMs);
+  const steps = useLive(client, "stragglers", isRecording ? query : null, pollMs);
+  const isKnown = [peak, steps].every(
+    ({ data, error }) => data !== null || error !== null,
+  );
+  return (
+    <div class={isRecording && !isKnown ? "picture is-early" : "picture"}>
+      {peak.data !== null && <PeakPanel view={view} answer={peak.data} />}
+      {steps.data !== null && <StepPanel view={view} answer={steps.data} />}
     </div>
   );
 }

@@ -1,7 +1,10 @@
 /** What the memory at the peak is made of, against what there is, and who holds it. */
 
-import { useLive } from "../../api/live/use_live";
-import type { PeakComposition, PeakPart } from "../../api/types.gen";
+import type {
+  PeakComposition,
+  PeakCompositionResponse,
+  PeakPart,
+} from "../../api/types.gen";
 import {
   formatBytes,
   formatBytesExact,
@@ -11,29 +14,26 @@ import {
 import type { Theme } from "../../base/tokens";
 import { categoryColour, categoryLabel, groupNamed } from "../../model/category";
 import { BarRows, type BarRow } from "../../widgets/bar_rows/bar_rows";
+import { cut, withTail } from "../../widgets/cut_text/cut_text";
 import { openPlace } from "../../widgets/finding/place";
 import { Icon } from "../../widgets/icon/icon";
-import { cut } from "../../widgets/row_table/cells";
-import { lineCell } from "../shared/table/kernel_name";
 import type { ViewProps } from "../shared/view_props";
 import { PartBar, type Part } from "../time/profiled/part_bar";
 
 /** Of a device less full than this, the peak would be a sliver. */
 const LEAST_SHARE = 0.1;
 
-export function PeakPanel({ view }: { readonly view: ViewProps }) {
-  const { client, run, ranks, pollMs } = view;
-  const query = { run: run.id, rank: ranks.rank };
-  const { data } = useLive(client, "peak_composition", query, pollMs);
-  if (data === null) return null;
-  if (data.composition !== null) {
-    return <Composition view={view} of={data.composition} />;
-  }
-  if (data.how === "") return null;
+export function PeakPanel(props: {
+  readonly view: ViewProps;
+  readonly answer: PeakCompositionResponse;
+}) {
+  const { composition, how } = props.answer;
+  if (composition !== null) return <Composition view={props.view} of={composition} />;
+  if (how === "") return null;
   return (
     <section aria-label="Memory at the peak">
       <h2>Memory at the peak</h2>
-      <p>{data.how}</p>
+      <p>{how}</p>
     </section>
   );
 }
@@ -78,8 +78,7 @@ function Composition(props: {
             if (of.place.page !== "modules") {
               return <code>{label === "" ? "no stack recorded" : label}</code>;
             }
-            const { text, tail } = lineCell(label);
-            return <code>{cut(text, tail)}</code>;
+            return <code>{cut(withTail(label))}</code>;
           })}
         />
       </section>
@@ -138,13 +137,19 @@ function partRows(
   return parts.map((part, index) => ({
     key: `${part.label} ${index}`,
     label: labelOf(part),
-    title: `${part.label} ${categoryLabel(part.category)}`,
+    title: titleOf(part),
     share: part.bytes / bytes,
     background: categoryColour(theme, groupNamed(part.category)),
     value: formatBytes(part.bytes, byteUnit),
     exact: formatBytesExact(part.bytes),
     note: formatShare(part.bytes, bytes),
   }));
+}
+
+/** A category's row is named by it alone. */
+function titleOf({ label, category }: PeakPart): string {
+  const name = categoryLabel(category);
+  return label === category ? name : `${label}, ${name}`;
 }
 
 function against(of: PeakComposition, byteUnit: ByteUnit): string {

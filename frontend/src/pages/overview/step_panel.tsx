@@ -1,4 +1,4 @@
-import { useLive } from "../../api/live/use_live";
+import type { StragglersResponse } from "../../api/types.gen";
 import { formatShare } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import { formatExact } from "../../model/words/quantity";
@@ -8,21 +8,22 @@ import type { ViewProps } from "../shared/view_props";
 import { PartBar, partsOfStep } from "../time/profiled/part_bar";
 
 /** What the time of a step goes to, as Steps has it. */
-export function StepPanel({ view }: { readonly view: ViewProps }) {
-  const { client, run, ranks, pollMs, theme } = view;
-  const query = { run: run.id, rank: ranks.rank };
-  const { data } = useLive(client, "stragglers", query, pollMs);
-  const seconds = data?.stepSeconds ?? null;
-  if (data === null || seconds === null) return null;
-  const parts = partsOfStep(data, theme, "usual")
+export function StepPanel(props: {
+  readonly view: ViewProps;
+  readonly answer: StragglersResponse;
+}) {
+  const { view, answer } = props;
+  const { stepSeconds: seconds } = answer;
+  if (seconds === null) return null;
+  const parts = partsOfStep(answer, view.theme, "usual")
     .filter(({ value }) => value > 0)
     .sort((a, b) => b.value - a.value);
   return (
     <section aria-label="What a step's time goes to">
       <header class="row">
-        <h2 title={data.sentence}>
+        <h2 title={answer.sentence}>
           A step takes {formatSeconds(seconds)}
-          {data.numRanks > 1 && <small class="quiet"> on the median rank</small>}
+          {answer.numRanks > 1 && <small class="quiet"> on the median rank</small>}
         </h2>
         <button
           type="button"

@@ -41,6 +41,11 @@ export class BlockAxis {
     return interpolated(this.#event, this.#timeMs, moment);
   }
 
+  /** Nothing is drawn beyond the ends. */
+  inside(x: number): number {
+    return Math.min(Math.max(x, this.low), this.high);
+  }
+
   /** Where the state after an event begins: spans start there. */
   xAfter(moment: number): number {
     if (this.kind === "event") return Math.min(Math.max(moment + 1, 0), this.high);

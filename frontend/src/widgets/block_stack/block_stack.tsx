@@ -194,7 +194,7 @@ export function stepEvents(stage: BlockStage, by: number): BlockHover | null {
   }
   const run = from === null ? -1 : runOf(from);
   const y = from === null || run < 0 ? null : from.tile.middleOfRun(run, from.column);
-  return stage.moveTo(Math.min(Math.max(middle, axis.low), axis.high), y);
+  return stage.moveTo(axis.inside(middle), y);
 }
 
 /** by > 0: up. */

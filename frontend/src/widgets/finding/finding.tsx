@@ -8,7 +8,7 @@ import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { Facts } from "../facts/facts";
-import { CopyIcon, Icon, IconButton, type IconName } from "../icon/icon";
+import { CopyIcon, CopyMarkdownButton, Icon, type IconName } from "../icon/icon";
 import { HeldBy } from "./held_by";
 import { apart, openPlace, whereParts, type PlaceOpener } from "./place";
 import "./finding.css";
@@ -173,10 +173,8 @@ function Head(
           <Icon name="right" />
         </button>
       )}
-      <IconButton
-        icon="copy"
-        label={`Copy as Markdown: ${finding.title}`}
-        title="Copy as Markdown"
+      <CopyMarkdownButton
+        subject={finding.title}
         onClick={() => props.copyMarkdown(finding.markdown)}
       />
     </header>

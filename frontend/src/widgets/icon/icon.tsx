@@ -102,6 +102,22 @@ export function CopyIcon(props: { readonly label: string; readonly text: string 
   );
 }
 
+export function CopyMarkdownButton(props: {
+  readonly subject: string;
+  readonly large?: boolean;
+  readonly onClick: () => void;
+}) {
+  return (
+    <IconButton
+      large={props.large ?? false}
+      icon="copy"
+      label={`Copy as Markdown: ${props.subject}`}
+      title="Copy as Markdown"
+      onClick={props.onClick}
+    />
+  );
+}
+
 export interface StatusLook {
   readonly word: string;
   readonly icon: IconName;

@@ -5,7 +5,7 @@ import type { Table } from "../../model/table";
 import { dataMarkdown, DataTable } from "../export/data_table";
 import { ExportMenu, type ExportShell } from "../export/export_menu";
 import type { ExportSource } from "../export/source";
-import { IconButton } from "../icon/icon";
+import { CopyMarkdownButton, IconButton } from "../icon/icon";
 import "./plot.css";
 
 export interface ChartFrameProps {
@@ -64,9 +64,8 @@ export function ChartFrame(props: ChartFrameProps) {
           onClick={() => props.onAsTable(!asTable)}
         />
         {asTable && props.tableView === undefined && (
-          <IconButton
-            label="Copy as Markdown"
-            icon="copy"
+          <CopyMarkdownButton
+            subject={label}
             onClick={() =>
               props.shell?.copyMarkdown(dataMarkdown(label, props.table()))
             }

@@ -1,6 +1,6 @@
-import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { TreeRow } from "../../model/tree";
+import { cut } from "../cut_text/cut_text";
 import { Icon } from "../icon/icon";
 import type { RowCell, RowColumn } from "./columns";
 import type { Sort } from "../../model/shown_rows";
@@ -79,7 +79,15 @@ export function Cell(props: {
   readonly onToggle: () => void;
 }) {
   const { column, cell, node, onToggle } = props;
-  const { bar, swatch, note = "", tone, text, tail, content = cut(text, tail) } = cell;
+  const {
+    bar,
+    swatch,
+    note = "",
+    tone,
+    text,
+    tail,
+    content = cut({ text, tail }),
+  } = cell;
   return (
     <span
       role="gridcell"
@@ -101,17 +109,6 @@ export function Cell(props: {
           }}
         />
       )}
-    </span>
-  );
-}
-
-/** Where there is little room the part before `tail` is cut. */
-export function cut(text: string, tail: string | undefined): ComponentChildren {
-  if (tail === undefined) return text;
-  return (
-    <span class="row-table-cut">
-      <span class="cut">{text.slice(0, text.length - tail.length)}</span>
-      <span>{tail}</span>
     </span>
   );
 }

@@ -1,8 +1,12 @@
-import { useMemo } from "preact/hooks";
-import type { RunTableResponse, TableRows } from "../../../api/types.gen";
+import { useMemo, useRef } from "preact/hooks";
+import type { RunTableResponse, TableColumn, TableRows } from "../../../api/types.gen";
 import { useLive } from "../../../api/live/use_live";
 import { Status } from "../../../widgets/icon/icon";
-import { absentCell, type RowColumn } from "../../../widgets/row_table/columns";
+import {
+  absentCell,
+  type RowCell,
+  type RowColumn,
+} from "../../../widgets/row_table/columns";
 import { Waiting } from "../../../widgets/state/state";
 import { standingLook } from "../../shared/run_standing";
 import { AnswerTable } from "../../shared/table/answer_table";
@@ -12,6 +16,7 @@ import { useOtherRun } from "./other_run";
 
 const POLL_MS = 10_000;
 const TABLE_PX = 620;
+const NO_TEXTS: readonly string[] = [];
 const SEARCH_WORD = "runs_find";
 const WIDTHS = { name: "minmax(176px, 3fr)", verdict: "minmax(120px, 1fr)" };
 /** Further settings that differ are in files alone. */
@@ -68,48 +73,23 @@ function Rows(props: RunTableProps & { readonly answer: RunTableResponse }) {
     change({ aRun, aRank: "", a: NO_CHOICE, b: NO_CHOICE }, "push");
     chooseRun(idOf(row));
   };
-  const names = columnOf(table, "name")?.texts ?? [];
-  const sideColumn: RowColumn = {
-    key: "side",
-    title: "Side",
-    hint: "The two runs that are compared: B is the open one",
-    numeric: false,
-    width: "60px",
-    keepsWidth: true,
-    cell: (row) => ({
-      text: "",
-      title: "",
-      content: (
-        <>
-          <SideButton
-            side="A"
-            name={names[row] ?? ""}
-            pressed={idOf(row) === runA}
-            press={() => chooseA(row)}
-          />{" "}
-          <SideButton
-            side="B"
-            name={names[row] ?? ""}
-            pressed={idOf(row) === run.id}
-            press={() => chooseB(row)}
-          />
-        </>
-      ),
-    }),
-  };
-  const verdictCell = (row: number) => {
-    const standing = standings[row];
-    const look = standing === undefined ? null : standingLook(standing);
-    if (look === null) return absentCell(columnOf(table, "verdict")?.absent ?? "");
-    const content = <Status look={look} />;
-    return { text: look.word, content };
-  };
+  const names = columnOf(table, "name")?.texts ?? NO_TEXTS;
+  const choices = useRef({ chooseA, chooseB });
+  choices.current = { chooseA, chooseB };
+  const before = useMemo(() => {
+    const ids = standings.map((standing) => standing.run);
+    return [sideColumn(ids, names, { a: runA, b: run.id }, choices)];
+  }, [standings, names, runA, run.id]);
+  const cells = useMemo(
+    () => ({ verdict: verdictCell(standings, columnOf(table, "verdict")) }),
+    [standings, table],
+  );
   return (
     <AnswerTable
       view={view}
       table={table}
-      before={[sideColumn]}
-      cells={{ verdict: verdictCell }}
+      before={before}
+      cells={cells}
       widths={WIDTHS}
       word="runs_sort"
       find={{ label: "Find runs", word: SEARCH_WORD, commands: view.commands }}
@@ -130,6 +110,57 @@ function Rows(props: RunTableProps & { readonly answer: RunTableResponse }) {
       shell={view}
     />
   );
+}
+
+type Choose = (row: number) => void;
+
+/** A press of A or B does not open the row. */
+function sideColumn(
+  ids: readonly string[],
+  names: readonly string[],
+  chosen: { readonly a: string | null; readonly b: string },
+  choices: { readonly current: { readonly chooseA: Choose; readonly chooseB: Choose } },
+): RowColumn {
+  return {
+    key: "side",
+    title: "Side",
+    hint: "The two runs that are compared: B is the open one",
+    numeric: false,
+    width: "60px",
+    keepsWidth: true,
+    cell: (row) => ({
+      text: "",
+      title: "",
+      content: (
+        <>
+          <SideButton
+            side="A"
+            name={names[row] ?? ""}
+            pressed={ids[row] === chosen.a}
+            press={() => choices.current.chooseA(row)}
+          />{" "}
+          <SideButton
+            side="B"
+            name={names[row] ?? ""}
+            pressed={ids[row] === chosen.b}
+            press={() => choices.current.chooseB(row)}
+          />
+        </>
+      ),
+    }),
+  };
+}
+
+function verdictCell(
+  standings: RunTableResponse["standings"],
+  verdicts: TableColumn | undefined,
+): (row: number) => RowCell {
+  return (row) => {
+    const standing = standings[row];
+    const look = standing === undefined ? null : standingLook(standing);
+    if (look === null) return absentCell(verdicts?.absent ?? "");
+    return { text: look.word, content: <Status look={look} /> };
+  };
 }
 
 function SideButton(props: {

@@ -138,10 +138,6 @@ function Body(
   const { flat, find } = state;
   const modules = useMemo(() => new Modules(data), [data]);
   const selected = modules.idOf(state.module);
-  const table = useMemo(
-    () => (find === "" ? data.table : { ...data.table, empty: "No module matches." }),
-    [data, find],
-  );
   const callShown = numbersOf(data.table, "call");
   const timeUs = numbersOf(data.table, "time_us");
   const colours = useMemo(() => moduleColours(data, theme), [data, theme]);
@@ -185,7 +181,8 @@ function Body(
         <div class="column">
           <TreeTable
             view={view}
-            table={table}
+            table={data.table}
+            {...(find !== "" && { empty: "No module matches." })}
             word="sort"
             before={before}
             colours={colours}

@@ -5,7 +5,7 @@ import { formatInteger } from "../../../base/bytes";
 import { searchOf, type Sort } from "../../../model/shown_rows";
 import { originOf } from "../../../model/words/origin";
 import { ExportMenu, type ExportShell } from "../../../widgets/export/export_menu";
-import { Icon, IconButton } from "../../../widgets/icon/icon";
+import { CopyMarkdownButton, Icon } from "../../../widgets/icon/icon";
 import { Menu, type MenuItem } from "../../../widgets/menu/menu";
 import { useWidth } from "../../../widgets/plot/canvas";
 import { tableOf, type RowColumn } from "../../../widgets/row_table/columns";
@@ -44,6 +44,8 @@ interface TableProps
   readonly view: ViewProps;
   /** Of an answer, or `filled` here where the browser alone knows the values. */
   readonly table: TableRows;
+  /** Without rows; default: the table's own sentence. */
+  readonly empty?: string;
   /** URL word of the order; absent: the order is not in the URL. */
   readonly word?: string;
   /** Columns of the page, before those of the answer. */
@@ -95,7 +97,7 @@ export function AnswerTable(props: AnswerTableProps) {
       columns={columns}
       rows={shown}
       exported={shown}
-      empty={text === "" ? table.empty : `No row holds “${text}”.`}
+      empty={text === "" ? (props.empty ?? table.empty) : `No row holds “${text}”.`}
       search={
         find !== undefined &&
         (text !== "" || numRows > SEARCHED_FROM) && (
@@ -227,7 +229,6 @@ function TableSection(
       readonly exported: readonly number[] | null;
       /** Default: all rows. */
       readonly copied?: () => readonly number[];
-      readonly empty?: string;
       readonly search?: ComponentChildren;
     },
 ) {
@@ -259,11 +260,9 @@ function TableSection(
         )}
         {props.search}
         <span class="nowrap">
-          <IconButton
+          <CopyMarkdownButton
             large
-            icon="copy"
-            label={`Copy as Markdown: ${title}`}
-            title="Copy as Markdown"
+            subject={title}
             onClick={() =>
               view.copyMarkdown(
                 rowsMarkdown(

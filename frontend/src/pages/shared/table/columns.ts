@@ -5,6 +5,7 @@ import { categoryLabel, divergingColours } from "../../../model/category";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { parseRankSet } from "../../../model/words/rank_set";
 import { partColour } from "../../../render/palette";
+import { withTail } from "../../../widgets/cut_text/cut_text";
 import {
   absentCell,
   barOf,
@@ -14,7 +15,7 @@ import {
 } from "../../../widgets/row_table/columns";
 import { columnWidth } from "../../../widgets/row_table/widths/widths";
 import type { ViewProps } from "../view_props";
-import { lineCell, nameCells } from "./kernel_name";
+import { nameCells } from "./kernel_name";
 import { CELLS, CHANGES, isTextUnit, type NumberUnit } from "./units";
 
 /** Colours by names in `TableColumn.bar` that are not kinds of work. */
@@ -81,7 +82,7 @@ export function columnsOf(
       unit === "name"
         ? nameCells(texts)
         : unit === "stack"
-          ? lineCell
+          ? withTail
           : (text: string) => ({ text });
     const hintOf = (row: number): string => {
       const own =

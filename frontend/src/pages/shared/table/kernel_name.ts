@@ -1,11 +1,8 @@
+import { withTail } from "../../../widgets/cut_text/cut_text";
 import type { RowCell } from "../../../widgets/row_table/columns";
 
 /** Longer names are cut in the middle. */
 const MOST = 90;
-/** Characters of the end, which a narrow cell shows too. */
-const TAIL = 14;
-/** Names below it have no middle to cut. */
-const SHORT = 2 * TAIL;
 const APART = " · ";
 /** Limit of the part that distinguishes names folded alike. */
 const MOST_APART = 28;
@@ -57,11 +54,6 @@ export function shortNames(names: readonly string[]): readonly string[] {
   });
 }
 
-/** A narrow cell cuts its middle: a line of code keeps its number. */
-export function lineCell(text: string): RowCell {
-  return text.length < SHORT ? { text } : { text, tail: text.slice(-TAIL) };
-}
-
 /** Narrow cells cut the middle too; hover shows the whole name. */
 export function nameCells(
   names: readonly string[],
@@ -70,12 +62,8 @@ export function nameCells(
   return (name, row) => {
     const text = short[row] ?? name;
     const apart = text.lastIndexOf(APART);
-    if (apart < 0 && text.length < SHORT) return { text, title: name };
-    return {
-      text,
-      title: name,
-      tail: apart < 0 ? text.slice(-TAIL) : text.slice(apart),
-    };
+    if (apart < 0) return { ...withTail(text), title: name };
+    return { text, title: name, tail: text.slice(apart) };
   };
 }
 

@@ -45,14 +45,11 @@ export function MomentSlider({ of }: { readonly of: Blocks }) {
         setMoment(next);
         hasMoved.current = next !== anchor;
         stage.reveal(next);
-        stage.moveTo(picturePlace(of, next), null);
+        const { axis: drawn } = of.picture;
+        stage.moveTo(drawn.inside(drawn.xOf(next)), null);
       }}
       theme={theme}
       byteUnit={byteUnit}
     />
   );
-}
-
-function picturePlace({ picture: { axis } }: Blocks, moment: number): number {
-  return Math.min(Math.max(axis.xOf(moment), axis.low), axis.high);
 }

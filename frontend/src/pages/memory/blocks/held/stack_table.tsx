@@ -31,7 +31,7 @@ export function StackTable(props: StackTableProps) {
     <AnswerTable
       {...props}
       view={of.view}
-      table={matches === null ? table : { ...table, empty: "Nothing matches." }}
+      {...(matches !== null && { empty: "Nothing matches." })}
       stacks={of.stacks}
       culprits={of.culprits}
       shows={(row) =>

@@ -70,7 +70,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
   const tree = useMemo(() => new Tree(data.parent), [data.parent]);
   const before = useMemo(() => [moduleColumn(data)], [data]);
   const table = useMemo(
-    () => ({ ...data.table, title: "Time by module", empty: "No module matches." }),
+    () => ({ ...data.table, title: "Time by module" }),
     [data.table],
   );
   const { numRows: num, numAll } = data.table;
@@ -97,6 +97,7 @@ function Times(props: ModulesPage & { readonly data: ModuleTimesResponse }) {
       <TreeTable
         view={view}
         table={table}
+        empty="No module matches."
         before={before}
         word="time_sort"
         tree={tree}
