@@ -68,6 +68,7 @@ export function OverviewView(props: ViewProps) {
         view={props}
         live={findings}
         profile={profile}
+        ranOut={strip.numOoms.some((num) => num > 0)}
       />
       {isRecording ? (
         <Hero view={props} allRanks={strip.rank} />
@@ -216,16 +217,22 @@ function useInUse(): { readonly current: boolean } {
   return isInUse;
 }
 
+const FINDING_PX = 64;
+/** Of an out-of-memory error with its holders and advice: most need a little less. */
+const OOM_PX = 360;
+
 function WhatWasFound(props: {
   readonly view: ViewProps;
   readonly live: Live<FindingsResponse>;
   readonly profile: Live<ProfileResponse>;
+  readonly ranOut: boolean;
 }) {
   const { data, error } = props.live;
   const { profile } = props;
   const isInUse = useInUse();
   if (data === null || (profile.data === null && profile.error === null)) {
-    return <Waiting error={error} hasContent={false} blocksPx={[64]} />;
+    const waitingPx = props.ranOut ? OOM_PX : FINDING_PX;
+    return <Waiting error={error} hasContent={false} blocksPx={[waitingPx]} />;
   }
   return <FoundSoFar view={props.view} data={data} profile={profile} inUse={isInUse} />;
 }
@@ -248,7 +255,8 @@ function FoundSoFar(props: {
   useLayoutEffect(() => {
     // What is analysed may get shorter; a press may fold it.
     if (box.current !== null && isReading) {
-      box.current.style.minHeight = `${box.current.offsetHeight}px`;
+      const leastPx = shown.some(({ state }) => state?.analysed === false) ? OOM_PX : 0;
+      box.current.style.minHeight = `${Math.max(leastPx, box.current.offsetHeight)}px`;
     }
   });
   const all = merged(data.findings, profile.data?.findings ?? []);
