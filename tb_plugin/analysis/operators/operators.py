@@ -40,12 +40,6 @@ _ELIGIBLE: Final = re.compile(
 )
 """Operators whose kernels can use tensor cores."""
 
-_COMMUNICATION: Final = re.compile(
-    r"(?:nccl|rccl|xccl|hccl|ccl|gloo|mpi|ucc|c10d|_?c10d_functional\w*):\w?"
-    r"|record_param_comms|_?c10d_functional"
-)
-"""Operators of process groups, and the work of their backends."""
-
 IN_NO_OPERATOR: Final = "in no operator"
 """Name of the row of device work whose launch is not known."""
 
@@ -189,11 +183,6 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
 def is_eligible(operator: str) -> bool:
     """Whether an operator's kernels can use tensor cores."""
     return _ELIGIBLE.fullmatch(operator.removeprefix(_EVALUATING)) is not None
-
-
-def is_communication(operator: str) -> bool:
-    """Whether an operator without work of a device starts a collective or sends."""
-    return _COMMUNICATION.match(operator.removeprefix(_EVALUATING)) is not None
 
 
 class Callee(NamedTuple):

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from memboard.tb_plugin.analysis.kernel_names.host_calls import (
+    DEVICE_BACKEND,
+    HOST_BACKEND,
+)
 from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
@@ -77,8 +81,6 @@ _OF_WORK: Final[dict[WorkKind, Role]] = {
 }
 _HOST: Final = frozenset({"operator", "cpu_op", "user_annotation"})
 
-_DEVICE_BACKEND: Final = re.compile(r"(?:nccl|rccl|xccl|hccl|ccl):\w")
-_HOST_BACKEND: Final = re.compile(r"(?:gloo|mpi|ucc):\w")
 _LOADING: Final = re.compile(
     r"enumerate\(Data(?:Loader|Pipe)\)#.*|DataLoader.*__next__"
 )
@@ -117,8 +119,8 @@ def _on_host(slice_name: str, has_devices: bool) -> Role:
     if _LOADING.fullmatch(slice_name):
         return Role.DATALOADER
     # Where there are devices their kernels are the communication; this only starts it.
-    if _HOST_BACKEND.match(slice_name) or (
-        _DEVICE_BACKEND.match(slice_name) and not has_devices
+    if HOST_BACKEND.match(slice_name) or (
+        DEVICE_BACKEND.match(slice_name) and not has_devices
     ):
         return Role.COMMUNICATION
     return Role.CPU_EXEC

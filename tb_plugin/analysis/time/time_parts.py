@@ -12,13 +12,13 @@ operator inside it does.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING, sums
+from memboard.tb_plugin.analysis.kernel_names.host_calls import WAITS
 from memboard.tb_plugin.analysis.time.intervals import Overlay
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.time.profiled_steps import ProfiledSteps
     from memboard.tb_plugin.analysis.trace.trace import Trace
-
-
-_WRAPPER: Final = re.compile(
-    r"FSDP::|_?c10d(?:_functional)?::|record_param_comms$|DistributedDataParallel\.sync"
-)
-"""Starts communication, or waits for it: neither computation nor communication."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +76,7 @@ def _computing(trace: Trace, roles: Ints) -> Ranges:
     inside = SliceTree(slices, roles == Role.COMMUNICATION).parent != NOTHING
     # What a collective runs itself hides nothing of it.
     on_host = (roles == Role.CPU_EXEC) & ~inside
-    wrapper = on_host & are(trace.strings, slices.name, _WRAPPER.match)
+    wrapper = on_host & are(trace.strings, slices.name, WAITS.match)
     if not wrapper.any():
         return slices.ranges(on_host)
     tree = SliceTree(slices, on_host)

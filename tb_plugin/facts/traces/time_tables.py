@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memboard.collector.format.own.frames import RECORDER
-from memboard.tb_plugin.analysis.operators.operators import (
-    is_communication,
-    is_eligible,
-)
+from memboard.tb_plugin.analysis.kernel_names.host_calls import starts_communication
+from memboard.tb_plugin.analysis.operators.operators import is_eligible
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.contract.table import Column, Table, text_of
 from memboard.tb_plugin.facts.traces.core_columns import (
@@ -155,7 +153,9 @@ def _kind_of(operator: str, device_ns: int, communication_ns: int) -> str:
     if operator == RECORDER:
         return "recorder"
     communicates = (
-        2 * communication_ns > device_ns if device_ns else is_communication(operator)
+        2 * communication_ns > device_ns
+        if device_ns
+        else starts_communication(operator)
     )
     return "communication" if communicates else ""
 

@@ -101,6 +101,40 @@ def test_what_reduces_or_moves_within_a_device_computes(name):
     assert family_of("kernel", name) == "kernel"
 
 
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "gloo:all_reduce",
+        "mpi:broadcast",
+        "hccl:all_gather",
+        "c10d::allreduce_",
+        "_c10d_functional::reduce_scatter_tensor",
+        "record_param_comms",
+        "FSDP::all_gather (0)",
+        "_C_custom_ar::all_reduce",
+        "symm_mem::one_shot_all_reduce",
+        "deep_ep::dispatch",
+    ],
+)
+def test_operators_that_start_it_have_its_colour_without_work_of_a_device(operator):
+    assert family_of("cpu_op", operator) == "communication"
+    made = MadeTrace()
+    made.slice("main", operator, 5, 20, "cpu_op")
+    rows = operator_rows(TraceProfile(made.build()), OperatorsQuery(run=""))
+    assert rows.colours == ("communication",)
+
+
+@pytest.mark.parametrize(
+    "operator", ["aten::gather", "aten::scatter_reduce", "aten::mm", "aten::sum"]
+)
+def test_operators_that_reduce_on_one_device_have_not(operator):
+    assert family_of("cpu_op", operator) == "operator"
+    made = MadeTrace()
+    made.slice("main", operator, 5, 20, "cpu_op")
+    rows = operator_rows(TraceProfile(made.build()), OperatorsQuery(run=""))
+    assert rows.colours == ()
+
+
 ASKED = "void mine::ring_reduce_kernel<float>(float**, int)"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
+from memboard.tb_plugin.analysis.kernel_names.host_calls import starts_communication
 from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
@@ -65,11 +66,6 @@ _OF_CATEGORY: Final[dict[str, TraceFamily]] = {
     "captured_module": "python",
 }
 
-_COLLECTIVE: Final = re.compile(
-    r"nccl|rccl|(^|:)gloo:|^c10d::|record_param_comms|_c10d_functional|oneccl|"
-    r"(^|[_:])all_?gather|(^|[_:])all_?reduce|reduce_?scatter|all_?to_?all|::barrier",
-    re.IGNORECASE,
-)
 _STEP: Final = re.compile(r"^ProfilerStep[#*]?")
 _COPY: Final = re.compile(r"^(Memcpy|Memset)\b|^(cuda|hip)Mem(cpy|set)", re.IGNORECASE)
 _DATALOADER: Final = re.compile(r"DataLoader.*__next__|^dataloader", re.IGNORECASE)
@@ -83,7 +79,6 @@ _BACKWARD: Final = re.compile(r"^autograd::engine|Backward\d*$")
 _TOLD_BY_NAME: Final[
     tuple[tuple[TraceFamily, re.Pattern[str], frozenset[str]], ...]
 ] = (
-    ("communication", _COLLECTIVE, frozenset({"operator", "annotation"})),
     ("step", _STEP, frozenset({"annotation", "operator", "other"})),
     ("dataloader", _DATALOADER, frozenset({"annotation", "operator", "other"})),
     ("optimizer", _OPTIMIZER, frozenset({"annotation", "operator", "other"})),
@@ -117,6 +112,8 @@ def family_of(category: str, slice_name: str) -> TraceFamily:
     """The family of a slice."""
     family = _family_of_category(category)
     if family == "kernel" and communicates(slice_name):
+        return "communication"
+    if family in ("operator", "annotation") and starts_communication(slice_name):
         return "communication"
     for told, pattern, among in _TOLD_BY_NAME:
         if family in among and pattern.search(slice_name):
