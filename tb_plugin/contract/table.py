@@ -24,6 +24,14 @@ MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""
 
 _TEXTS: Final = ("text", "name", "category", "problem")
+_SIGNED: Final = frozenset({
+    "excess_seconds",
+    "change",
+    "change_bytes",
+    "change_share",
+    "change_of_row",
+})  # fmt: skip
+"""Units of differences, which may be below zero."""
 _NO_WORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 _NANOSECONDS: Final = {"ms": 1e6, "us": 1e3}
 """Of the units of times, which analyses have in nanoseconds."""
@@ -86,7 +94,7 @@ class Column(NamedTuple):
         """As they are sent, of the analysis' own."""
         scaled = np.asarray(values, np.float64) / _NANOSECONDS.get(self.unit, 1.0)
         # Analyses say -1 where something is absent.
-        is_marked = self.absent and self.unit != "excess_seconds"
+        is_marked = self.absent and self.unit not in _SIGNED
         return np.where(scaled < 0, np.nan, scaled) if is_marked else scaled
 
     def sent(self, values: Iterable[Any], **more: Any) -> TableColumn:

@@ -127,8 +127,9 @@ class FunctionsResponse(Columns, frozen=True):
 
     Memory around calls of functions: which functions, the calls of one of them on one
     rank, and what was collected in one call. What the query leaves out, or is not there,
-    has a default: the first function, the lowest rank that has it, the call nearest to `step`,
-    else the newest one, the allocated bytes, else the first stat. The answer says what it shows.
+    has a default: the first function, the rank and call in which memory rose most, or where
+    `step` is named the call nearest to it; of stats the allocated bytes, else resident memory,
+    by which that is decided too, else the first. The answer says what it shows.
     """
 
     run: RunSummary

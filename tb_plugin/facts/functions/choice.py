@@ -21,7 +21,7 @@ from memboard.tb_plugin.facts.series.selection import RanksQuery
 from memboard.tb_plugin.formats.recording.functions import bit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.facts.view import View
@@ -135,12 +135,17 @@ def _of_rank(
     )
 
 
+def usual_stat(stats: Container[str]) -> str | None:
+    """What calls are chosen by and drawn of; None: none of `USUAL_STATS` was recorded."""
+    return next((stat for stat in USUAL_STATS if stat in stats), None)
+
+
 def _rises(snaps: Snaps, calls: CallTable) -> Floats:
     """(calls,): what memory rose by in each; NaN: not measured on both sides."""
-    for stat in USUAL_STATS:
-        if stat in snaps.table.stats:
-            return sides(snaps.table, calls, stat)[2]
-    return np.full(len(calls), np.nan)
+    stat = usual_stat(snaps.table.stats)
+    if stat is None:
+        return np.full(len(calls), np.nan)
+    return sides(snaps.table, calls, stat)[2]
 
 
 def _chosen(

@@ -146,7 +146,7 @@ def _peak(found_history: FoundHistory, history: OpenHistory) -> HistoryPeak:
         device=number,
         moment=figures.peak_active_event,
         peak_bytes=float(figures.peak_active_bytes),
-        reserved_bytes=float(figures.peak_reserved_bytes),
+        reserved_bytes=float(figures.reserved_at_peak_bytes),
         out_of_memory=bool(figures.oom) if figures.num_events else None,
         categories=tuple(
             CategoryBytes(category, float(size))

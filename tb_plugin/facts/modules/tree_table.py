@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from memboard.tb_plugin.contract.table import Column, table_of, titled
 from memboard.tb_plugin.facts.modules.columns import column_of, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memboard.tb_plugin.analysis.arrays import Floats
     from memboard.tb_plugin.analysis.modules.tree import ModuleTree
     from memboard.tb_plugin.api.memory.modules import ModuleMeasure
     from memboard.tb_plugin.api.tables import TableRows
+    from memboard.tb_plugin.facts.modules.columns import ModuleColumns
     from memboard.tb_plugin.facts.modules.values import ModuleValues
 
 _RANK_TOTAL: Final = Column(
@@ -152,16 +154,15 @@ def module_table(values: ModuleValues, tree: ModuleTree) -> TableRows:
 
 
 def _sums(values: ModuleValues) -> Iterator[_Quantity]:
-    ours = values.held
-    theirs = None if values.baseline is None else values.baseline.held
     of_rank = values.measure == "total"
-    yield _Quantity(
-        _RANK_TOTAL, ours.total, None if theirs is None else theirs.total, of_rank
+    sums: tuple[tuple[Column, Callable[[ModuleColumns], Floats], bool], ...] = (
+        (_RANK_TOTAL, attrgetter("total"), of_rank),
+        (_HELD, attrgetter("held"), not of_rank),
+        (_OWN, attrgetter("own"), not of_rank),
     )
-    held_beside = None if theirs is None else theirs.held
-    yield _Quantity(_HELD, ours.held, held_beside, not of_rank)
-    own_beside = None if theirs is None else theirs.own
-    yield _Quantity(_OWN, ours.own, own_beside, not of_rank)
+    for column, sum_of, is_shown in sums:
+        beside = None if values.baseline is None else sum_of(values.baseline.held)
+        yield _Quantity(column, sum_of(values.held), beside, is_shown)
 
 
 def _categories(values: ModuleValues) -> Sequence[_Quantity]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memboard.collector.format.sizes import capitalized
+from memboard.collector.format.sizes import SHOWN_UNIT, capitalized
 from memboard.tb_plugin.api.findings import Place
 from memboard.tb_plugin.api.overview import (
     PeakComposition,
@@ -19,6 +19,7 @@ from memboard.tb_plugin.facts.modules.choice import absent_of, choose, window_of
 from memboard.tb_plugin.facts.modules.sentences import lead_of
 from memboard.tb_plugin.facts.modules.tracked_peak import tracked_peak
 from memboard.tb_plugin.facts.modules.values import ModulesQuery, module_values
+from memboard.tb_plugin.facts.series.selection import capacity_of
 from memboard.tb_plugin.facts.view import View
 from memboard.tb_plugin.index.history_list import listed, of_rank
 from memboard.tb_plugin.index.store import REQUEST_SECONDS
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
     from memboard.tb_plugin.facts.modules.choice import Choice
     from memboard.tb_plugin.facts.readers import RunReaders
-    from memboard.tb_plugin.index.run import Run
+    from memboard.tb_plugin.formats.recording.captures.modules import RankModules
 
 _AT_AN_ERROR = ("oom", "exception", "signal")
+_COMPOSITION_BYTES = 8_000
 
 
 def peak_composition(
@@ -42,7 +44,9 @@ def peak_composition(
         query = ModulesQuery(run=run_id, rank=rank)
         view = View(readers.store.series, run, summary, query, reading.budget)
         choice = choose(readers.modules, view)
-        composition = None if choice is None else _of_step(readers, view, choice)
+        composition = (
+            None if choice is None else _step_composition(view, readers, choice)
+        )
         is_recording = run.made_of == "recording"
         absences = absent_of(readers.modules, run, choice) if is_recording else ()
         histories = [] if composition else of_rank(listed(*reading), rank)
@@ -67,14 +71,36 @@ def peak_composition(
     )
 
 
-def _of_step(
-    readers: RunReaders, view: View[ModulesQuery], choice: Choice
+def _step_composition(
+    view: View[ModulesQuery], readers: RunReaders, choice: Choice
 ) -> PeakComposition | None:
-    """Of the tracked step that Modules opens at."""
+    """Of the tracked step that Modules opens at, made once for each."""
     if choice.opened is None:
         return None
-    peak = tracked_peak(choice.opened.memory, choice.device)
-    values = module_values(readers.modules, view, choice, choice.opened)
+    capacity = capacity_of(view.run, [choice.rank], _group_of(choice.device_name))
+    window = choice.ranks[choice.rank].identity
+    unit = SHOWN_UNIT.get()  # in which its texts are
+    key = (window, choice.device, len(choice.ranks), capacity, unit, "composition")
+    cache = readers.modules.cache
+    made: tuple[PeakComposition | None] | None = cache.get(key)
+    if made is None:
+        composition = _of_step(
+            readers, view, choice, choice.opened, capacity.size_bytes
+        )
+        made = (composition,)
+        cache.put(key, made, _COMPOSITION_BYTES)
+    return made[0]
+
+
+def _of_step(
+    readers: RunReaders,
+    view: View[ModulesQuery],
+    choice: Choice,
+    opened: RankModules,
+    capacity_bytes: float | None,
+) -> PeakComposition | None:
+    peak = tracked_peak(opened.memory, choice.device)
+    values = module_values(readers.modules, view, choice, opened)
     if peak is None or values.whole is None or values.state != "window_peak":
         return None
     window = window_of(choice.key, choice.ranks, attempts=False)
@@ -97,7 +123,7 @@ def _of_step(
         sentence=f"{lead.before}{lead.module or ''}{lead.after}",
         bytes=peak.num_bytes,
         reserved_bytes=None,
-        capacity_bytes=_capacity_of(view.run, choice),
+        capacity_bytes=capacity_bytes,
         categories=tuple(
             PeakPart(label, label, num_bytes)
             for label, num_bytes in categories
@@ -110,15 +136,11 @@ def _of_step(
     )
 
 
+def _group_of(device_name: str) -> str:
+    """Of columns about such memory; of the host's no size is shown."""
+    return "" if device_name.startswith("cpu") else "device"
+
+
 def _part(label: str, sizes: Mapping[str, float]) -> PeakPart:
     category = max(sizes, key=sizes.__getitem__, default="unknown")
     return PeakPart(label, category, sum(sizes.values()))
-
-
-def _capacity_of(run: Run, choice: Choice) -> float | None:
-    """Of the device whose memory was tracked; None of the host's."""
-    files = run.rank_files(choice.rank)
-    if choice.device_name.startswith("cpu") or not files:
-        return None
-    total = files[-1][1].header.device_total_bytes
-    return float(total) if total else None

@@ -32,6 +32,8 @@ from memboard.tb_plugin.rank_set import RankSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
+    import numpy.typing as npt
+
     from memboard.collector.format.records import Header
     from memboard.tb_plugin.api.base import CapacityKind
     from memboard.tb_plugin.api.timeline import SeriesInfo
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 
+_FLAT: Final = "series that never change"
 CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
 
 
@@ -362,10 +365,18 @@ def drawable_series(
     if len(ranks) != 1:
         return infos
 
-    def is_flat(info: SeriesInfo) -> bool:
+    def rows_of(info: SeriesInfo) -> RankRows:
         table, _, column = info.key.partition("/")
-        source = RankRows(reader, run, SeriesKey(table, column, phase), axis)
-        rows = source.rollup(ranks[0], low=True)
-        return rows is None or rows.is_flat
+        return RankRows(reader, run, SeriesKey(table, column, phase), axis)
 
-    return tuple(replace(info, is_flat=is_flat(info)) for info in infos)
+    def judged() -> npt.NDArray[np.bool_]:
+        all_rows = (rows_of(info).rollup(ranks[0], low=True) for info in infos)
+        return np.array([rows is None or rows.is_flat for rows in all_rows], np.bool_)
+
+    names = tuple(info.key for info in infos)
+    stamps = rows_of(infos[0]).stamps(ranks) if infos else ()
+    is_flat = reader.derived((_FLAT, names, phase, stamps), judged)
+    return tuple(
+        replace(info, is_flat=flat)
+        for info, flat in zip(infos, is_flat.tolist(), strict=True)
+    )

@@ -24,11 +24,11 @@ from memboard.tb_plugin.facts.functions.captures import (
     saved_activations,
 )
 from memboard.tb_plugin.facts.functions.choice import (
-    USUAL_STATS,
     FunctionsQuery,
     ShownCalls,
     place,
     shown_of,
+    usual_stat,
 )
 from memboard.tb_plugin.facts.functions.statistics import (
     call_columns,
@@ -179,7 +179,7 @@ def _name_of(shown: ShownCalls | None) -> str:
 def _drawn(view: View[FunctionsQuery], stats: Sequence[Sides]) -> Sides | None:
     """The query's stat, else the usual one, else the first."""
     named = {stat.stat.name: stat for stat in reversed(stats)}
-    wanted = named.get(view.query.stat or "") or named.get(USUAL_STATS[0])
+    wanted = named.get(view.query.stat or "") or named.get(usual_stat(named) or "")
     return wanted or next(iter(stats), None)
 
 

@@ -38,9 +38,9 @@ _FILE: Final = (
     ),
     Column(
         "reserved_bytes",
-        "Reserved",
+        "Reserved at the peak",
         unit="bytes",
-        help="Reserved bytes then",
+        help="Reserved bytes at that moment",
         absent="Not read",
     ),
     Column(

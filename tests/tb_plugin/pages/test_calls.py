@@ -495,3 +495,22 @@ def test_the_rank_and_the_call_in_which_memory_rises_most_open(tmp_path):
     assert (found["rank"], found["iteration"]) == (1, 9)
     assert page.of_run("/functions", "exp", rank=2)["iteration"] == 4
     assert page.of_run("/functions", "exp", rank=2, iteration=1)["iteration"] == 1
+
+
+def test_calls_of_a_program_without_a_device_are_drawn_by_what_chose_them(tmp_path):
+    """Resident memory, where no device's was recorded: not the first stat by its name."""
+    rank = RunBuilder(tmp_path / "exp").rank()
+    rows = [(iteration, side) for iteration in (1, 2, 3) for side in (0, 1)]
+    rank.rows(
+        "function/step",
+        [iteration for iteration, _ in rows],
+        rolled_up=False,
+        extra=COLUMNS,
+        iteration=[iteration for iteration, _ in rows],
+        context=[side for _, side in rows],
+        num_ooms=[0] * len(rows),
+        rss_bytes=[2.0**30 + side * (iteration == 2) for iteration, side in rows],
+    )
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert found["drawn"]["stat"]["name"] == "rss_bytes"
+    assert found["iteration"] == 2

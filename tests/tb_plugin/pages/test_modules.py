@@ -8,7 +8,10 @@ import pytest
 from memboard.tb_plugin.analysis.modules.states import WINDOW_STATES
 from memboard.tb_plugin.facts.modules import choice as module_choice
 from memboard.tb_plugin.facts.modules import columns as module_columns
+from memboard.tb_plugin.facts.modules.tracked_peak import tracked_peak
+from memboard.tb_plugin.facts.overview import peak_composition
 from memboard.tb_plugin.pages.modules import module
+from tests.builders import RunBuilder
 from tests.tb_plugin.analysis.module_logs import Replay, random_log
 from tests.tb_plugin.client import Page, decode, numbers_of, refresh, texts_of
 from tests.tb_plugin.pages.module_runs import (
@@ -401,3 +404,22 @@ def test_modules_named_otherwise_than_their_parent_stand_alone(run, tmp_path):
     tree = modules(tmp_path)["tree"]
     assert fqns(tree) == ["Net", "Elsewhere.<script>", "Net.b"]
     assert tree["parent"].tolist() == [-1, -1, 0]
+
+
+def test_what_a_peak_is_made_of_is_computed_once_for_each_unit(tmp_path, monkeypatch):
+    num_computed = 0
+
+    def counted(memory, device):
+        nonlocal num_computed
+        num_computed += 1
+        return tracked_peak(memory, device)
+
+    monkeypatch.setattr(peak_composition, "tracked_peak", counted)
+    record(RunBuilder(tmp_path / "exp"))
+    page = Page(tmp_path)
+    first = page.of_run("/peak_composition", "exp")
+    assert first["composition"]["holders"]
+    assert page.of_run("/peak_composition", "exp") == first
+    assert num_computed == 1
+    page.of_run("/peak_composition", "exp", unit="MiB")
+    assert num_computed == 2

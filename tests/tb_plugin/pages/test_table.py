@@ -102,3 +102,13 @@ def test_what_is_not_known_comes_last(values, top, ascending):
     sent = [values[row] for row in rows.tolist()]
     expected = [*known, *([NAN] * (len(values) - len(known)))][:top]
     np.testing.assert_array_equal(sent, expected)
+
+
+@pytest.mark.parametrize(
+    "unit", ["excess_seconds", "change", "change_bytes", "change_share"]
+)
+def test_a_difference_below_zero_is_no_sign_that_it_is_absent(unit):
+    column = Column("less", unit=unit, absent="It does not say it")
+    assert column.numbers([-5.0, NAN, 3.0]).tolist()[::2] == [-5.0, 3.0]
+    size = Column("size", unit="bytes", absent="It does not say it")
+    assert np.isnan(size.numbers([-1.0])).all()

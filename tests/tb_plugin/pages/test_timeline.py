@@ -7,6 +7,7 @@ import pytest
 
 from memboard.collector.format.columns import Column
 from memboard.tb_plugin.analysis.ranks.spread import spread
+from memboard.tb_plugin.analysis.series.rows import Rows
 from tests.builders import START_NS, STEP_NS, RunBuilder, age, peak_of
 from tests.tb_plugin.client import Page, refresh
 
@@ -341,3 +342,32 @@ def test_a_finer_line_does_not_cost_the_band_again(run, tmp_path, monkeypatch):
     refresh(page)
     grown = page.of_run("/timeline", "exp")["band"]
     assert (grown["high"].max(), num_spreads) == (1 << 40, 6)
+
+
+def test_whether_series_are_flat_is_judged_once_for_each_state_of_a_file(
+    tmp_path, monkeypatch
+):
+    num_judged = 0
+    is_flat = Rows.is_flat.fget
+
+    def counted(rows):
+        nonlocal num_judged
+        num_judged += 1
+        return is_flat(rows)
+
+    monkeypatch.setattr(Rows, "is_flat", property(counted))
+    rank = RunBuilder(tmp_path / "exp").rank()
+    rank.steps(range(20), allocated_peak_bytes=[5] * 20, rss_bytes=range(20))
+    page = Page(tmp_path)
+
+    def flat() -> dict[str, bool]:
+        series = page.of_run("/timeline", "exp", rank=0)["available"]
+        return {one["key"].partition("/")[2]: one["is_flat"] for one in series}
+
+    first, num_first = flat(), num_judged
+    assert (first["allocated_peak_bytes"], first["rss_bytes"]) == (True, False)
+    assert flat() == first
+    assert num_judged == num_first
+    rank.steps(range(20, 40), allocated_peak_bytes=[6] * 20, rss_bytes=range(20))
+    refresh(page)
+    assert not flat()["allocated_peak_bytes"]
