@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from memboard.tb_plugin.analysis.trace.build import EMPTY_TRACE, place
-from memboard.tb_plugin.analysis.trace.details import DeviceWork, Launches, MemoryEvents
+from memboard.tb_plugin.analysis.trace.details import (
+    DeviceWork,
+    Launches,
+    MemoryEvents,
+    Operators,
+)
 from memboard.tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
@@ -213,6 +218,14 @@ class MadeTrace:
             blocks_per_sm=nan,
             occupancy_pct=nan,
         )
+
+
+def operator_details(row: Any, **columns: Any) -> Operators:
+    """Of some slices; what is not given the trace does not say."""
+    numbers = {"external_id", "sequence", "forward_thread"}
+    names = [field.name for field in fields(Operators) if field.name != "row"]
+    absent = {name: np.full(len(row), -1 if name in numbers else 0) for name in names}
+    return Operators(row=np.asarray(row), **{**absent, **columns})
 
 
 def memory_events(rows: Any) -> MemoryEvents:

@@ -77,6 +77,8 @@ class Column(NamedTuple):
     bar: str = ""
     share_of: str = ""
     sorts: bool = True
+    names: tuple[str, ...] = ()
+    """Its texts by number, where the analysis' table has these; empty: `Trace.strings`."""
 
     @property
     def attribute(self) -> str:
@@ -112,6 +114,7 @@ class Column(NamedTuple):
             present = np.abs(numbers[~np.isnan(numbers)])
             more.setdefault("longest", float(present.max(initial=0.0)))
         fields = {**self._asdict(), **more, "texts": texts, "numbers": numbers}
+        del fields["names"]
         return TableColumn(**fields)
 
 
@@ -197,14 +200,12 @@ class Table:
         rows = np.arange(len(table)) if among is None else among
         if query.text:
             text = query.text.lower()
-            texts_of_columns = [
-                _texts(table, strings, key, rows) for key in self.searched
-            ]
-            is_match = [
-                any(text in cell.lower() for cell in row)
-                for row in zip(*texts_of_columns, strict=True)
-            ]
-            rows = rows[np.array(is_match, dtype=bool)]
+            is_match = np.zeros(len(rows), np.bool_)
+            for column in self.columns:
+                if column.key in self.searched:
+                    cells = _texts(table, strings, column, rows)
+                    is_match |= [_holds(cell.lower(), text, column) for cell in cells]
+            rows = rows[is_match]
         word = query.sort or default
         sort_key, ascending = word.removeprefix("-"), word.startswith("-")
         column_by_key = {column.key: column for column in self.columns if column.sorts}
@@ -213,7 +214,7 @@ class Table:
         column = column_by_key[sort_key]
         if column.is_text:
             sort_texts = [
-                text.casefold() for text in _texts(table, strings, sort_key, rows)
+                text.casefold() for text in _texts(table, strings, column, rows)
             ]
             order = sorted(
                 range(len(rows)), key=sort_texts.__getitem__, reverse=not ascending
@@ -257,7 +258,7 @@ class Table:
             total = None
             values = replaced_by_key.get(column.key)
             if values is None and column.is_text:
-                texts = _texts(table, strings, column.key, rows)
+                texts = _texts(table, strings, column, rows)
                 values = [cut(text, self.max_text) for text in texts]
             elif values is None:
                 every = column.numbers(getattr(table, column.attribute))
@@ -275,6 +276,14 @@ class Table:
         )
 
 
-def _texts(table: object, strings: Sequence[str], key: str, rows: Ints) -> list[str]:
-    column = getattr(table, key)[rows].tolist()
-    return [strings[row] if row >= 0 else "" for row in column]
+def _holds(cell: str, text: str, column: Column) -> bool:
+    """A name of a list has to be whole: `mm` is no communication."""
+    return text == cell if column.names else text in cell
+
+
+def _texts(
+    table: object, strings: Sequence[str], column: Column, rows: Ints
+) -> list[str]:
+    texts = column.names or strings
+    numbers = getattr(table, column.key)[rows].tolist()
+    return [texts[number] if number >= 0 else "" for number in numbers]

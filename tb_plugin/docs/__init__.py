@@ -16,7 +16,7 @@ FOLDER: Final = Path(__file__).resolve().parent
 PAGES: Final = {
     "Start": ("getting-started", "pages", "commands"),
     "Record": ("run", "recording", "trainers", "schedule", "profiler", "settings"),
-    "Answers": ("snapshots", "out-of-memory", "predict", "reports"),
+    "Answers": ("snapshots", "out-of-memory", "efficiency", "predict", "reports"),
     "From other tools": ("memprofiler", "composer", "torch-tb-profiler", "memory_viz"),
     "Many machines": (
         "clusters",

@@ -112,6 +112,8 @@ QUESTIONS = (
     _ask("time", "operators", by="shapes", sort="host_self_ms", top="5"),
     _ask("time", "operator", name="{operator}"),
     _ask("time", "kernels"),
+    _ask("time", "operators", by="category"),
+    _ask("time", "operators", columns="efficiency", top="5"),
     _ask("time", "module_times"),
     _ask("time", "operator_memory"),
     _ask("time", "compare_traces", source="{profiled}", b_source="{profiled}"),

@@ -64,13 +64,15 @@ export type ColumnUnit = "text" | "name" | "category" | "problem" | "stack" | "c
 
 export type DistributedPart = "step" | "computation" | "overlap" | "communication" | "other";
 
-export type OperatorsBy = "name" | "shapes";
+export type OperatorsBy = "name" | "shapes" | "category";
 
 export type OperatorCharge = "allocating" | "freeing";
 
 export type TraceState = "opening" | "ready" | "failed";
 
 export type ProfileRole = "kernel" | "memcpy" | "memset" | "communication" | "runtime" | "dataloader" | "cpu_exec" | "other";
+
+export type ColumnSet = "times" | "efficiency";
 
 export type StepsOf = "rank" | "worst" | "median";
 
@@ -1395,7 +1397,7 @@ export interface DistributedHeatmapResponse {
   readonly absent: readonly AbsentSeries[];
 }
 
-/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
+/** Route `/kernels` (run, source, by, columns, sort, text, top): the table of kernels. */
 export interface KernelsResponse {
   readonly run: RunSummary;
   readonly choice: ProfileChoice;
@@ -1403,7 +1405,7 @@ export interface KernelsResponse {
   readonly table: TableRows;
 }
 
-/** Route `/operators` (run, source, by, sort, text, top): the table of operators. */
+/** Route `/operators` (run, source, by, columns, sort, text, top): the table of operators. */
 export interface OperatorsResponse {
   readonly run: RunSummary;
   readonly choice: ProfileChoice;

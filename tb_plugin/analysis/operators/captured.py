@@ -46,6 +46,9 @@ _CATEGORY: Final = {
 }
 
 
+_NO_SHAPES: Final = ("", "", "")
+
+
 class Call(NamedTuple):
     """An operator, annotation or module that was called during a capture."""
 
@@ -53,8 +56,8 @@ class Call(NamedTuple):
     category: str
     parent: int
     """Index of the call around it, or NOTHING; lower than its own."""
-    shapes: tuple[str, str]
-    """Of an operator: dimensions and types of its inputs as written; else empty."""
+    shapes: tuple[str, str, str]
+    """Of an operator: dimensions, types and values of its inputs as written; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +203,20 @@ class _CallsAround:
             return CAPTURED_MODULE
         return _CATEGORY[self._trace.category_of(row).lower()]
 
-    def _shapes(self, row: int) -> tuple[str, str]:
+    def _shapes(self, row: int) -> tuple[str, str, str]:
         operators, strings = self._trace.operators, self._trace.strings
         place = int(places_in(operators.row, np.array([row]))[0])
         if place == NOTHING:
-            return "", ""
-        dims, types = operators.input_dims[place], operators.input_types[place]
-        return strings[max(int(dims), 0)], strings[max(int(types), 0)]
+            return _NO_SHAPES
+        dims, types, values = (
+            strings[max(int(column[place]), 0)]
+            for column in (
+                operators.input_dims,
+                operators.input_types,
+                operators.concrete_inputs,
+            )
+        )
+        return dims, types, values
 
 
 def num_unknown(trace: Trace, graphs: Sequence[CapturedGraph]) -> int:
@@ -244,6 +254,6 @@ def matched(
             continue
         graph, order = fitting[0]
         if not are_all or any(other.calls != graph.calls for other, _ in fitting):
-            bare = tuple(call._replace(shapes=("", "")) for call in graph.calls)
+            bare = tuple(call._replace(shapes=_NO_SHAPES) for call in graph.calls)
             graph = replace(graph, calls=bare)
         yield graph, np.stack(replays)[:, order]

@@ -9,13 +9,17 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
-    Table,
+    grouped,
     highest,
     longest_of,
     numbered,
     picked,
     ratio,
     sums,
+)
+from memboard.tb_plugin.analysis.efficiency.call_work import (
+    WorkTable,
+    kernel_work_columns,
 )
 from memboard.tb_plugin.analysis.kernel_names.kinds import kernel_kind
 from memboard.tb_plugin.analysis.time.slice_roles import Role
@@ -26,8 +30,8 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.operators.operator_times import OperatorTimes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelTable(Table):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KernelTable(WorkTable):
     """One row per kernel, or per kernel, operator and properties; in no order.
 
     Texts are rows of `Trace.strings`. Where kernels are grouped by name alone, the
@@ -54,6 +58,9 @@ class KernelTable(Table):
     """1: yes; 0: no; -1: not known."""
     may_communicate: Flags
     """Counts as computation, and its name says that it moves data between ranks."""
+    category: Ints
+    """Of the longest call: see `work_categories`."""
+    recomputed_ns: Ints
     example: Ints
     """Slice of the longest call."""
 
@@ -105,6 +112,11 @@ def kernel_table(
         occupancy=_mean(work.occupancy_pct[chosen] / 100, duration, group, num),
         uses_tensor_cores=times.matrix_cores.verdict[chosen][example],
         may_communicate=may_communicate & (trace.facts.world_size != 1),
+        category=times.categories[chosen][example],
+        recomputed_ns=sums(group, duration * times.is_recomputed[chosen], num),
+        **kernel_work_columns(
+            times.work, times.counted_calls[chosen], duration, group, num
+        ),
         example=rows[example],
     )
 
@@ -119,3 +131,29 @@ def _mean(values: Floats, weights: Ints, group: Ints, num: int) -> Floats:
     weight = np.bincount(group[has_value], weights[has_value], num)
     summed = np.bincount(group[has_value], values[has_value] * weights[has_value], num)
     return ratio(summed, weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CategoryTable(WorkTable):
+    """One row per category that ran on a device, copies and fills among them."""
+
+    name: Ints
+    """The category, as a number of `work_categories.CATEGORIES`."""
+    num_calls: Ints
+    """How many kernels, copies and fills ran."""
+    total_ns: Ints
+    recomputed_ns: Ints
+
+
+def category_table(times: OperatorTimes) -> CategoryTable:
+    """All that ran on devices; whatever ran at the same time counts each."""
+    duration = times.work_ns
+    present, group = grouped(times.categories)
+    num = len(present)
+    return CategoryTable(
+        name=present.astype(np.int64),
+        num_calls=np.bincount(group, minlength=num),
+        total_ns=sums(group, duration, num),
+        recomputed_ns=sums(group, duration * times.is_recomputed, num),
+        **kernel_work_columns(times.work, times.counted_calls, duration, group, num),
+    )

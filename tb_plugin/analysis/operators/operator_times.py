@@ -25,6 +25,9 @@ import numpy as np
 
 from memboard.collector.format.own.frames import RECORDER
 from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in, sums
+from memboard.tb_plugin.analysis.efficiency.call_work import CallWork, call_work
+from memboard.tb_plugin.analysis.efficiency.recomputation import recomputed
+from memboard.tb_plugin.analysis.efficiency.work_categories import work_categories
 from memboard.tb_plugin.analysis.kernel_names.matrix_cores import (
     MatrixCores,
     matrix_cores,
@@ -183,6 +186,35 @@ class OperatorTimes:
     def communication_self_ns(self) -> Ints:
         """The part of `device_self_ns` that is communication."""
         return self._of_work(np.where(self.is_communication, self.work_ns, 0))
+
+    @cached_property
+    def work(self) -> CallWork:
+        """FLOP and bytes of the calls whose shapes tell them."""
+        return call_work(
+            self.trace, self.is_listed, self.device_total_ns, self.tensor_core_total_ns
+        )
+
+    @cached_property
+    def counted_calls(self) -> Ints:
+        """(device work,): the call of `work` that launched each, or NOTHING."""
+        kept = np.zeros(len(self.trace.slices), dtype=bool)
+        kept[self.work.row] = True
+        return SliceTree(self.trace.slices, kept).around(self.owner)
+
+    @cached_property
+    def categories(self) -> Ints:
+        """(device work,): the kind of each, as a number of `work_categories.CATEGORIES`."""
+        return work_categories(self.trace, self.owner, self.is_communication)
+
+    @cached_property
+    def is_recomputed(self) -> Flags:
+        """(device work,): whether checkpointing's second forward launched it."""
+        return picked(recomputed(self.trace, self.operators), self.owner, False) > 0
+
+    @cached_property
+    def recomputed_self_ns(self) -> Ints:
+        """The part of `device_self_ns` that is recomputed."""
+        return self._of_work(np.where(self.is_recomputed, self.work_ns, 0))
 
     @cached_property
     def matrix_cores(self) -> MatrixCores:

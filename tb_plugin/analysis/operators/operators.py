@@ -10,7 +10,6 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import (
     NOTHING,
-    Table,
     longest_of,
     numbered,
     picked,
@@ -19,7 +18,13 @@ from memboard.tb_plugin.analysis.arrays import (
     sums,
     with_below,
 )
+from memboard.tb_plugin.analysis.efficiency.call_work import WorkTable, work_columns
+from memboard.tb_plugin.analysis.efficiency.work_categories import (
+    CATEGORIES,
+    operator_category,
+)
 from memboard.tb_plugin.analysis.kernel_names.matrix_cores import known_ratio
+from memboard.tb_plugin.analysis.trace.texts import looked_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,12 +65,13 @@ _SUMMED: Final = (
     "tensor_core_known_self_ns",
     "tensor_core_known_total_ns",
     "communication_self_ns",
+    "recomputed_self_ns",
 )
 """Columns of `OperatorTimes` that are added up."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OperatorTable(Table):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OperatorTable(WorkTable):
     """One row per operator, or per operator and input shapes; in no order."""
 
     name: Ints
@@ -84,6 +90,9 @@ class OperatorTable(Table):
     tensor_core_known_self_ns: Ints
     tensor_core_known_total_ns: Ints
     communication_self_ns: Ints
+    recomputed_self_ns: Ints
+    category: Ints
+    """Of most of its own work on devices, else by its name: see `work_categories`."""
     example: Ints
     """Slice of the longest call."""
     group_of: Ints
@@ -140,10 +149,14 @@ def launching_table(times: OperatorTimes, *, by_shapes: bool = False) -> Operato
     table = _table(times, np.flatnonzero(rows), by_shapes=by_shapes)
     if has_launch.all():
         return table
+    lost = np.flatnonzero(~has_launch)
     unknown = {
         "name": len(times.trace.strings),
         "shapes": NOTHING,
         "example": NOTHING,
+        "category": int(_main_categories(times, lost, np.zeros_like(lost), 1)[0]),
+        "flop": np.nan,
+        "moved_bytes": np.nan,
     }
     for time_column, total in times.unknown_ns().items():
         unknown[time_column] = unknown[time_column.replace("self", "total")] = total
@@ -167,6 +180,12 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
     duration = times.host_total_ns[rows]
     group_of = np.full(len(trace.slices), -1, dtype=np.int64)
     group_of[rows] = group
+    own_work = np.flatnonzero(times.launched_by != NOTHING)
+    own_group = group_of[times.launched_by[own_work]]
+    category = _main_categories(
+        times, own_work[own_group >= 0], own_group[own_group >= 0], num
+    )
+    by_name = looked_up(trace.strings, name[first], operator_category)
     return OperatorTable(
         name=name[first],
         shapes=shapes[first],
@@ -175,9 +194,20 @@ def _table(times: OperatorTimes, rows: Ints, *, by_shapes: bool) -> OperatorTabl
         **{
             column: sums(group, getattr(times, column)[rows], num) for column in _SUMMED
         },
+        category=np.where(category == NOTHING, by_name, category),
+        **work_columns(times.work, group_of[times.work.row], num),
         example=rows[longest_of(group, duration, num)],
         group_of=group_of,
     )
+
+
+def _main_categories(times: OperatorTimes, work: Ints, group: Ints, num: int) -> Ints:
+    """(num,): by group of some device work the category of most time, or NOTHING."""
+    num_categories = len(CATEGORIES)
+    key = group * num_categories + times.categories[work]
+    duration_ns = sums(key, times.work_ns[work], num * num_categories)
+    by_group = duration_ns.reshape(num, num_categories)
+    return np.where(by_group.any(axis=1), by_group.argmax(axis=1), NOTHING)
 
 
 def is_eligible(operator: str) -> bool:

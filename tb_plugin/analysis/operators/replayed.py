@@ -76,7 +76,7 @@ class _ReplayedCalls:
         """By graph, of its calls at each replay (6, calls): device, start, end, name,
         category and parent; a parent is a place among all of them."""
         self._shapes: list[Ints] = []
-        """(2, calls): rows of texts."""
+        """(3, calls): rows of texts."""
         self._replays: list[Ints] = []
         """(2, work): row, and place of its caller."""
         self._num = 0
@@ -105,7 +105,9 @@ class _ReplayedCalls:
             np.where(parent == NOTHING, NOTHING, parent + place),
         )
         self._columns.append(np.stack([column.ravel() for column in of_calls]))
-        shapes = [self._texts([call.shapes[k] for call in graph.calls]) for k in (0, 1)]
+        shapes = [
+            self._texts([call.shapes[k] for call in graph.calls]) for k in range(3)
+        ]
         self._shapes.append(np.tile(np.stack(shapes), len(works)))
         is_called = graph.caller != NOTHING
         caller = graph.caller[is_called] + place
@@ -200,6 +202,7 @@ class _ReplayedCalls:
             forward_thread=none,
             input_dims=shapes[0][chosen],
             input_types=shapes[1][chosen],
+            concrete_inputs=shapes[2][chosen],
             call_stack=none,
         )
         return Operators.joined((self._trace.operators, own))

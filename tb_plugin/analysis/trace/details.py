@@ -30,6 +30,8 @@ class Operators(Table):
     input_dims: Ints
     """JSON as written, as rows of `Trace.strings`; likewise the next."""
     input_types: Ints
+    concrete_inputs: Ints
+    """Numbers and flags among the inputs, only of operators whose FLOP depend on them."""
     call_stack: Ints
     """`Call stack`, of traces older than torch 1.13; likewise."""
 

@@ -10,7 +10,12 @@ import numpy as np
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
 from memboard.collector.format.own.slices import tracks_modules
 from memboard.tb_plugin.analysis.operators.call_tree import CallTree, call_tree
-from memboard.tb_plugin.analysis.operators.kernels import KernelTable, kernel_table
+from memboard.tb_plugin.analysis.operators.kernels import (
+    CategoryTable,
+    KernelTable,
+    category_table,
+    kernel_table,
+)
 from memboard.tb_plugin.analysis.operators.module_times import ModuleTimes, module_times
 from memboard.tb_plugin.analysis.operators.operator_times import (
     OperatorTimes,
@@ -151,6 +156,11 @@ class TraceProfile:
     def kernels_by_properties(self) -> KernelTable:
         """By name, operator and launch properties."""
         return kernel_table(self.times, self.roles, by_properties=True)
+
+    @cached_property
+    def categories(self) -> CategoryTable:
+        """What ran on devices, by kind of work."""
+        return category_table(self.times)
 
     @cached_property
     def modules(self) -> ModuleTimes:

@@ -8,6 +8,6 @@ from memboard.tb_plugin.api.time.profile import ProfileTable
 
 
 class KernelsResponse(ProfileTable, frozen=True):
-    """Route `/kernels` (run, source, by, sort, text, top): the table of kernels."""
+    """Route `/kernels` (run, source, by, columns, sort, text, top): the table of kernels."""
 
     by: Literal["name", "properties"]

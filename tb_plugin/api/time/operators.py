@@ -11,13 +11,13 @@ from memboard.tb_plugin.api.memory.modules import CategoryGroup
 from memboard.tb_plugin.api.tables import TableRows
 from memboard.tb_plugin.api.time.profile import ProfileChoice, ProfileTable
 
-OperatorsBy: TypeAlias = Literal["name", "shapes"]
+OperatorsBy: TypeAlias = Literal["name", "shapes", "category"]
 
 OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
 
 
 class OperatorsResponse(ProfileTable, frozen=True):
-    """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
+    """Route `/operators` (run, source, by, columns, sort, text, top): the table of operators."""
 
     by: OperatorsBy
     has_devices: bool

@@ -31,6 +31,9 @@ ProfileRole: TypeAlias = Literal[
 ]
 """In the order in which they claim time: each moment counts for the first one."""
 
+ColumnSet: TypeAlias = Literal["times", "efficiency"]
+"""Columns of a table of operators or kernels: all together fit on no screen."""
+
 
 class ProfiledTrace(Struct, frozen=True):
     """A profiler's trace that may be chosen."""

@@ -18,6 +18,11 @@ from memboard.tb_plugin.facts.traces.core_columns import (
     in_vendor_words,
     known_notes,
 )
+from memboard.tb_plugin.facts.traces.work_columns import (
+    KERNEL_WORK,
+    OPERATOR_WORK,
+    category_rows,
+)
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.api.tables import TableRows
     from memboard.tb_plugin.api.time.operators import OperatorsBy
+    from memboard.tb_plugin.api.time.profile import ColumnSet
     from memboard.tb_plugin.contract.table import RowsQuery
 
 KernelsBy: TypeAlias = Literal["name", "properties"]
@@ -92,19 +98,32 @@ OPERATORS: Final = Table(
             bar="kernel",
         ),
         *OPERATOR_CORES,
-    )
+        *OPERATOR_WORK,
+    ),
+    searched=("name", "category"),
 )
 _OF_DEVICES: Final = (
     "device_self_ms",
     "device_total_ms",
     *(column.key for column in OPERATOR_CORES),
 )
+_WORK_KEYS: Final = tuple(column.key for column in OPERATOR_WORK)
+_TIMES_ALONE: Final = ("host_self_ms", "host_total_ms", *_OF_DEVICES[1:])
+"""Columns that make room for those of efficiency."""
 
 
 def operator_rows(
-    profile: TraceProfile, query: RowsQuery, by: OperatorsBy = "name"
+    profile: TraceProfile,
+    query: RowsQuery,
+    by: OperatorsBy = "name",
+    columns: ColumnSet = "times",
 ) -> TableRows:
-    """Operators by name, or by name and input shapes, and what launched outside them."""
+    """Operators by name, or by name and input shapes, and what launched outside them.
+
+    Or the categories of what ran on devices.
+    """
+    if by == "category":
+        return category_rows(profile, query)
     strings = profile.operator_names
     table = profile.launching_by_shapes if by == "shapes" else profile.launching
     has_devices = profile.has_devices
@@ -121,9 +140,12 @@ def operator_rows(
             strict=True,
         )
     )
-    without = () if has_devices else _OF_DEVICES
-    if by == "name":
-        without = (*without, "shapes")
+    shows_work = columns == "efficiency" and has_devices
+    without = {"shapes"} if by == "name" else set()
+    without |= set(() if has_devices else _OF_DEVICES)
+    without |= set(_TIMES_ALONE if shows_work else _WORK_KEYS)
+    if not table.recomputed_self_ns.any():
+        without.add("recomputed_self_ms")
     sent = OPERATORS.sent(
         table,
         strings,
@@ -249,16 +271,30 @@ KERNELS: Final = Table(
             "fewer blocks on an SM.",
             absent=_UNSAID,
         ),
+        *KERNEL_WORK,
     ),
-    searched=("name", "operator"),
+    searched=("name", "operator", "category"),
     max_text=1_000,
 )
 MAY_COMMUNICATE: Final = "communication?"
 _OF_LAUNCHES: Final = ("operator", "grid", "block", "registers", "shared_memory_bytes")
+_WORK_OF_KERNELS: Final = tuple(column.key for column in KERNEL_WORK)
+_LAUNCHES_ALONE: Final = (
+    "min_us",
+    "max_us",
+    "blocks_per_sm",
+    "occupancy",
+    "registers",
+    "shared_memory_bytes",
+)
+"""Columns that make room for those of efficiency."""
 
 
 def kernel_rows(
-    profile: TraceProfile, query: RowsQuery, by: KernelsBy = "name"
+    profile: TraceProfile,
+    query: RowsQuery,
+    by: KernelsBy = "name",
+    columns: ColumnSet = "times",
 ) -> TableRows:
     """Kernels by name, or by name, operator and properties of their launch."""
     strings = profile.trace.strings
@@ -266,12 +302,16 @@ def kernel_rows(
     table = profile.kernels if is_by_name else profile.kernels_by_properties
     rows = KERNELS.rows(table, strings, query, "total_ms")
     roles = profile.roles[table.example[rows[0]]]
+    without = set(_OF_LAUNCHES if is_by_name else ())
+    without |= set(_LAUNCHES_ALONE if columns == "efficiency" else _WORK_OF_KERNELS)
+    if not table.recomputed_ns.any():
+        without.add("recomputed_ms")
     return KERNELS.sent(
         table,
         strings,
         rows,
         "total_ms",
-        without=_OF_LAUNCHES if is_by_name else (),
+        without=without,
         notes=_communication_notes(table.may_communicate[rows[0]]),
         colours=tuple(
             "communication" if role == Role.COMMUNICATION else "kernel"

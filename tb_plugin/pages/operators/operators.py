@@ -24,7 +24,7 @@ from memboard.tb_plugin.api.time.operators import (
     OperatorsResponse,
     OperatorStack,
 )
-from memboard.tb_plugin.api.time.profile import ModuleTimesResponse
+from memboard.tb_plugin.api.time.profile import ColumnSet, ModuleTimesResponse
 from memboard.tb_plugin.contract.parameters import Text
 from memboard.tb_plugin.contract.table import (
     MAX_TEXT,
@@ -36,6 +36,7 @@ from memboard.tb_plugin.contract.table import (
 from memboard.tb_plugin.facts.traces.module_table import module_rows
 from memboard.tb_plugin.facts.traces.profiled import MS, SourceQuery, TableQuery
 from memboard.tb_plugin.facts.traces.time_tables import operator_rows
+from memboard.tb_plugin.facts.traces.work_columns import NO_DEVICE, work_summary
 from memboard.tb_plugin.jobs.trace_captures import CAPTURES
 from memboard.tb_plugin.server.views.trace import of_profile
 
@@ -82,9 +83,10 @@ _BACKWARD: Final[Mapping[BackwardBy, str]] = MappingProxyType(
 
 
 class OperatorsQuery(TableQuery, frozen=True):
-    """Operators by name, or apart by the shapes of their inputs."""
+    """Operators by name, or apart by the shapes of their inputs; or by category."""
 
     by: OperatorsBy = "name"
+    columns: ColumnSet = "times"
 
 
 @of_profile("operators", OperatorsQuery)
@@ -92,11 +94,17 @@ def operators(
     run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: OperatorsQuery
 ) -> OperatorsResponse:
     """The table of a trace."""
-    rows = operator_rows(profile, query, query.by)
-    summary = _summary(profile, rows.num_all)
+    rows = operator_rows(profile, query, query.by, query.columns)
+    if query.by == "category":
+        summary = counted(rows.num_all, "category") + work_summary(profile)
+    else:
+        summary = _summary(profile, rows.num_all)
+        summary += work_summary(profile) if query.columns == "efficiency" else ""
     if query.by == "shapes" and not has_shapes(profile.trace):
         summary += "; without shapes: record_shapes=True of torch.profiler records them"
     empty = "It was recorded without the host. Record ProfilerActivity.CPU (automatic)."
+    if query.by == "category":
+        empty = NO_DEVICE
     if choice.problems:
         empty = "The lines above say what is wrong with this trace."
     return OperatorsResponse(

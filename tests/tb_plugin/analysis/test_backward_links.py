@@ -10,14 +10,13 @@ import pytest
 
 from memboard.tb_plugin.analysis.operators.module_times import arrows, backward_links
 from memboard.tb_plugin.analysis.trace.build import no_rows
-from memboard.tb_plugin.analysis.trace.details import Operators
 from memboard.tb_plugin.analysis.trace.trace import Flows
 from tests.tb_plugin.analysis.test_profile_conformance import (
     needs_real,
     profile_of,
     traces,
 )
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, operator_details
 
 
 class Numbered:
@@ -41,8 +40,7 @@ class Numbered:
         trace = self.made.build()
         found = sorted((int(self.made.rows[row]), *rest) for row, *rest in self._of)
         row, number, thread = np.array(found, np.int64).reshape(-1, 3).T
-        none = np.full(len(row), -1)
-        operators = Operators(row, none, number, thread, none, none, none)
+        operators = operator_details(row, sequence=number, forward_thread=thread)
         return replace(trace, operators=operators)
 
     def links(self) -> tuple[dict[str, str], str]:

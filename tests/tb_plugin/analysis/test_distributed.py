@@ -11,7 +11,7 @@ from memboard.tb_plugin.analysis.ranks.collectives import item_bytes, kind_of
 from memboard.tb_plugin.analysis.ranks.distributed import compared
 from memboard.tb_plugin.analysis.trace.details import Collectives
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, operator_details
 
 
 def described(trace, rows, texts, **numbers):
@@ -88,9 +88,8 @@ def test_a_backend_of_the_host_is_its_own_slices():
     trace = replace(
         trace,
         strings=strings,
-        operators=replace(
-            trace.operators,
-            row=np.array([0, 1]),
+        operators=operator_details(
+            np.array([0, 1]),
             input_dims=np.full(2, len(strings) - 2),
             input_types=np.full(2, len(strings) - 1),
         ),

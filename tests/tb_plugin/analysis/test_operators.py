@@ -13,7 +13,7 @@ from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.operators.operators import IN_NO_OPERATOR, is_eligible
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
-from tests.traces_builder import MadeTrace
+from tests.traces_builder import MadeTrace, operator_details
 
 
 def table_of(trace, *, by_shapes: bool = False):
@@ -37,9 +37,8 @@ def test_calls_of_one_name_are_one_row_and_shapes_keep_them_apart():
     trace = replace(
         trace,
         strings=(*trace.strings, "[[9, 9]]"),
-        operators=replace(
-            trace.operators,
-            row=np.arange(3),
+        operators=operator_details(
+            np.arange(3),
             input_dims=np.array([small, large, large]),
             external_id=np.array([1, 2, 3]),
         ),
@@ -87,11 +86,9 @@ def test_a_launch_outside_of_operators_belongs_to_the_one_its_id_names():
     made.track("stream 7", kind="device", device=0, stream=7)
     made.slice("stream 7", "gemm", 20, 30, "kernel", correlation=1)
     trace = made.build()
-    ids = replace(
-        trace.operators,
-        row=np.array([0]),
+    ids = operator_details(
+        np.array([0]),
         external_id=np.array([77]),
-        input_dims=np.array([0]),
     )
     for external_id, device_ns in ((77, 30), (0, 0), (78, 0)):
         work = replace(trace.device_work, external_id=np.array([external_id]))
@@ -111,12 +108,9 @@ def at_edges(ids: tuple[int, ...]) -> tuple[dict[str, int], dict[str, int]]:
         made.slice("stream 7", "gemm", start, number, "kernel", correlation=number)
     trace = made.build()
     rows = np.sort(made.rows[[outer, inner]])
-    none = np.zeros(2, np.int64)
     trace = replace(
         trace,
-        operators=replace(
-            trace.operators, row=rows, external_id=np.array([11, 12]), input_dims=none
-        ),
+        operators=operator_details(rows, external_id=np.array([11, 12])),
         launches=replace(
             trace.launches,
             external_id=np.array(ids)[trace.launches.correlation - 1],
@@ -150,12 +144,7 @@ def test_an_id_that_names_an_operator_elsewhere_is_not_believed():
     trace = made.build()
     trace = replace(
         trace,
-        operators=replace(
-            trace.operators,
-            row=made.rows[[elsewhere]],
-            external_id=np.array([9]),
-            input_dims=np.array([0]),
-        ),
+        operators=operator_details(made.rows[[elsewhere]], external_id=np.array([9])),
         launches=replace(trace.launches, external_id=np.array([9])),
     )
     table, at = table_of(trace)

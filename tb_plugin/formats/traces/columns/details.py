@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 
-from memboard.tb_plugin.formats.traces.columns.events import NO_RAW, plain
+from memboard.tb_plugin.formats.traces.columns.events import FAULTS, NO_RAW, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +84,7 @@ class RawTexts(Numbers):
     def __missing__(self, raw: bytes) -> int:
         text = plain(raw) if raw[:1] == b'"' else None
         if not isinstance(text, str):
-            text = raw.decode(errors="replace")
+            text = _in_one_line(raw).decode(errors="replace")
         number = self._texts[text[:_MAX_TEXT]]
         if not self._texts.is_full:
             self[raw] = number
@@ -93,6 +95,14 @@ class RawTexts(Numbers):
         if raws.count(NO_RAW) == len(raws):
             return np.zeros(len(raws), np.int32)
         return self.column(list(map(bytes, raws)))
+
+
+def _in_one_line(raw: bytes) -> bytes:
+    """JSON that another program indented, as Kineto writes it."""
+    if b"\n" in raw:
+        with suppress(*FAULTS):
+            return msgspec.json.format(raw, indent=0)
+    return raw
 
 
 def clean(text: str) -> str:

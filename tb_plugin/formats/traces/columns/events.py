@@ -27,6 +27,7 @@ _NAMES: Final = {
     "forward_thread": "Fwd thread id",
     "input_dims": "Input Dims",
     "input_types": "Input type",
+    "concrete_inputs": "Concrete Inputs",
     "call_stack": "Call stack",
     "registers": "registers per thread",
     "shared_memory": "shared memory",
@@ -58,6 +59,7 @@ class Args(msgspec.Struct, gc=False, rename=_NAMES):
     forward_thread: Number = -1
     input_dims: Raw = NO_RAW
     input_types: Raw = NO_RAW
+    concrete_inputs: Raw = NO_RAW
     call_stack: Raw = NO_RAW
     device: Number = -1
     stream: Number = -1

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from msgspec import Raw
 
+from memboard.tb_plugin.analysis.efficiency.formulas import needs_values
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
+from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.formats.traces.columns import details
 from memboard.tb_plugin.formats.traces.columns.details import (
     Growing,
@@ -187,10 +189,16 @@ class Gathering:
                 continue
             rows = np.flatnonzero(category == code)
             args = _args([events[row] for row in rows.tolist()])
-            self._add_details(table, args, (rows + base).astype(np.int32))
+            slice_names = columns["name"][rows]
+            rows = (rows + base).astype(np.int32)
+            self._add_details(table, args, rows, slice_names)
 
-    def _add_details(self, table: str, args: list[Args], rows: Ints) -> None:
+    def _add_details(
+        self, table: str, args: list[Args], rows: Ints, slice_names: Ints
+    ) -> None:
         columns = _TABLES[table](args, self._raw)
+        if table == "operators":
+            columns["concrete_inputs"] = self._concrete_inputs(args, slice_names)
         self.tables[table].add({"slice": rows, **columns})
         if table not in _MAY_BE_COLLECTIVE:
             return
@@ -199,6 +207,14 @@ class Gathering:
             places = [place for place, name in enumerate(names) if name is not NO_RAW]
             columns = details.collectives([args[place] for place in places], self._raw)
             self.tables["collectives"].add({"slice": rows[places], **columns})
+
+    def _concrete_inputs(self, args: list[Args], names: Ints) -> Ints:
+        """Texts of the operators that need them: of all they would take much memory."""
+        column = np.zeros(len(args), np.int32)
+        needed = np.flatnonzero(are(self.texts.all, names, needs_values))
+        written = [args[row].concrete_inputs for row in needed.tolist()]
+        column[needed] = self._raw.column_of_raws(written)
+        return column
 
     def _durations(self, events: list[Any], numbers: Ints) -> Ints:
         if isinstance(events[0], AnyEvent):

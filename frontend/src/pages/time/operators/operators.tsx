@@ -24,6 +24,7 @@ const WORDS = {
 const BY = {
   name: ["Name", "One row per operator"],
   shapes: ["Name and shapes", "One row per operator and shapes of its inputs"],
+  category: ["Category", "One row per kind of work on devices"],
 } as const;
 const UNCHOSEN = { operator: null, shapes: null };
 
@@ -54,11 +55,13 @@ export function OperatorsView(view: ViewProps) {
         textOf(table, "name", row) === name &&
         textOf(table, "shapes", row) === shapes
       }
-      onChoose={(table, row) =>
-        setState({
-          operator: textOf(table, "name", row),
-          shapes: textOf(table, "shapes", row),
-        })
+      onChoose={(table, row, by) =>
+        by === "category"
+          ? view.setParams({ by: null, text: textOf(table, "name", row) }, "push")
+          : setState({
+              operator: textOf(table, "name", row),
+              shapes: textOf(table, "shapes", row),
+            })
       }
       inspector={(data) =>
         name !== "" && (

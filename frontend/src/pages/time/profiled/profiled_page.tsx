@@ -35,6 +35,17 @@ const TOPS = ["10", "20", "50", "all"] as const;
 const WORDS = {
   text: text("text"),
   top: oneOf("top", TOPS, "all"),
+  columns: switched(
+    "columns",
+    {
+      times: ["Times", "Calls and times, tensor cores, launches"],
+      efficiency: [
+        "Efficiency",
+        "FLOP and bytes by input shapes, and shares of the device's peaks",
+      ],
+    },
+    "times",
+  ),
 };
 
 /**
@@ -106,14 +117,15 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
   readonly leaves?: Readonly<Record<string, null>>;
   readonly tabs?: ComponentChildren;
   readonly isChosen?: (table: TableRows, row: number) => boolean;
-  readonly onChoose?: (table: TableRows, row: number) => void;
+  readonly onChoose?: (table: TableRows, row: number, by: string) => void;
   readonly inspector?: (data: Responses[R]) => ComponentChildren;
 }) {
   const { view, route, onChoose } = props;
   const [state, setState] = usePageState(view, WORDS);
   const kinds = switched("by", props.by, "name");
   const by = kinds.read(view.params);
-  const query = { by, text: state.text === "" ? null : state.text };
+  const { columns } = state;
+  const query = { by, columns, text: state.text === "" ? null : state.text };
   const live = useProfiledRows(view, route, query, ({ table }) => table);
   return (
     <TraceFrame live={live} contents={route} view={view}>
@@ -127,6 +139,9 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
             {props.tabs}
             {chooser}
             <Switch leaves={props.leaves} view={view} of={kinds} label="One row per" />
+            {by !== "category" && (
+              <Switch view={view} of={WORDS.columns} label="Columns" />
+            )}
             <Choice
               label="Top"
               value={state.top}
@@ -165,7 +180,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
               most={numShown}
               {...(onChoose && {
                 selected: chosen ?? null,
-                onSelect: (row: number) => onChoose(table, row),
+                onSelect: (row: number) => onChoose(table, row, by),
               })}
               head={
                 <p>
@@ -173,7 +188,7 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
                   <span class={most === "" ? "" : "quiet"}>{table.summary}</span>
                 </p>
               }
-              about={{ source: choice.source, by }}
+              about={{ source: choice.source, by, columns }}
               heightPx={TABLE_PX}
             >
               {bar}
@@ -181,7 +196,9 @@ export function ProfiledPage<R extends "operators" | "kernels">(props: {
                 <LargestBar
                   table={table}
                   theme={view.theme}
-                  {...(onChoose && { onChoose: (row: number) => onChoose(table, row) })}
+                  {...(onChoose && {
+                    onChoose: (row: number) => onChoose(table, row, by),
+                  })}
                 />
               )}
               <Kinds view={view} kinds={table.colours} />
