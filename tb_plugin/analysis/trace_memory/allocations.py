@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from memboard.tb_plugin.analysis.arrays import (
     places_in,
     sums,
 )
+from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
 from memboard.tb_plugin.analysis.trace_memory.attribution import OTHER
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Floats, Ints
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
     from memboard.tb_plugin.analysis.trace_memory.attribution import MemoryHolders
-
-_STEP: Final = "ProfilerStep#"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +98,7 @@ def _owners(profile: TraceProfile, events: Ints) -> Ints:
     owners = profile.times.memory_operators[events]
     owners = np.where(owners == NOTHING, profile.times.memory_slices[events], owners)
     names = picked(slices.name, owners, NOTHING)
-    is_step = [row >= 0 and strings[row].startswith(_STEP) for row in names.tolist()]
+    is_step = [row >= 0 and is_step_mark(strings[row]) for row in names.tolist()]
     return np.where(is_step, NOTHING, names)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
+from memboard.tb_plugin.analysis.trace.timeline.families import family_of
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.profiled import ask
@@ -40,6 +41,9 @@ def test_forward_passes_of_engines_are_steps(tmp_path, marks):
     assert list(profile["step"]) == [1, 2, 3]
     assert list(profile["duration_ms"]) == pytest.approx([0.9, 0.1, 0.1])
     assert profile["are_marked"]
+    assert family_of("user_annotation", marks[0]) == "step"
+    (sentence,) = ask(page, "trace_path", step=2)["sentences"]
+    assert sentence.startswith("Step 2 takes 100 µs")
     host = [part for part in profile["parts"] if part["role"] == "cpu_exec"]
     assert host == []  # a mark is no operator
 

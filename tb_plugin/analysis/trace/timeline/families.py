@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 from memboard.tb_plugin.analysis.kernel_names.host_calls import starts_communication
 from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.spans.events import CHECKPOINT, OUT_OF_MEMORY
+from memboard.tb_plugin.analysis.time.step_marks import ENGINE_STEP
 from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ _TOLD_BY_NAME: Final[
     tuple[tuple[TraceFamily, re.Pattern[str], frozenset[str]], ...]
 ] = (
     ("step", _STEP, frozenset({"annotation", "operator", "other"})),
+    ("step", ENGINE_STEP, frozenset({"annotation"})),
     ("dataloader", _DATALOADER, frozenset({"annotation", "operator", "other"})),
     ("optimizer", _OPTIMIZER, frozenset({"annotation", "operator", "other"})),
     ("backward", _BACKWARD, frozenset({"operator"})),

@@ -32,6 +32,7 @@ import numpy as np
 
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.time.slice_roles import Role
+from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.waiting.host_threads import (
     OF_ROLE,
@@ -49,7 +50,6 @@ _AUTOGRAD: Final = re.compile(r"autograd::engine::evaluate_function.*")
 NO_SLICE: Final = "nothing recorded"
 """Name of time in which no slice was open."""
 _FRAME: Final = "python_function"
-_STEP: Final = re.compile(r"ProfilerStep#\d+")
 _MOSTLY: Final = 0.75
 """Of an operator's time, and `_LONG_NS`: less may be chance, its own work beside a kernel."""
 _LONG_NS: Final = 100_000
@@ -123,7 +123,7 @@ class _Walk:
             for row in np.flatnonzero(marks).tolist():
                 track = int(slices.track[row])
                 is_host = trace.tracks[track].kind in ("host", "python")
-                if is_host and _STEP.fullmatch(trace.name_of(row)):
+                if is_host and is_step_mark(trace.name_of(row)):
                     return track
         return max(
             self._activity, key=lambda track: self._activity[track], default=NOTHING
