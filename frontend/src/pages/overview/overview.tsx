@@ -218,8 +218,27 @@ function useInUse(): { readonly current: boolean } {
 }
 
 const FINDING_PX = 64;
-/** Of an out-of-memory error with its holders and advice: most need a little less. */
-const OOM_PX = 360;
+/** Of an out-of-memory error with its holders and advice, whose texts wrap. */
+const OOM_AREA_PX = 372_000;
+
+function oomPx(widthPx: number): number {
+  return Math.round(OOM_AREA_PX / Math.max(widthPx, 1));
+}
+
+function WaitingForFindings(
+  props: Pick<Live<FindingsResponse>, "error"> & {
+    readonly ranOut: boolean;
+  },
+) {
+  const box = useRef<HTMLDivElement>(null);
+  const widthPx = useWidth(box);
+  const heightPx = props.ranOut && widthPx > 0 ? oomPx(widthPx) : FINDING_PX;
+  return (
+    <div ref={box}>
+      <Waiting error={props.error} hasContent={false} blocksPx={[heightPx]} />
+    </div>
+  );
+}
 
 function WhatWasFound(props: {
   readonly view: ViewProps;
@@ -231,8 +250,7 @@ function WhatWasFound(props: {
   const { profile } = props;
   const isInUse = useInUse();
   if (data === null || (profile.data === null && profile.error === null)) {
-    const waitingPx = props.ranOut ? OOM_PX : FINDING_PX;
-    return <Waiting error={error} hasContent={false} blocksPx={[waitingPx]} />;
+    return <WaitingForFindings error={error} ranOut={props.ranOut} />;
   }
   return <FoundSoFar view={props.view} data={data} profile={profile} inUse={isInUse} />;
 }
@@ -255,8 +273,10 @@ function FoundSoFar(props: {
   useLayoutEffect(() => {
     // What is analysed may get shorter; a press may fold it.
     if (box.current !== null && isReading) {
-      const leastPx = shown.some(({ state }) => state?.analysed === false) ? OOM_PX : 0;
-      box.current.style.minHeight = `${Math.max(leastPx, box.current.offsetHeight)}px`;
+      const { offsetHeight, offsetWidth } = box.current;
+      const isEarly = shown.some(({ state }) => state?.analysed === false);
+      const leastPx = isEarly ? oomPx(offsetWidth) : 0;
+      box.current.style.minHeight = `${Math.max(leastPx, offsetHeight)}px`;
     }
   });
   const all = merged(data.findings, profile.data?.findings ?? []);
