@@ -25,6 +25,8 @@ from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 from memboard.tb_plugin.analysis.trace.texts import are
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
@@ -50,17 +52,13 @@ class TimeParts:
 
 def time_parts(trace: Trace, roles: Ints, steps: ProfiledSteps) -> TimeParts:
     """The parts of each step; `roles` by slice."""
-    order = (*(role for role in Role if role != Role.OTHER),)
-    sets = [trace.slices.ranges(roles == role) for role in order]
-    whole = np.stack((steps.start_ns, steps.end_ns), axis=1)
-    # The steps as two sets, so that edges between neighbours are kept.
+    sets = _sets(trace, roles)
     on_device = bool((roles == Role.KERNEL).any())
     computing = sets[Role.KERNEL] if on_device else _computing(trace, roles)
-    overlay = Overlay((*sets, whole[::2], whole[1::2], computing))
+    overlay = _over_steps(sets, steps, computing)
     of = steps.of(overlay.start_ns)
     inside = of >= 0
-    first = np.minimum(overlay.first(), Role.OTHER)
-    parts = _sums(of, inside, overlay, len(steps), first)
+    parts = _sums(of, inside, overlay, len(steps), _roles_of(overlay))
     computation = overlay.covers[-1]
     communication = overlay.covers[Role.COMMUNICATION]
     computation_ns, communication_ns, overlap_ns = (
@@ -68,6 +66,38 @@ def time_parts(trace: Trace, roles: Ints, steps: ProfiledSteps) -> TimeParts:
         for covered in (computation, communication, computation & communication)
     )
     return TimeParts(parts, computation_ns, communication_ns, overlap_ns)
+
+
+def parts_within(
+    trace: Trace, roles: Ints, steps: ProfiledSteps, ranges: Ranges
+) -> Ints:
+    """(8,): of each `Role`, how long the parts of all steps lie in some ranges."""
+    overlay = _over_steps(_sets(trace, roles), steps, ranges)
+    of = steps.of(overlay.start_ns)
+    inside = (of >= 0) & overlay.covers[-1]
+    within: Ints = _sums(of, inside, overlay, len(steps), _roles_of(overlay)).sum(
+        axis=0
+    )
+    return within
+
+
+def _sets(trace: Trace, roles: Ints) -> list[Ranges]:
+    """When each role but the last one is under way."""
+    order = (role for role in Role if role != Role.OTHER)
+    return [trace.slices.ranges(roles == role) for role in order]
+
+
+def _over_steps(
+    sets: Sequence[Ranges], steps: ProfiledSteps, ranges: Ranges
+) -> Overlay:
+    # The steps as two sets, so that edges between neighbours are kept.
+    whole = np.stack((steps.start_ns, steps.end_ns), axis=1)
+    return Overlay((*sets, whole[::2], whole[1::2], ranges))
+
+
+def _roles_of(overlay: Overlay) -> Ints:
+    """By piece, the first role that is under way."""
+    return np.minimum(overlay.first(), Role.OTHER)
 
 
 def _computing(trace: Trace, roles: Ints) -> Ranges:

@@ -9,6 +9,7 @@ import numpy as np
 
 from memboard.collector.format.own.frames import DISPATCH_MODE, RECORDER, UNPROVED_MODE
 from memboard.collector.format.own.slices import tracks_modules
+from memboard.tb_plugin.analysis.arrays import ratio
 from memboard.tb_plugin.analysis.operators.call_tree import CallTree, call_tree
 from memboard.tb_plugin.analysis.operators.kernels import (
     CategoryTable,
@@ -42,7 +43,11 @@ from memboard.tb_plugin.analysis.time.profiled_steps import (
     profiled_steps,
 )
 from memboard.tb_plugin.analysis.time.slice_roles import slice_roles
-from memboard.tb_plugin.analysis.time.time_parts import TimeParts, time_parts
+from memboard.tb_plugin.analysis.time.time_parts import (
+    TimeParts,
+    parts_within,
+    time_parts,
+)
 from memboard.tb_plugin.analysis.trace.waiting.work_starts import WorkStarts
 from memboard.tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
 from memboard.tb_plugin.analysis.trace_memory.events import (
@@ -101,6 +106,13 @@ class TraceProfile:
         total = sums.sum()
         shares: Floats = sums / total if total else np.full(len(sums), np.nan)
         return shares
+
+    @cached_property
+    def late_shares(self) -> Floats:
+        """(8,): the part of `shares` in which launched work was late for no recorded reason."""
+        late = self.work_starts.late
+        late_ns = parts_within(self.trace, self.roles, self.steps, late)
+        return ratio(late_ns, np.full(len(late_ns), self.parts.parts_ns.sum()))
 
     @cached_property
     def devices(self) -> tuple[UseInAll, ...]:

@@ -201,28 +201,39 @@ HOST_SHARE: Final = 0.30
 
 def host_bound(profile: TraceProfile) -> Iterator[Finding]:
     """The device waits for the host in the middle of steps."""
-    waits = {role: float(profile.shares[role]) for role in HOST_TEXT}
+    is_long = float(profile.shares[list(HOST_TEXT)].sum()) > HOST_SHARE
+    if not profile.devices or not is_long:
+        return
+    own = profile.shares - profile.late_shares
+    waits = {role: float(own[role]) for role in HOST_TEXT}
     share, most = sum(waits.values()), max(waits, key=lambda role: waits[role])
-    if profile.devices and share > HOST_SHARE:
-        yield trace_finding(
-            profile,
-            "host_bound",
-            "Waiting for the host",
-            f"The device waits for the host {share_text(share)} of the time, mostly for"
-            f" {HOST_TEXT[most]}.",
-            *advice.host(profile),
-            advice.work(profile, tuple(HOST_TEXT)),
-            evidence=(
-                percent("host", "no device work, loading or communication", share),
-                *(
-                    percent(role.name.lower(), text, waits[role], sure=False)
-                    for role, text in HOST_TEXT.items()
-                ),
+    if share <= HOST_SHARE:
+        return
+    late = float(profile.late_shares.sum())
+    yield trace_finding(
+        profile,
+        "host_bound",
+        "Waiting for the host",
+        f"The device waits for the host {share_text(share)} of the time, mostly for"
+        f" {HOST_TEXT[most]}.",
+        *advice.host(profile),
+        advice.work(profile, tuple(HOST_TEXT)),
+        evidence=(
+            percent("host", "no device work, loading or communication", share),
+            *(
+                percent(role.name.lower(), text, waits[role], sure=False)
+                for role, text in HOST_TEXT.items()
             ),
-            cost=share,
-            rule=f"more than {share_text(HOST_SHARE)} of the steps without device work,"
-            " loading or communication",
-        )
+            *(
+                (percent("late", "not counted: launched in time and late", late),)
+                if late > 0
+                else ()
+            ),
+        ),
+        cost=share,
+        rule=f"more than {share_text(HOST_SHARE)} of the steps without device work,"
+        " loading or communication, before the device's next work was launched",
+    )
 
 
 def _host_names(profile: TraceProfile) -> list[str]:

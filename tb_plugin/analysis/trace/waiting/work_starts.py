@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
+    from memboard.tb_plugin.analysis.time.intervals import Ranges
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
 NEAR_NS: Final = 20_000
@@ -156,6 +157,14 @@ class WorkStarts:
     @cached_property
     def on_device(self) -> Splits:
         return self._split(self._of_devices.dry_ns)
+
+    @cached_property
+    def late(self) -> Ranges:
+        """When a device had nothing to do but work that began late for no recorded reason."""
+        splits = self.on_device
+        is_late = (splits.rest == _IS_UNKNOWN) & (splits.awaited_ns != NEVER)
+        late: Ranges = np.stack((splits.awaited_ns, splits.start_ns), axis=1)[is_late]
+        return late
 
     @property
     def before(self) -> Ints:
