@@ -243,6 +243,18 @@ def test_a_frame_that_works_is_the_programs(frame):
     assert names_on(made.path())["host outside operators", frame] == 2_994
 
 
+def test_pythons_body_of_a_custom_operator_is_the_operators():
+    made = Made(1000)
+    made.host("vllm::moe_forward", 0, 600)
+    made.host("fused_moe.py(93): forward", 100, 400, "python_function")
+    assert made.path() == [
+        (0, 100, "host operators", "vllm::moe_forward"),
+        (100, 500, "host operators", "fused_moe.py(93): forward"),
+        (500, 600, "host operators", "vllm::moe_forward"),
+        (600, 1000, "host outside operators", "ProfilerStep#3"),
+    ]
+
+
 def test_a_frame_that_waits_for_the_device_leads_to_its_work():
     made = Made(100)
     made.work("long", 5, 10, 60)

@@ -218,5 +218,18 @@ def test_a_device_that_waits_for_the_host():
     assert numbers(waiting.host_bound, without.profile()) == []
 
 
+@pytest.mark.parametrize(("called", "share"), [(600_000, 60), (10_000, None)])
+def test_what_was_launched_in_time_and_began_late_waited_for_no_host(called, share):
+    made = Made()
+    made.slice("main", "aten::mm", 0, 800_000)
+    made.slice(
+        "main", "cudaLaunchKernel", called - 5_000, 5_000, "cuda_runtime", None, 7
+    )
+    made.track("stream 7", kind="device", device=0, stream=7)
+    made.slice("stream 7", "gemm", 600_000, 400_000, "kernel", None, 7)
+    shares = [finding.cost for finding in waiting.host_bound(made.profile())]
+    assert shares == ([] if share is None else [pytest.approx(share)])
+
+
 def test_a_trace_of_nothing_has_no_findings():
     assert trace_findings(TraceProfile(MadeTrace().build())) == ()

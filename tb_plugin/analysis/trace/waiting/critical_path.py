@@ -190,7 +190,7 @@ class _Walk:
     def _before_host(self, thread: ThreadSlices) -> tuple[int, int]:
         start, row, is_busy = thread.at(self._time)
         awaited, role = self._awaited(start, row, is_busy=is_busy)
-        cause = OF_ROLE[role] if is_busy else Cause.PROGRAM
+        cause = OF_ROLE[role] if is_busy else thread.cause_at(self._time)
         if awaited != NOTHING:
             self._back_to(self._works.end_ns[awaited], cause, row)
             return awaited, thread.track
@@ -273,8 +273,9 @@ class _Walk:
             ),
             default=(NOTHING, NOTHING),
         )
+        cause = thread.cause_at(self._time)
         if until > start:
-            self._back_to(until, Cause.PROGRAM, row)
+            self._back_to(until, cause, row)
             return other
-        self._back_to(start, Cause.PROGRAM, row)
+        self._back_to(start, cause, row)
         return thread.track

@@ -74,10 +74,14 @@ class ThreadSlices:
         times = np.unique(np.clip(changes, t0, t1))[:-1]
         innermost_rows = innermost(trace, np.full(len(times), track), times)
         kept = np.diff(innermost_rows, prepend=-2) != 0
+        rows = innermost_rows[kept]
         self.track = track
         self.start: list[int] = times[kept].tolist()
-        self.row: list[int] = innermost_rows[kept].tolist()
-        busy = np.flatnonzero(is_busy(profile, innermost_rows[kept]))
+        self.row: list[int] = rows.tolist()
+        busy = np.flatnonzero(is_busy(profile, rows))
+        cause = np.full(len(rows), CAUSES.index(Cause.PROGRAM))
+        cause[rows != NOTHING] = causes_of(profile, rows[rows != NOTHING])
+        self._cause: list[int] = cause.tolist()
         stops = np.append(times[kept][1:], t1)
         self._busy_start: list[int] = times[kept][busy].tolist()
         self._busy_end: list[int] = stops[busy].tolist()
@@ -87,6 +91,11 @@ class ThreadSlices:
         """Begin and slice of what ran just before a time, and whether it is busy."""
         place = max(bisect_left(self.start, time_ns) - 1, 0)
         return self.start[place], self.row[place], place in self._busy
+
+    def cause_at(self, time_ns: int) -> Cause:
+        """What the time just before a time was spent on."""
+        place = max(bisect_left(self.start, time_ns) - 1, 0)
+        return CAUSES[self._cause[place]]
 
     def busy_until(self, time_ns: int) -> int:
         """When it last was busy before a time; NOTHING if it was not."""
@@ -136,7 +145,12 @@ def busy_threads(
 
 
 def causes_of(profile: TraceProfile, rows: Ints) -> Ints:
-    """What time in slices of the host, none of them NOTHING, was spent on: in `CAUSES`."""
-    roles = np.where(is_busy(profile, rows), profile.roles[rows], Role.OTHER)
-    by_role = [CAUSES.index(OF_ROLE[role]) for role in Role]
-    return np.array(by_role)[roles]
+    """What time in slices of the host, none of them NOTHING, was spent on: in `CAUSES`.
+
+    Python inside an operator is the operator's: that of a custom one is its body.
+    """
+    roles, around = profile.roles, profile.times.operators.parent[rows]
+    of_operator = np.where(around == NOTHING, Role.OTHER, roles[around])
+    role = np.where(is_busy(profile, rows), roles[rows], of_operator)
+    causes: Ints = np.array([CAUSES.index(OF_ROLE[each]) for each in Role])[role]
+    return causes
