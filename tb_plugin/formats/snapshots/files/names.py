@@ -94,7 +94,8 @@ _FOLDER_PART: Final = (
     r"(?:global[-_]?)?(?:step|iteration|iter)[-_=]?\d{1,15}|rank[-_=]?-?\d{1,7}"
 )
 _LAYOUT: Final = re.compile(
-    rf"(?:oom[-_])?(?:{_FOLDER_PART})(?:[-_.](?:{_FOLDER_PART}))*(?:[-_]exit)?",
+    rf"(?:oom[-_])?(?:{_FOLDER_PART})(?:[-_.](?:{_FOLDER_PART}))*(?:[-_]exit)?"
+    r"|.+_\d{14,20}_ascend_pt|ASCEND_PROFILER_OUTPUT",
     re.IGNORECASE,
 )
 
@@ -157,7 +158,11 @@ def alike(names: Iterable[str], taken: Iterable[str]) -> list[str]:
 
 
 def is_layout(folder: str) -> bool:
-    """Whether a directory's base name only tells a rank or a step of what is in it."""
+    """Whether a directory's base name only tells a rank or a step of what is in it.
+
+    torch_npu makes two for each rank and cycle: `host_77_20260101120000123_ascend_pt` with
+    `ASCEND_PROFILER_OUTPUT`.
+    """
     return len(folder) <= MAX_NAME and _LAYOUT.fullmatch(folder) is not None
 
 

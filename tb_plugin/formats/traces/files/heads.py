@@ -37,6 +37,8 @@ _MERGED_BY_COMPOSER: Final = re.compile(
     rb'\{\s*"sort_index"\s*:\s*99999\s*\}'
 )
 """Composer's merger writes this first."""
+_ASCEND_OUTPUT: Final = "ASCEND_PROFILER_OUTPUT"
+_PROFILER_INFO: Final = re.compile(r"profiler_info_(\d{1,7})\.json")
 MARK_DIGITS: Final = 8
 MAX_MARKS: Final = 4_000
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
@@ -93,6 +95,29 @@ def head_in(start: bytes) -> TraceHead:
         return TraceHead(merged=())
     match = RANK.search(head, 0, end)
     return TraceHead(None if match is None else int(match[1]))
+
+
+def rank_beside(path: str) -> int | None:
+    """The rank of a trace that does not tell it, by a file that torch_npu puts beside it.
+
+    `x_ascend_pt/profiler_info_3.json`, above `ASCEND_PROFILER_OUTPUT/trace_view.json`.
+
+    Raises:
+        StorageError: a store has not sent them yet, or refused: ask again.
+    """
+    folder = os.path.dirname(path)  # noqa: PTH120  # a URL, too
+    if os.path.basename(folder) != _ASCEND_OUTPUT:  # noqa: PTH119
+        return None
+    above = os.path.dirname(folder)  # noqa: PTH120
+    try:
+        with storage.at(above).scandir(above) as entries:
+            matches = [_PROFILER_INFO.fullmatch(entry.name) for entry in entries]
+    except storage.StorageError:
+        raise
+    except OSError:
+        return None
+    ranks = [int(match[1]) for match in matches if match is not None]
+    return ranks[0] if len(ranks) == 1 else None
 
 
 def _ranks(ranges: str) -> list[int]:

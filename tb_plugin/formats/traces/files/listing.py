@@ -13,7 +13,11 @@ from memboard.tb_plugin.formats.file_listing import (
     FoundFiles,
     Listing,
 )
-from memboard.tb_plugin.formats.traces.files.heads import TraceHead, head_of
+from memboard.tb_plugin.formats.traces.files.heads import (
+    TraceHead,
+    head_of,
+    rank_beside,
+)
 from memboard.tb_plugin.formats.traces.files.names import is_trace, parse_names
 from memboard.tb_plugin.storage import StorageError
 
@@ -140,6 +144,7 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
             return file
         try:
             head = TraceHead() if file.is_timeline else head_of(file.path)
+            rank = rank_beside(file.path) if head.rank is None else head.rank
         except StorageError:
             return file  # at the next listing
         self._unlooked.discard(candidate)
@@ -151,7 +156,7 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
                 merged=head.merged,
                 merged_of=head.merged_of,
             )
-        return file if head.rank is None else replace(file, rank=head.rank)
+        return file if rank is None else replace(file, rank=rank)
 
     @staticmethod
     def is_of_kind(name: str) -> bool:

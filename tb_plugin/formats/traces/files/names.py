@@ -13,6 +13,7 @@ profile_3.json                             accelerate's ProfileKwargs: of rank 3
 fit-0-[Strategy]X.training_step.17.pt.trace.json  Lightning: stage and local rank
 dp0_pp0_tp1_ep1_rank1.17.pt.trace.json.gz  vLLM; before, llm-1f2e-rank-1 of the same
 rank-3.json.gz                             Megatron-LM, below `torch_profile/`
+trace_view.json                            torch_npu, below `host_77_20260101120000123_ascend_pt/`
 memory_timeline.raw.json.gz, .html         export_memory_timeline
 
 Files of other names that begin as traces do are found all the same: see `heads`.
@@ -91,6 +92,7 @@ _WORKER: Final = re.compile(r"(?:worker|host)[-_]?(?P<rank>\d{1,5})", re.IGNOREC
 _ITERATION: Final = re.compile(
     r"(?:global[-_]?)?(?:step|iteration|iter)[-_=]?(?P<number>\d{1,15})", re.IGNORECASE
 )
+_ASCEND: Final = re.compile(r"(?P<worker>.+)_(?P<time>\d{14,20})_ascend_pt")
 _UNITS: Final = {10: 10**9, 13: 10**6, 16: 10**3, 19: 1}
 """By its digits: nanoseconds of one, of a time since 1970."""
 _MAX_WORKER: Final = 120
@@ -150,13 +152,16 @@ def parse_names(file_name: str, folders: Sequence[str] = ()) -> TraceName:
     """
     file_name = file_name[:MAX_NAME]
     parsed = _parse(file_name)
-    rank, order = parsed.rank, parsed.order
+    worker, rank, order = parsed.worker, parsed.rank, parsed.order
     for folder in reversed(folders):
+        ascend = _ASCEND.fullmatch(folder[:MAX_NAME])
+        if ascend is not None:
+            worker, order = _shown(ascend["worker"]), (0, int(ascend["time"]))
         rank = _rank(folder) if rank is None else rank
         number = _ITERATION.search(folder[:MAX_NAME])
         if order is None and number is not None:
             order = (0, int(number["number"]))
-    return TraceName(parsed.worker, order, rank, parsed.is_timeline)
+    return TraceName(worker, order, rank, parsed.is_timeline)
 
 
 def _parse(file_name: str) -> TraceName:

@@ -22,7 +22,7 @@ from memboard.tb_plugin.formats.traces.columns.events import (
     plain,
 )
 from memboard.tb_plugin.formats.traces.columns.times import NO_TIME
-from memboard.tb_plugin.formats.traces.files.heads import RANK, head_in
+from memboard.tb_plugin.formats.traces.files.heads import RANK, head_in, rank_beside
 from memboard.tb_plugin.formats.traces.files.names import parse_names
 from memboard.tb_plugin.formats.traces.top_level import (
     base_of,
@@ -111,7 +111,12 @@ def read_start(path: str | os.PathLike[str]) -> TraceStart:
     if is_composers:  # torch's events among Composer's do not say what they count from
         since_1970 = [ns for ns in times if ns >= RELATIVE_BELOW_NS]
         base = base_at(int(min(since_1970))) if since_1970 else None
-    by_source = (rank, metadata.get("global_rank"), _number(top.get("global_rank")))
+    by_source = (
+        rank,
+        metadata.get("global_rank"),
+        _number(top.get("global_rank")),
+        rank_beside(os.fspath(path)),
+    )
     ranks = [number for number in by_source if number is not None]
     cycle = _CYCLE_IN_NAME.search(named.name)
     return TraceStart(

@@ -155,6 +155,32 @@ def test_merged_traces_of_npus_have_the_work_of_each_rank(tmp_path):
         assert sentence.startswith("NPU 3 was idle ")
 
 
+def test_the_folders_of_torch_npu_are_ranks_and_cycles_of_one_run(tmp_path):
+    for rank in range(2):
+        for cycle in range(2):
+            folder = (
+                tmp_path / "exp" / f"host_{70 + rank}_2026010112000{cycle}123_ascend_pt"
+            )
+            ascend().write(folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json")
+            (folder / f"profiler_info_{rank}.json").write_text("{}")
+            (folder / "profiler_metadata.json").write_text("{}")
+    page = Page(tmp_path)
+    (run,) = page.get("/runs")["runs"]
+    assert (run["name"], run["num_ranks"]) == ("exp", 2)
+    traces = ask(page, "profile")["choice"]["traces"]
+    assert [(trace["cycle"], trace["rank"]) for trace in traces] == [
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+    ]
+    assert ask(page, "distributed")["summary"].startswith("2 ranks")
+    out = tmp_path / "merged.json"
+    assert main(["merge", str(tmp_path / "exp"), "--cycle", "1", "-o", str(out)]) == 0
+    metadata = json.loads(out.read_text())["metadata"]
+    assert [rank["rank"] for rank in metadata["ranks"]] == [0, 1]
+
+
 def _says_a_wrong_device(answer) -> bool:
     text = str(answer)
     return "GPU -1" in text or "device CPU" in text or "GPU 3" in text
