@@ -143,10 +143,10 @@ TABLES: Final[dict[TraceTableName, ComparedTable]] = {
         "Module",
         "modules: it was recorded without with_stack",
         {
-            "host_ms": "Host total",
-            "host_self_ms": "Host self",
             "device_ms": "Device total",
             "device_self_ms": "Device self",
+            "host_ms": "Host total",
+            "host_self_ms": "Host self",
             "backward_host_ms": "Backward host",
             "backward_host_self_ms": "Backward host self",
             "backward_device_ms": "Backward device",

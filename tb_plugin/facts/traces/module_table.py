@@ -159,7 +159,7 @@ def module_rows(profile: TraceProfile) -> ModuleRows:
             columns=tuple(columns),
             num_rows=len(parents),
             num_all=len(table) + bool(outside_ns),
-            usual="host_ms",
+            usual="device_ms" if profile.has_devices else "host_ms",
         ),
     )
 

@@ -134,10 +134,11 @@ def _summary(profile: TraceProfile, num_rows: int) -> str:
         parts.append(f"{text} of it replayed by graphs")
     summary = ", ".join(parts)
     if replayed.unknown_ns:
-        text = duration_text(replayed.unknown_ns / 1e9)
+        is_all = replayed.unknown_ns == replayed.total_ns
+        part = "" if is_all else f", {duration_text(replayed.unknown_ns / 1e9)} of that"
         summary += (
-            f"; {text} is in the row of the graph's launch: a trace of the capture, in"
-            f" {CAPTURES} beside this one, says of which operators"
+            f"{part} in the row of the launch; a trace of the capture, in {CAPTURES}"
+            " beside this one, names its operators"
         )
     return summary
 

@@ -65,8 +65,10 @@ OF_LAUNCH = {"hipGraphLaunch": 0.04}
 def test_without_a_capture_a_graph_has_one_row_and_says_what_would_tell_more(folder):
     times, summary, _ = operators(folder)
     assert times == pytest.approx(OF_LAUNCH)
-    assert "40.0 µs of it replayed by graphs; 40.0 µs is in the row" in summary
-    assert "capture_traces" in summary
+    assert summary.endswith(
+        "40.0 µs of it replayed by graphs in the row of the launch; a trace of the capture,"
+        " in capture_traces beside this one, names its operators."
+    )
     kernels = answer_of(folder, "kernels", by="properties")
     assert kernels["operator"] == ["hipGraphLaunch", "hipGraphLaunch"]
 
