@@ -1877,6 +1877,7 @@ export interface TraceTable {
   readonly state: TraceState;
   readonly sentences: readonly string[];
   readonly table: TableRows;
+  readonly problems: readonly Problem[];
 }
 
 /** Route `/trace_idle` (run, source, rank): devices, each before its streams. */
@@ -1884,6 +1885,7 @@ export interface TraceIdleResponse {
   readonly state: TraceState;
   readonly sentences: readonly string[];
   readonly table: TableRows;
+  readonly problems: readonly Problem[];
 }
 
 /** Route `/trace_path` (run, source, rank, step): the critical path, by name. */
@@ -1891,6 +1893,7 @@ export interface TracePathResponse {
   readonly state: TraceState;
   readonly sentences: readonly string[];
   readonly table: TableRows;
+  readonly problems: readonly Problem[];
 }
 
 /** One file, whoever wrote it. */

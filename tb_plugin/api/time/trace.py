@@ -332,6 +332,8 @@ class TraceTable(Struct, frozen=True):
     """Of each device: how idle it was, why, and what helps; what the path is made of."""
     table: TableRows
     """Empty where there is nothing to tell; at most 200 rows."""
+    problems: tuple[Problem, ...] = ()
+    """What of the trace is left out, or set right."""
 
 
 class TraceIdleResponse(TraceTable, frozen=True):

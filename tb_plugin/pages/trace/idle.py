@@ -134,6 +134,7 @@ def trace_idle(
             _sentence(trace, idle) for idle in idles if idle.stream == NOTHING
         ),
         table=_table(trace, idles),
+        problems=choice.problems,
     )
 
 

@@ -63,7 +63,7 @@ def trace_path(
     del run
     steps = profile.steps
     if not len(steps):
-        return TracePathResponse(choice.state, (), _table([], 0))
+        return TracePathResponse(choice.state, (), _table([], 0), choice.problems)
     took = steps.end_ns - steps.start_ns
     index = steps.index_of(query.step)
     if index is None:
@@ -75,6 +75,7 @@ def trace_path(
         state=choice.state,
         sentences=(_sentence(subject, path, int(took[index])),),
         table=_table(names_on_path, int(took[index])),
+        problems=choice.problems,
     )
 
 

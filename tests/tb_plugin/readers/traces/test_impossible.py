@@ -162,6 +162,10 @@ def test_it_is_named_on_the_page(tmp_path):
         "Impossible durations of 'odd_3' are left out of all sums: shown as points."
     )
     (run,) = page.get("/runs")["runs"]
+    for name in ("trace_idle", "trace_path", "kernels", "operators"):
+        summed = page.get(f"/{name}", run=run["id"])
+        problems = summed.get("problems") or summed["choice"]["problems"]
+        assert [one["what"] for one in problems] == [problem["what"]]
     answer = page.get("/trace", run=run["id"])
     (source,) = answer["sources"]
     assert [one["what"] for one in answer["problems"]] == [problem["what"]]

@@ -11,6 +11,7 @@ import { Choice, Switch, TextButton } from "../../../shared/controls/choices";
 import { optional, switched, usePageState, whole } from "../../../shared/page_state";
 import { NotCollected } from "../../../shared/panels/not_collected";
 import { lookOf, type ViewProps } from "../../../shared/view_props";
+import { ProblemLine } from "../../profiled/trace_choice";
 import { AnswerTable } from "../../../shared/table/answer_table";
 
 const REPORT_PX = 420;
@@ -125,8 +126,8 @@ export function chosenReport(
 }
 
 const MOST_ROWS = 8;
-/** Of two lines, which heads take in narrow windows. */
-const TABLE_HEAD_PX = 48;
+/** Many columns have heads of two lines in narrow windows. */
+const HEAD_PX = { trace_path: 30, trace_idle: 48 };
 
 const WORDS = { source: optional("source"), step: whole("step") };
 
@@ -144,19 +145,25 @@ function TraceTable(props: {
     route === "trace_path" ? { ...query, step } : query,
     view.pollMs,
   );
-  if (data === null || data.table.numRows === 0) return null;
-  const { table, sentences } = data;
+  if (data === null) return null;
+  const { table, sentences, problems } = data;
+  const rowsPx = ROW_PX * Math.min(table.numRows, MOST_ROWS);
   return (
-    <AnswerTable
-      view={view}
-      table={table}
-      word={`${route}_sort`}
-      heightPx={TABLE_HEAD_PX + ROW_PX * Math.min(table.numRows, MOST_ROWS)}
-    >
-      {sentences.map((sentence) => (
-        <p key={sentence}>{sentence}</p>
-      ))}
-    </AnswerTable>
+    <>
+      {route === "trace_path" && <ProblemLine problems={problems} view={view} />}
+      {table.numRows > 0 && (
+        <AnswerTable
+          view={view}
+          table={table}
+          word={`${route}_sort`}
+          heightPx={HEAD_PX[route] + rowsPx}
+        >
+          {sentences.map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+        </AnswerTable>
+      )}
+    </>
   );
 }
 
