@@ -6,7 +6,7 @@ import { groupColours, groupLabel, inkOn, NO_LINES, runColours } from "./paint/c
 import { blockFigure, blockTable, seenSlots } from "./figure";
 import { fitting } from "../plot/canvas";
 import { directLabels } from "./paint/labels";
-import { drawnMarks, nextMark, spansAt } from "./marks";
+import { drawnMarks, nextMark, rangeAround, spansAt } from "./marks";
 import { blockRects, chosenRange, litBy } from "./paint/cursor";
 import { GUTTER } from "./paint/paint";
 import { freedText } from "./block_stack";
@@ -251,6 +251,17 @@ describe("marks", () => {
     expect(nextMark(marks, 6, 1)).toBeNull();
     expect(nextMark(marks, 6, -1)).toBe(5);
     expect(nextMark(marks, 0, -1)).toBeNull();
+  });
+
+  it("choose the events of the step around a moment, else a tenth around it", () => {
+    const span = { x0: 0, x1: 0, row: 0, label: "step 3" };
+    const steps = [{ ...span, kind: "step" as const, moment: 99, end: 199 }];
+    const marks = { points: [], spans: steps, numRows: 1 };
+    expect(rangeAround(marks, 150, 1000)).toEqual({ low: 100, high: 200 });
+    expect(rangeAround(marks, 500, 1000)).toEqual({ low: 450, high: 550 });
+    expect(rangeAround(marks, -1, 1000)).toEqual({ low: 0, high: 100 });
+    expect(rangeAround(marks, 999, 1000)).toEqual({ low: 900, high: 1000 });
+    expect(rangeAround(marks, 0, 1)).toEqual({ low: 0, high: 1 });
   });
 
   it("name what is under way at x", () => {

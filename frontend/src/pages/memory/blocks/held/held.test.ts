@@ -12,7 +12,7 @@ import { groupColours, NO_LINES } from "../../../../widgets/block_stack/paint/co
 import { testGroup } from "../../../../widgets/block_stack/test_tile";
 import { heldTable, STACK_FILES, stackFiles } from "./files";
 import { Flames } from "./flames";
-import { heldColours, type LiveStacks } from "./held";
+import { heldColours, stacksInRange, type LiveStacks } from "./held";
 import { ledgerParts } from "./ledger_bar";
 import { columnsOf } from "../../../shared/table/columns";
 import { declared, declaredTable } from "../../../shared/table/test_tables";
@@ -326,5 +326,60 @@ describe("files", () => {
       "Active memory, rank 0",
     );
     expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(([id]) => id));
+  });
+});
+
+describe("bytes of a range", () => {
+  const { categories } = live([[0, 100, 0]]);
+  const moment = { timeMs: null, step: null, phase: "" };
+  const numbers = (...values: readonly number[]) => Float64Array.from(values);
+  const column = (key: string, unit: "bytes" | "stack", values: Float64Array) =>
+    declared({ key, unit, title: "", help: "", numbers: values });
+  const table = declaredTable({
+    title: "",
+    empty: "",
+    usual: "live_bytes",
+    numRows: 2,
+    colours: ["param", "comm"],
+    columns: [
+      column("allocated_bytes", "bytes", numbers(300, 200)),
+      column("live_bytes", "bytes", numbers(0, 150)),
+      column("allocated_at", "stack", numbers(4, 2)),
+    ],
+  });
+  const answer = {
+    device: 0,
+    e0: 10,
+    e1: 20,
+    first: { ...moment, moment: 10 },
+    last: { ...moment, moment: 19 },
+    allocatedBytes: 500,
+    numAllocated: 2,
+    freedBytes: 350,
+    numFreed: 1,
+    liveBytes: 150,
+    numLive: 1,
+    earlierFreedBytes: 0,
+    numEarlierFreed: 0,
+    highestBytes: 900,
+    highestMoment: 15,
+    table,
+  };
+
+  it("are those that were allocated in it, or that live at its end", () => {
+    const allocated = stacksInRange(answer, "allocated", categories);
+    expect([...allocated.stack]).toEqual([4, 2]);
+    expect([...allocated.stackBytes]).toEqual([300, 200]);
+    expect(allocated.moment).toBe(19);
+    expect([...stacksInRange(answer, "live", categories).stackBytes]).toEqual([0, 150]);
+  });
+
+  it("have the colours of the moment's categories; a category without bytes then is none", () => {
+    const { palette, rows } = heldColours({ categories }, stacks, NO_LINES, "light");
+    const [param, comm] = rows(stacksInRange(answer, "live", categories));
+    expect(palette[param ?? -1]).toBe(
+      groupColours("light", [testGroup("param", "param")], "category", NO_LINES)[0],
+    );
+    expect(comm).toBe(palette.length - 1);
   });
 });

@@ -15,6 +15,8 @@ import type { Blocks } from "../use_blocks";
 interface Part {
   readonly key: string;
   readonly label: string;
+  /** Beside the label. */
+  readonly note?: string;
   /** null: not recorded. */
   readonly bytes: number | null;
   readonly width: number;
@@ -67,7 +69,10 @@ export function ledgerParts(
           : blocks;
       const background = colours[i] ?? "transparent";
       const width = bytes * perByte;
-      return { key, label: groupLabel(group), bytes, width, caveat, background };
+      const label = groupLabel(group);
+      // Of a line its other blocks are in their categories.
+      const note = group.stack === null ? "" : "no category";
+      return { key, label, note, bytes, width, caveat, background };
     })
     // Largest first: bar and list are read from the start.
     .filter(({ bytes }) => bytes !== 0)
@@ -98,7 +103,8 @@ export function LedgerBar(props: {
   const { capacityBytes } = device;
   const parts = ledgerParts(live, capacityBytes, theme, colours.palette);
   const total = parts.reduce((sum, { width }) => sum + width, 0);
-  const title = ({ label, bytes, caveat }: Part): string => {
+  const title = ({ label: name, note = "", bytes, caveat }: Part): string => {
+    const label = note === "" ? name : `${name}, ${note}`;
     if (bytes === null) return `${label}: not recorded. ${caveat}`;
     const text = `${label}: ${formatBytesExact(bytes)}, ${formatShare(bytes, total)}`;
     return caveat === "" ? text : `${text}; ${caveat}`;
@@ -147,7 +153,9 @@ export function LedgerBar(props: {
                 class={part.key === "free" ? "swatch is-free" : "swatch"}
                 style={{ background: part.background }}
               />
-              <span class="cut">{part.label}</span>
+              <span class="cut">
+                {part.label} <span class="quiet small">{part.note}</span>
+              </span>
               {part.bytes === null ? (
                 <span class="quiet">not recorded</span>
               ) : (
