@@ -299,7 +299,12 @@ class Here:
         answer = self._ask("module_times")
         columns = ("num_calls", "num_operators", "host_ms")
         rows = zip(answer["name"], *(answer[key] for key in columns), strict=True)
-        return sorted((name, int(a), int(b), float(ms) * MS) for name, a, b, ms in rows)
+        # What is in no module has no calls, and no row there.
+        return sorted(
+            (name, int(calls), int(operators), float(ms) * MS)
+            for name, calls, operators, ms in rows
+            if not math.isnan(calls)
+        )
 
 
 def _or_zero(value: float) -> float:

@@ -45,6 +45,11 @@ _ELIGIBLE: Final = re.compile(
 )
 """Operators whose kernels can use tensor cores."""
 
+_OF_TORCH: Final = re.compile(
+    r"(?:aten|prim|prims|autograd|torch|c10d|_?c10d_functional)::|\w+Backward\d*$"
+)
+"""Operators whose names say what they compute."""
+
 IN_NO_OPERATOR: Final = "in no operator"
 """Name of the row of device work whose launch is not known."""
 
@@ -213,6 +218,13 @@ def _main_categories(times: OperatorTimes, work: Ints, group: Ints, num: int) ->
 def is_eligible(operator: str) -> bool:
     """Whether an operator's kernels can use tensor cores."""
     return _ELIGIBLE.fullmatch(operator.removeprefix(_EVALUATING)) is not None
+
+
+def eligibility(operator: str, tensor_core_ns: int) -> float:
+    """1: its kernels can use tensor cores, or do; 0: they cannot; NaN: nothing says it."""
+    if tensor_core_ns > 0 or is_eligible(operator):
+        return 1.0
+    return 0.0 if _OF_TORCH.match(operator) else np.nan
 
 
 class Callee(NamedTuple):

@@ -37,7 +37,8 @@ OPERATOR_CORES: Final = (
         "TC eligible",
         unit="yes",
         help="Whether its kernels could use tensor cores, with fitting data types and "
-        "shapes; judged by its name alone",
+        "shapes: by its name, of operators of PyTorch; or because they do",
+        absent="No operator of PyTorch: its name does not say it",
         sorts=False,
     ),
     Column(

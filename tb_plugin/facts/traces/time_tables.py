@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memboard.collector.format.own.frames import RECORDER
 from memboard.tb_plugin.analysis.kernel_names.host_calls import starts_communication
-from memboard.tb_plugin.analysis.operators.operators import is_eligible
+from memboard.tb_plugin.analysis.operators.operators import eligibility
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.contract.table import Column, Table, text_of
 from memboard.tb_plugin.facts.traces.core_columns import (
@@ -130,7 +130,12 @@ def operator_rows(
     usual = "device_self_ms" if has_devices else "host_self_ms"
     rows = OPERATORS.rows(table, strings, query, usual)
     names = table.name[rows[0]].tolist()
-    is_apt = [is_eligible(text_of(strings, row)) for row in names]
+    is_apt = [
+        eligibility(text_of(strings, row), tensor_core_ns)
+        for row, tensor_core_ns in zip(
+            names, table.tensor_core_self_ns[rows[0]].tolist(), strict=True
+        )
+    ]
     kinds = tuple(
         _kind_of(text_of(strings, row), device_ns, communication_ns)
         for row, device_ns, communication_ns in zip(

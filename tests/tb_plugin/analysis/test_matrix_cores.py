@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -108,6 +109,29 @@ def test_what_is_not_known_is_a_dash_with_what_is_known(
     assert cells["aten::mm"] == (1, "")
     assert cells["aten::add"] == (0, "")
     assert str(cells["mine::fused"]) == "(nan, 'not known')"
+
+
+def test_what_uses_the_cores_could(tmp_path):
+    kernel = MIXED[0][2]
+    kernels = [
+        ("aten::mm", [], kernel, 100),
+        ("aten::add", [], "elementwise_kernel", 100),
+        ("vllm::rocm_unquantized_gemm", [], kernel, 100),
+        ("vllm::rotary_embedding", [], "vllm::rotary_embedding_kernel", 100),
+    ]
+    profile = profile_of(tmp_path / "t.pt.trace.json", kernels)
+    rows = operator_rows(profile, OperatorsQuery(run=""))
+    columns = {column.key: column for column in rows.columns}
+    eligible = dict(
+        zip(
+            columns["name"].texts,
+            columns["is_tensor_core_eligible"].numbers.tolist(),
+            strict=True,
+        )
+    )
+    assert eligible["aten::mm"] == eligible["vllm::rocm_unquantized_gemm"] == 1
+    assert eligible["aten::add"] == 0
+    assert np.isnan(eligible["vllm::rotary_embedding"])
 
 
 def test_the_kernels_summary_never_calls_unknown_unused(tmp_path):
