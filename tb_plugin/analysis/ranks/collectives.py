@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +21,8 @@ from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memboard.tb_plugin.analysis.arrays import Ints
     from memboard.tb_plugin.analysis.trace.trace import Trace
 
@@ -92,8 +95,9 @@ def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
     described = trace.collectives
 
     group = picked(described.group, details)
+    shape_bytes = cache(_shape_bytes)  # few shapes come again and again
     num_bytes = [
-        _moved_bytes(trace, kind, detail, operator)
+        _moved_bytes(trace, kind, detail, operator, shape_bytes)
         for kind, detail, operator in zip(names, details, operators, strict=True)
     ]
     return RankCollectives(
@@ -156,7 +160,13 @@ def _kind(trace: Trace, row: int, detail: int) -> str:
     return kind_of(trace.name_of(row))
 
 
-def _moved_bytes(trace: Trace, kind: str, detail: int, operator: int) -> int:
+def _moved_bytes(
+    trace: Trace,
+    kind: str,
+    detail: int,
+    operator: int,
+    shape_bytes: Callable[[str, str], int],
+) -> int:
     described = trace.collectives
     if detail != NOTHING and described.dtype[detail] >= 0:
         size = item_bytes(trace.strings[int(described.dtype[detail])])
@@ -166,7 +176,7 @@ def _moved_bytes(trace: Trace, kind: str, detail: int, operator: int) -> int:
             return size * elements
     if operator != NOTHING:
         dims, types = trace.operators.input_dims, trace.operators.input_types
-        return _shape_bytes(
+        return shape_bytes(
             trace.strings[int(dims[operator])], trace.strings[int(types[operator])]
         )
     return NOTHING

@@ -115,8 +115,10 @@ def _computing(trace: Trace, roles: Ints) -> Ranges:
     for track in trace.tracks:
         own = slice(track.first_row, track.first_row + track.num_slices)
         rows = np.flatnonzero(on_host[own]) + track.first_row
-        if len(rows):
+        if wrapper[rows].any():
             ranges.append(_innermost(trace, rows, tree, wrapper))
+        else:
+            ranges.append(slices.ranges(rows))
     return np.concatenate(ranges)
 
 
