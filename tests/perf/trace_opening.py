@@ -15,7 +15,8 @@ the start of its process until
   before it shows anything).
 
 Memory, processor time and the number of processes are those of TensorBoard and all below
-it; the most that was seen, every 20 ms. `--peer` names the Python of an environment with
+it; the most that was seen, every 20 ms. Of memory, "pss" counts pages that processes share
+once, "rss" once for each. `--peer` names the Python of an environment with
 `torch-tb-profiler` and `tensorboard`, without MemBoard; `--hta` that of one with
 HolisticTraceAnalysis, which is a library: its script reads the folder ("overview"), and
 says what part of communication is overlapped on each rank ("all"). `--cached` starts ours
@@ -91,11 +92,18 @@ class Opening:
             self._command,
             MEMBOARD_CACHE_DIR=self._cache,
         ) as running:
-            self._began, watch = running.began, Watch(running.pid)
+            self._began, watch = running.began, Watch(running.pid, pss=True)
             self.reached()
             note = open_in(self, f"{running.url}data/plugin/")
             taken = watch.stop()
-        return [*self.figures, taken.cpu_s, taken.rss_mb, taken.processes, note]
+        return [
+            *self.figures,
+            taken.cpu_s,
+            taken.pss_mb,
+            taken.rss_mb,
+            taken.processes,
+            note,
+        ]
 
     def reached(self) -> None:
         """Something is there now."""
@@ -166,14 +174,21 @@ def read_by_hta(python: str, logdir: Path) -> list[object]:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        watch = Watch(process.pid)
+        watch = Watch(process.pid, pss=True)
         lines = iter(process.stdout.readline, "")  # type: ignore[union-attr]  # a pipe
         reached = [(time.perf_counter() - began, line.strip()) for line in lines]
         taken = watch.stop()
         note = process.stderr.read().strip().rpartition("\n")[2]  # type: ignore[union-attr]
     reached += [(float("nan"), note)] * (2 - len(reached))
     figures = [float("nan"), *(seconds for seconds, _ in reached)]
-    return [*figures, taken.cpu_s, taken.rss_mb, taken.processes, reached[1][1]]
+    return [
+        *figures,
+        taken.cpu_s,
+        taken.pss_mb,
+        taken.rss_mb,
+        taken.processes,
+        reached[1][1],
+    ]
 
 
 def main() -> None:
@@ -185,7 +200,7 @@ def main() -> None:
         size = sum(file.stat().st_size for file in files) / 1e6
         row = bench.table(
             f"{path.name}: {len(files)} files, {size:.0f} MB",
-            "served s", "overview s", "all s", "CPU s", "rss MB", "processes", "",
+            "served s", "overview s", "all s", "CPU s", "pss MB", "rss MB", "processes", "",
         )  # fmt: skip
         # Beside the input: links need one file system, and the cache is as large.
         with tempfile.TemporaryDirectory(dir=path.parent) as made:
@@ -209,7 +224,7 @@ def main() -> None:
                 pairs = list(
                     zip(
                         *(
-                            found[name][1:5]
+                            found[name][1:6]
                             for name in ("torch-tb-profiler", "MemBoard")
                         ),
                         strict=True,
