@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from memboard.tb_plugin import storage
@@ -64,7 +65,7 @@ def read_listed_trace(
     def make() -> Trace:
         return share_of(read(), trace.rank) if trace.is_share else read()
 
-    captures = [*_captures_beside(trace)]
+    captures = [*islice(_captures_beside(trace), MAX_CAPTURES + 1)]
     graphs: list[CapturedGraph] = []
     num_read = 0
     replaying = make() if captures else None
@@ -89,10 +90,16 @@ def read_listed_trace(
 
 
 def _captures_beside(trace: FoundTrace) -> Iterator[PlainFile]:
-    """Traces of captures of a trace's rank, by name; none at a store that lists late."""
+    """Traces of captures of a trace's rank, by name; none at a store that lists late.
+
+    No link is followed: it could lead to any folder of this machine.
+    """
     folder = os.path.join(os.path.dirname(trace.path), CAPTURES)
     try:
-        with storage.at(folder).scandir(folder) as entries:
+        files = storage.at(folder)
+        if files.realpath(folder) != folder:
+            return
+        with files.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries)
     except OSError:
         return

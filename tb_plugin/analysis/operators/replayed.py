@@ -60,6 +60,8 @@ def with_captured(
         are_all: there are no other captures; else shapes are not known, which another one
             of another batch size may have.
     """
+    if not graphs:
+        return trace
     calls = _ReplayedCalls(trace)
     for graph, works in matched(trace, graphs, are_all=are_all):
         calls.add(graph, works)

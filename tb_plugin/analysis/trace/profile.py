@@ -28,6 +28,7 @@ from memboard.tb_plugin.analysis.operators.operators import (
     launching_table,
     operator_table,
 )
+from memboard.tb_plugin.analysis.operators.replayed import ReplayedTime, replayed_time
 from memboard.tb_plugin.analysis.ranks.collectives import (
     RankCollectives,
     rank_collectives,
@@ -159,6 +160,11 @@ class TraceProfile:
     def launching_by_shapes(self) -> OperatorTable:
         """The same by name and input shapes."""
         return launching_table(self.times, by_shapes=True)
+
+    @cached_property
+    def replayed(self) -> ReplayedTime:
+        """What graphs ran on devices."""
+        return replayed_time(self.trace)
 
     @cached_property
     def kernels(self) -> KernelTable:

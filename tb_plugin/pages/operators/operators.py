@@ -16,7 +16,6 @@ from memboard.tb_plugin.analysis.operators.call_stacks import (
     longest_calls,
 )
 from memboard.tb_plugin.analysis.operators.operators import callees
-from memboard.tb_plugin.analysis.operators.replayed import replayed_time
 from memboard.tb_plugin.api.base import i32
 from memboard.tb_plugin.api.time.operators import (
     OperatorResponse,
@@ -128,7 +127,7 @@ def _summary(profile: TraceProfile, num_rows: int) -> str:
     if profile.has_devices:
         device_seconds = float(table.device_self_ns.sum()) / 1e9
         parts.append(f"{duration_text(device_seconds)} on devices")
-    replayed = replayed_time(profile.trace)
+    replayed = profile.replayed
     if replayed.total_ns:
         text = duration_text(replayed.total_ns / 1e9)
         parts.append(f"{text} of it replayed by graphs")

@@ -105,6 +105,18 @@ def test_captures_of_other_ranks_and_damaged_ones_are_left_alone(folder, capture
     assert operators(folder)[0] == pytest.approx(OF_LAUNCH)
 
 
+def test_no_link_to_captures_is_followed(folder, captures, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "captures"
+    captures.rename(elsewhere)
+    captures.symlink_to(elsewhere)
+    assert operators(folder)[0] == pytest.approx(OF_LAUNCH)
+    captures.unlink()
+    captures.mkdir()
+    (file,) = elsewhere.iterdir()
+    (captures / file.name).symlink_to(file)
+    assert operators(folder)[0] == pytest.approx(OF_LAUNCH)
+
+
 def test_of_two_captures_that_fit_alike_the_shapes_are_not_known(folder, captures):
     capture([[16, 8]]).write(captures / "bs_16_rank0.json.gz")
     times, _, answer = operators(folder, by="shapes")
