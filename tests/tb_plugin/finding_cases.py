@@ -38,6 +38,7 @@ from memboard.tb_plugin.analysis.findings.steps import (
 )
 from memboard.tb_plugin.analysis.findings.stragglers import straggling, waited_for
 from memboard.tb_plugin.analysis.findings.trace.devices import idle
+from memboard.tb_plugin.analysis.findings.trace.efficiency import slow_matmuls
 from memboard.tb_plugin.analysis.findings.trace.rules import trace_findings
 from memboard.tb_plugin.analysis.oom.case import (
     Case,
@@ -57,6 +58,7 @@ from memboard.tb_plugin.analysis.trace.trace import TraceFacts
 from memboard.tb_plugin.api.findings import Finding
 from memboard.tb_plugin.api.overview import LostSteps, LostTrace, RankLoss
 from tests.builders import RunBuilder
+from tests.tb_plugin.analysis.planted_operators import multiplying
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.step_runs import MS, PARTS, Story
 from tests.traces_builder import MadeTrace, memory_events
@@ -69,6 +71,7 @@ SOURCES = Path(__file__).parents[2] / "tb_plugin"
 ENDS = ("exception", "lost", "signal")
 KEY_ARGUMENT = {
     ("trace", "devices.py", "trace_finding"): 1,
+    ("trace", "efficiency.py", "trace_finding"): 1,
     ("trace", "waiting.py", "trace_finding"): 1,
     ("findings", "losses.py", "_finding"): 0,
 }
@@ -323,6 +326,7 @@ def of_trace(num: int) -> Iterator[Finding]:
     work = trace.device_work
     work = replace(work, blocks_per_sm=np.full(len(work.row), 0.1))
     yield from trace_findings(TraceProfile(replace(trace, device_work=work)))
+    yield from slow_matmuls(multiplying(rows=num, takes_us=400))
 
 
 # Whole runs
@@ -461,7 +465,14 @@ CASES: dict[str, Callable[[int], Iterable[Finding | None]]] = {
         of_trace,
     ),
     **dict.fromkeys(
-        ("host_bound", "small_kernels", "idle", "empty_device", "no_tensor_cores"),
+        (
+            "host_bound",
+            "small_kernels",
+            "idle",
+            "empty_device",
+            "no_tensor_cores",
+            "slow_matmuls",
+        ),
         of_trace,
     ),
     **dict.fromkeys((f"ended_{how}" for how in ENDS), ended_ranks),

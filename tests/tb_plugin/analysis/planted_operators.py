@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 from tests.kineto_files import KinetoFile
+from tests.tb_plugin.readers.traces.reading import document, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,3 +148,32 @@ class PlantedFile(KinetoFile):
 
     def _call(self, tid: int, ts: float, dur: float, args: dict[str, Any]) -> None:
         self._put("X", "cudaLaunchKernel", ts, "cuda_runtime", 100, tid, args, dur=dur)
+
+
+def multiplying(
+    rows: int,
+    takes_us: float,
+    *,
+    size: int = 4096,
+    others_us: float = 1,
+    device: str = "NVIDIA A100-SXM4-80GB",
+) -> TraceProfile:
+    """Two multiplications (rows, size) x (size, size) of bfloat16, and something else."""
+    planted = PlantedFile()
+    planted.head["deviceProperties"][0].update(
+        name=device, computeMajor=8, computeMinor=0
+    )
+    inputs = {
+        "Input Dims": [[rows, size], [size, size]],
+        "Input type": ["c10::BFloat16", "c10::BFloat16"],
+    }
+    for name, us in (
+        ("aten::mm", takes_us),
+        ("aten::mm", takes_us),
+        ("aten::relu", others_us),
+    ):
+        with planted.operator(name, **(inputs if name == "aten::mm" else {})):
+            planted.spend(1)
+            planted.launch(name, us)
+            planted.spend(1)
+    return TraceProfile(read(document(planted.events, **planted.head)))

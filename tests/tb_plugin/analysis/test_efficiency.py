@@ -15,8 +15,9 @@ from memboard.tb_plugin.analysis.efficiency.work_categories import (
     kernel_category,
     operator_category,
 )
+from memboard.tb_plugin.analysis.findings.trace.efficiency import slow_matmuls
 from memboard.tb_plugin.facts.traces.time_tables import kernel_rows, operator_rows
-from tests.tb_plugin.analysis.planted_operators import PlantedFile
+from tests.tb_plugin.analysis.planted_operators import PlantedFile, multiplying
 from tests.tb_plugin.analysis.test_peer_unit_kinds import profile_of
 
 if TYPE_CHECKING:
@@ -269,3 +270,32 @@ def test_categories_of_operators(name, category):
 )
 def test_categories_of_kernels_whose_operator_tells_none(name, category):
     assert CATEGORIES[kernel_category(name)] == category
+
+
+def slow(rows: int, takes_us: float, **more: Any) -> list[Any]:
+    return [*slow_matmuls(multiplying(rows, takes_us, **more))]
+
+
+def test_matmuls_far_below_the_peak_are_named_by_their_shape():
+    # 137 GFLOP take 0.44 ms at the peak of an A100.
+    (finding,) = slow(4096, 2000)
+    assert "99.9 % of the device's time" in finding.sentence
+    assert "22.0 % of the peak of A100 SXM 80GB" in finding.sentence
+    assert "M=4096, N=4096, K=4096" in finding.sentence
+    assert "max-autotune" in finding.advice[0].text
+    (few,) = slow(3, 100)
+    assert "3 rows" in few.advice[0].text
+    # 33.6 MB take 16 us at the peak bandwidth: it is the weights that it waits for.
+    (bound,) = slow(3, 20)
+    assert "wait for memory" in bound.advice[0].text
+
+
+def test_matmuls_near_the_peak_or_of_little_time_or_unknown_say_nothing():
+    assert not slow(4096, 600)
+    assert not slow(4096, 2000, others_us=20_000)
+    assert not slow(4096, 2000, device="AMD Radeon Graphics")
+    planted = PlantedFile()
+    with called(planted, "aten::mm"):
+        planted.launch("gemm", 500)
+    assert not [*slow_matmuls(profile_of(planted))]
+    assert not [*slow_matmuls(profile_of(PlantedFile()))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from memboard.tb_plugin.analysis.findings.trace import devices, waiting
+from memboard.tb_plugin.analysis.findings.trace import devices, efficiency, waiting
 
 if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
@@ -25,6 +25,7 @@ RULES: Final = (
     devices.idle,
     devices.empty_devices,
     devices.no_tensor_cores,
+    efficiency.slow_matmuls,
 )
 
 
