@@ -156,6 +156,7 @@ def _findings(report: RunReport) -> Iterator[str | FindingBlock]:
     findings = [
         finding for finding in report.findings.findings if finding.key not in MISSING
     ]
+    findings += () if report.trace is None else report.trace.profile.findings
     for place, finding in enumerate(findings):
         yield FindingBlock(finding, is_first=place == 0)
     num_errors = sum(

@@ -25,6 +25,8 @@ class TraceAnswers(Struct, frozen=True, kw_only=True):
 
     profile: ProfileResponse
     operators: OperatorsResponse
+    categories: OperatorsResponse
+    """That of the route `operators` by category."""
     kernels: KernelsResponse
     trace_idle: TraceIdleResponse
     trace_path: TracePathResponse
@@ -51,6 +53,7 @@ def trace_answers(
     return TraceAnswers(
         profile=profile,
         operators=ask("operators", source=source),
+        categories=ask("operators", source=source, by="category"),
         kernels=ask("kernels", source=source),
         trace_idle=ask("trace_idle", source=source),
         trace_path=ask("trace_path", source=source),

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from memboard.collector.format.sizes import bytes_text, counted
-from memboard.tb_plugin.analysis.findings.render import FindingBlock
 from memboard.tb_plugin.analysis.findings.text import duration_text, share_text
 from memboard.tb_plugin.analysis.text_tables import Column, Table
 from memboard.tb_plugin.cli.report.document import Section
@@ -29,6 +28,7 @@ _CELL_BY_UNIT: Final[Mapping[ColumnUnit, Callable[[float], str]]] = {
     "share": share_text,
     "bytes": bytes_text,
     "count": "{:,.0f}".format,
+    "flops": lambda value: f"{value / 1e12:.3g} T",
 }
 
 
@@ -38,12 +38,12 @@ def trace_section(answers: TraceAnswers | None) -> Section | None:
         return None
     profile = answers.profile
     section = Section(f"trace: {_title(profile)}", [_steps(profile)])
-    section.add(
-        *(FindingBlock(finding, is_first=False) for finding in profile.findings)
-    )
     section.add(_table(profile.roles, "role", "ms", "share"))
     section.add(_table(profile.devices, "device", "num_kernels", "utilization"))
     section.add(
+        _table(
+            answers.categories.table, "name", "total_ms", "flop_per_s", "peak_share"
+        ),
         _titled("operators", answers.operators.table),
         _titled("kernels", answers.kernels.table),
     )
@@ -97,13 +97,22 @@ def _titled(title: str, rows: TableRows) -> Section | None:
 
 
 def _table(rows: TableRows | None, *keys: str) -> Table[int] | None:
-    """Of some columns, as far as the table has them."""
+    """Of some columns, as far as the table has them and knows a value."""
     if rows is None or not rows.num_rows:
         return None
-    columns = [
-        _column(column) for key in keys for column in rows.columns if column.key == key
-    ]
-    return Table(columns, range(min(rows.num_rows, _TOP)))
+    num_rows = min(rows.num_rows, _TOP)
+    column_by_key = {column.key: column for column in rows.columns}
+    columns = [column_by_key[key] for key in keys if key in column_by_key]
+    return Table(
+        [_column(column) for column in columns if _has_values(column, num_rows)],
+        range(num_rows),
+    )
+
+
+def _has_values(column: TableColumn, num_rows: int) -> bool:
+    if column.unit in _TEXTS:
+        return True
+    return not all(map(math.isnan, column.numbers[:num_rows].tolist()))
 
 
 def _column(column: TableColumn) -> Column[int]:
