@@ -22,7 +22,7 @@ from memboard.collector.format.snapshots.tags import annotation_text
 from memboard.collector.hooks import torch_calls
 
 if TYPE_CHECKING:
-    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.recording import HistoryRecording
     from memboard.collector.history.tensor_walk import Members
     from memboard.collector.history.tensors import Parts, TensorMap
 
@@ -38,7 +38,7 @@ MAX_ANNOTATIONS: Final = 20_000
 class TensorAnnotations:
     """Annotates what a `TensorMap` knows, between `start` and `stop`."""
 
-    def __init__(self, recording: Recording, tensors: TensorMap) -> None:
+    def __init__(self, recording: HistoryRecording, tensors: TensorMap) -> None:
         self._recording = recording
         self._tensors = tensors
         self._is_listening = False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.core.calls import Sink
     from memboard.collector.format.records import CaptureTable
-    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.recording import HistoryRecording
     from memboard.collector.history.tensors import Tensors
 
 KIND: Final = "history"
@@ -43,7 +43,9 @@ MAX_EVENTS: Final = 2_000_000
 class Keeper:
     """Makes captures of the snapshots of one recording, for one recorder."""
 
-    def __init__(self, sink: Sink, recording: Recording, *, max_entries: int) -> None:
+    def __init__(
+        self, sink: Sink, recording: HistoryRecording, *, max_entries: int
+    ) -> None:
         """`max_entries`: of each device, what is kept of a program's endless history."""
         self._sink = sink
         self._recording = recording

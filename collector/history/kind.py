@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memboard.collector.config import RecordConfig
     from memboard.collector.config.sections import HistoryConfig
     from memboard.collector.core.calls import Call, Sink
-    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.recording import HistoryRecording
     from memboard.collector.history.tensor_walk import Known
 
 INFO: Final = SourceInfo(
@@ -63,7 +63,7 @@ class History:
     info = INFO
 
     def __init__(
-        self, settings: HistoryConfig, sink: Sink, recording: Recording
+        self, settings: HistoryConfig, sink: Sink, recording: HistoryRecording
     ) -> None:
         self._settings = settings
         self._sink = sink

@@ -41,7 +41,7 @@ class RecordingRequest(NamedTuple):
     context: str | None
 
 
-class Recording:
+class HistoryRecording:
     """The recording of one allocator. Safe to use from any thread."""
 
     def __init__(self, allocator: Allocator) -> None:
@@ -183,16 +183,16 @@ class Recording:
         self._is_ours = False
 
 
-def shared(allocator: Allocator) -> Recording:
+def shared(allocator: Allocator) -> HistoryRecording:
     """The recording of a device type, the same for all recorders of the process."""
     with _lock.now:
         recording = _shared.get(allocator.device_type)
         if recording is None:
-            recording = _shared[allocator.device_type] = Recording(allocator)
+            recording = _shared[allocator.device_type] = HistoryRecording(allocator)
         return recording
 
 
-_shared: Final[weakref.WeakValueDictionary[str, Recording]] = (
+_shared: Final[weakref.WeakValueDictionary[str, HistoryRecording]] = (
     weakref.WeakValueDictionary()
 )
 _lock: Final = ProcessLock()

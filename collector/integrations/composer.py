@@ -28,7 +28,7 @@ from memboard.collector.config.templates import MOMENT
 from memboard.collector.core.guard import Block
 from memboard.collector.integrations.batches import sizes_of
 from memboard.collector.integrations.events import canonical
-from memboard.collector.integrations.session import Recording, guarded
+from memboard.collector.integrations.session import RecordingCallback, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ else:
         ) from error
 
 
-class MemBoardCallback(Recording, Callback):
+class MemBoardCallback(RecordingCallback, Callback):
     """Records what the trainer runs, beside its TensorBoard logs."""
 
     _trains = False

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.integrations.batches import sizes_of
 from memboard.collector.integrations.events import CALLBACK, EVENT
-from memboard.collector.integrations.session import Recording, guarded
+from memboard.collector.integrations.session import RecordingCallback, guarded
 
 if TYPE_CHECKING:
     Callback = object
@@ -63,7 +63,7 @@ _FORWARDS: Final = frozenset(
 )
 
 
-class MemBoardCallback(Recording, Callback):
+class MemBoardCallback(RecordingCallback, Callback):
     """Records what the trainer runs, into its log directory."""
 
     # The beginning and the end.

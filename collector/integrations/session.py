@@ -89,7 +89,7 @@ class Session:
         )
 
 
-class Recording:
+class RecordingCallback:
     """What every callback is, besides what its trainer wants: a session's owner.
 
     Also a context manager, for trainers that tell callbacks nothing of an exception:
@@ -133,7 +133,7 @@ class Recording:
 
 
 def _tell(
-    where: str, error: BaseException, callback: Recording, *_: Any, **__: Any
+    where: str, error: BaseException, callback: RecordingCallback, *_: Any, **__: Any
 ) -> None:
     callback._session.tell(where, error)  # noqa: SLF001  # it is the callback's own
 

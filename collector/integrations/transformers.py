@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memboard.collector.integrations.session import Recording, guarded
+from memboard.collector.integrations.session import RecordingCallback, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ _ALMOST: Final = 1e-6
 """An epoch's number is a sum of fractions."""
 
 
-class MemBoardCallback(Recording, TrainerCallback):
+class MemBoardCallback(RecordingCallback, TrainerCallback):
     """Records what the trainer runs, into its log directory."""
 
     _trains = False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memboard.collector.config import RecordConfig
     from memboard.collector.core.calls import Sink
-    from memboard.collector.history.recording import Recording
+    from memboard.collector.history.recording import HistoryRecording
     from memboard.collector.history.tensors import Tensors
 
 STACK_SECONDS: Final = 2e-6
@@ -64,7 +64,7 @@ class OomHistory:
         self,
         config: RecordConfig,
         sink: Sink,
-        recording: Recording,
+        recording: HistoryRecording,
         num_allocations: Callable[[], int | None],
     ) -> None:
         """`num_allocations`: of the whole process so far, where the device tells."""

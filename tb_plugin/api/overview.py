@@ -37,6 +37,13 @@ class Attempt(Struct, frozen=True):
     overlaps_previous: bool
     """Two jobs wrote into this run at the same time."""
 
+    @property
+    def seconds(self) -> float | None:
+        """None: it may still run."""
+        if self.ended_ms is None:
+            return None
+        return (self.ended_ms - self.started_ms) / 1e3
+
 
 class Headline(Columns, frozen=True):
     """One of the six headline numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -13,7 +14,14 @@ from memboard.tb_plugin.api.base import f64
 from memboard.tb_plugin.api.tables import TableColumn, TableRows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Mapping,
+        Sequence,
+        Sized,
+    )
 
     import numpy.typing as npt
 
@@ -79,6 +87,8 @@ class Column(NamedTuple):
     sorts: bool = True
     names: tuple[str, ...] = ()
     """Its texts by number, where the analysis' table has these; empty: `Trace.strings`."""
+    value: Callable[[Any], Any] | None = None
+    """Of a row of `rows_of`; None: its attribute of that name."""
 
     @property
     def attribute(self) -> str:
@@ -114,7 +124,7 @@ class Column(NamedTuple):
             present = np.abs(numbers[~np.isnan(numbers)])
             more.setdefault("longest", float(present.max(initial=0.0)))
         fields = {**self._asdict(), **more, "texts": texts, "numbers": numbers}
-        del fields["names"]
+        del fields["names"], fields["value"]
         return TableColumn(**fields)
 
 
@@ -152,9 +162,9 @@ def rows_of(
     num_all: int | None = None,
     **more: Mapping[str, Any],
 ) -> TableRows:
-    """A table of objects, each with its columns' attributes."""
+    """A table of objects, each with its columns' values."""
     values = {
-        column.key: [getattr(row, column.attribute) for row in rows]
+        column.key: [*map(column.value or attrgetter(column.attribute), rows)]
         for column in columns
     }
     return table_of(columns, values, usual, num_all, more)

@@ -22,7 +22,7 @@ import json, sys, time
 import torch
 from memboard.collector.history.allocator import find_allocator
 from memboard.collector.history.annotations import TensorAnnotations
-from memboard.collector.history.recording import Recording
+from memboard.collector.history.recording import HistoryRecording
 from memboard.collector.history.tensors import TensorMap
 
 layers = int(sys.argv[1]) // 2
@@ -30,7 +30,7 @@ with torch.device("cuda"):
     model = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(layers))
 parameters = list(model.parameters())
 optimizer = torch.optim.AdamW(parameters)
-recording = Recording(find_allocator("auto"))
+recording = HistoryRecording(find_allocator("auto"))
 recording.hold("bench", max_entries=100_000, stacks="python")
 tensors = TensorMap("cuda")
 tensors.attach(model, [optimizer])

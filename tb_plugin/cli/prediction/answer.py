@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from memboard.collector.running.plan import Outcome, Place
     from memboard.tb_plugin.api.findings import Finding
-    from memboard.tb_plugin.cli.prediction.launch import Ran
+    from memboard.tb_plugin.cli.prediction.rank_process import Ran
     from memboard.tb_plugin.cli.prediction.request import Request
     from memboard.tb_plugin.cli.report.reading import RunReport
 

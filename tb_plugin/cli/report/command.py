@@ -41,7 +41,7 @@ from memboard.tb_plugin.cli.text import complain, problem_lines
 from memboard.tb_plugin.formats.registry import WHAT_IS_READ
 from memboard.tb_plugin.index.logdirs import OpenedPaths
 from memboard.tb_plugin.index.store import Store
-from memboard.tb_plugin.jobs.job import failed_problem
+from memboard.tb_plugin.jobs.problems import failed_problem
 
 if TYPE_CHECKING:
     import argparse

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from memboard.collector.format.sizes import (
@@ -27,6 +25,7 @@ from memboard.tb_plugin.cli.report.memory_sections import (
     snapshot_sections,
     values_of,
 )
+from memboard.tb_plugin.cli.report.trace_list import traces_section
 from memboard.tb_plugin.cli.report.trace_sections import trace_section
 from memboard.tb_plugin.cli.text import problem_lines
 from memboard.tb_plugin.formats.registry import FORMATS
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.cli.report.reading import RunReport
 
 _MAX_STRAGGLERS: Final = 5
-_MAX_TRACES: Final = 10
-_MAX_OPERATORS: Final = 10
-_BETWEEN_COLUMNS: Final = re.compile(" {2,}")
 
 _UNITS: Final = {
     "bytes_per_step": " per step",
@@ -113,7 +109,7 @@ def run_section(report: RunReport, run_name: str) -> Section:
         of = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
         section.add(f"captures of the allocator: {len(histories)}{of}")
     section.add(*snapshot_sections(report.snapshots))
-    section.add(_traces(report.traces))
+    section.add(traces_section(report.traces))
     section.add(trace_section(report.trace))
     for group in report.overview.missing:
         reason = f": {group.reason}" if group.reason else ""
@@ -175,7 +171,7 @@ def _numbers(report: RunReport) -> Section:
     section = Section("numbers")
     section.add(
         f"{part_of(run.num_ranks, run.world_size or run.num_ranks, 'rank')},"
-        f" {counted(run.num_attempts, 'attempt')}, last step {_known(run.last_step)}"
+        f" {counted(run.num_attempts, 'attempt')}, last step {_step(run.last_step)}"
     )
     if len(report.overview.attempts) > 1:
         section.add(Table(ATTEMPTS, report.overview.attempts))
@@ -184,39 +180,8 @@ def _numbers(report: RunReport) -> Section:
     return section
 
 
-def _trace_holds(trace: Mapping[str, Any]) -> str:
-    events = counted(trace["events"], "event") if "events" in trace else ""
-    return ", ".join(filter(None, (_trace_steps(trace), events))) or "-"
-
-
-def _trace_steps(trace: Mapping[str, Any]) -> str:
-    """Empty where no recording says them."""
-    first, last = trace.get("first_step"), trace.get("last_step")
-    if first is None or last is None:
-        return ""
-    return f"step {first}" if first == last else f"steps {first} to {last}"
-
-
-def _trace_problem(trace: Mapping[str, Any]) -> str:
-    """Why it cannot be read, or what of it is missing; in full it is a problem."""
-    problems = [
-        problem["what"].rstrip(".")
-        for problem in trace.get("problems", ())
-        if not problem["is_usual"]
-    ]
-    return str(trace["problem"] or "; ".join(problems))
-
-
-def _trace_place(trace: Mapping[str, Any]) -> str:
-    return str(trace["path"] if trace["exists"] else trace["remote"] or "not here")
-
-
 def _lasted(attempt: Attempt) -> str:
-    return (
-        "-"
-        if attempt.ended_ms is None
-        else duration_text((attempt.ended_ms - attempt.started_ms) / 1e3)
-    )
+    return "-" if attempt.seconds is None else duration_text(attempt.seconds)
 
 
 def _attempt_steps(attempt: Attempt) -> str:
@@ -286,16 +251,6 @@ RATES: Final[Sequence[Column[StepRate]]] = (
     Column("of the rank", lambda rate: _rate(rate, rate.median)),
     Column("of all ranks", lambda rate: _rate(rate, rate.summed_median)),
 )
-TRACES: Final[Sequence[Column[Mapping[str, Any]]]] = (
-    Column("rank", lambda row: _known(row["rank"])),
-    Column("holds", _trace_holds, is_text=True),
-    Column("problem", _trace_problem, is_text=True),
-    Column("where", _trace_place, is_text=True),
-)
-
-
-def _known(value: object) -> str:
-    return "-" if value is None else str(value)
 
 
 def _step(value: float | None) -> str:
@@ -377,32 +332,3 @@ def rate_text(value: float) -> str:
         if value >= low:
             return f"{value / low:.1f}{prefix}"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _traces(traces: Sequence[Mapping[str, Any]]) -> Section | None:
-    if not traces:
-        return None
-    there = sum(trace["exists"] for trace in traces)
-    section = Section(
-        f"torch profiler: {counted(len(traces), 'trace')}, {there} of them here",
-        [Table(TRACES, traces[-_MAX_TRACES:])],
-    )
-    summed_up = [trace for trace in traces if trace.get("summary")]
-    if summed_up:
-        section.add(_operators(max(summed_up, key=lambda trace: trace["time_ms"])))
-    return section
-
-
-def _operators(trace: Mapping[str, Any]) -> Section | None:
-    """The first rows of the summary of a recorded trace: a title, titles of columns, rows."""
-    title, *lines = trace["summary"].partition("\n\n")[0].split("\n")
-    head, *rows = [_BETWEEN_COLUMNS.split(line.strip()) for line in lines] or [[]]
-    whole = [row for row in rows if len(row) == len(head)][:_MAX_OPERATORS]
-    if not whole:
-        return None
-    columns = [Column(title, itemgetter(index)) for index, title in enumerate(head)]
-    sorted_by = title.partition(":")[0]
-    return Section(
-        f"operators in {_trace_steps(trace) or '-'} of {sorted_by}",
-        [Table(columns, whole)],
-    )

@@ -21,7 +21,7 @@ from memboard.tb_plugin.formats.recording.captures.reading import (
     read_capture,
     traces_of,
 )
-from memboard.tb_plugin.jobs.job import problem_of
+from memboard.tb_plugin.jobs.problems import problem_of
 from memboard.tb_plugin.jobs.trace_captures import read_listed_trace
 from memboard.tb_plugin.jobs.trace_files import note_trace, recorded_trace
 from memboard.tb_plugin.jobs.trace_sources import problems_of_trace

@@ -16,7 +16,7 @@ from memboard.tb_plugin.analysis.series.functions import unit_of
 from memboard.tb_plugin.analysis.series.labels import hook_label
 from memboard.tb_plugin.api.memory.calls import ModuleValues
 from memboard.tb_plugin.api.tables import TableRows
-from memboard.tb_plugin.contract.table import Column, table_of, titled
+from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.formats.recording.captures.reading import read_capture
 from memboard.tb_plugin.index.history_list import (
     reference_of_capture,
@@ -181,7 +181,13 @@ def histories(
 
 
 _HISTORY: Final = (
-    Column("history", "History", unit="text", help="A click opens it in Blocks"),
+    Column(
+        "history",
+        "History",
+        unit="text",
+        help="A click opens it in Blocks",
+        value=lambda reference: reference.title,
+    ),
     Column(
         "step",
         "Step",
@@ -193,8 +199,15 @@ _HISTORY: Final = (
         "Taken",
         unit="instant",
         help="When it was taken; a file: when it was last written",
+        value=lambda reference: reference.time_ms,
     ),
-    Column("size_bytes", "Size", unit="bytes", help="Of the recording or of the file"),
+    Column(
+        "size_bytes",
+        "Size",
+        unit="bytes",
+        help="Of the recording or of the file",
+        value=lambda reference: reference.num_bytes,
+    ),
     Column(
         "path",
         "Where it is",
@@ -214,18 +227,7 @@ def history_table(references: Sequence[HistoryReference], num_own: int) -> Table
         "· this call" if row < num_own else "" for row in range(len(references))
     )
     return titled(
-        table_of(
-            _HISTORY,
-            {
-                "history": [reference.title for reference in references],
-                "step": [reference.step for reference in references],
-                "taken_ms": [reference.time_ms for reference in references],
-                "size_bytes": [reference.num_bytes for reference in references],
-                "path": [reference.path for reference in references],
-            },
-            usual="",
-            more={"history": {"notes": notes}},
-        ),
+        rows_of(_HISTORY, references, usual="", history={"notes": notes}),
         "Allocator histories",
         f"{len(references):,} captured{on_rank}",
     )

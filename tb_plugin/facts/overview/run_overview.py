@@ -11,7 +11,7 @@ from memboard.tb_plugin.api.overview import (
     RecordedSource,
     RunFact,
 )
-from memboard.tb_plugin.contract.table import Column, table_of, titled
+from memboard.tb_plugin.contract.table import Column, rows_of, titled
 from memboard.tb_plugin.facts.overview.headlines import Headlines
 from memboard.tb_plugin.facts.overview.prediction import (
     prediction_response,
@@ -155,6 +155,27 @@ def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> Attempt:
     )
 
 
+_ENDS: Final = {
+    "closed": "closed",
+    "running": "running",
+    "exception": "exception",
+    "signal": "by a signal",
+    "lost": "lost",
+}
+
+
+def _steps(attempt: Attempt) -> str:
+    if attempt.first_step is None or attempt.last_step is None:
+        return ""
+    return f"{attempt.first_step:,}\N{EN DASH}{attempt.last_step:,}"
+
+
+def _overlap(attempt: Attempt) -> str:
+    if not attempt.overlaps_previous:
+        return ""
+    return "two jobs wrote into this run at the same time"
+
+
 _ATTEMPT: Final = (
     Column("index", "#", help="1 for the first start of the job in this folder"),
     Column("started_ms", "Started", unit="instant", help="The first of its ranks"),
@@ -171,54 +192,27 @@ _ATTEMPT: Final = (
         unit="text",
         help="The first and the last recorded step",
         absent="No step was recorded",
+        value=_steps,
     ),
     Column("num_ranks", "Ranks", help="Ranks that recorded in it"),
-    Column("ended", "Ended", unit="text", help="The worst end of its ranks"),
+    Column(
+        "ended",
+        "Ended",
+        unit="text",
+        help="The worst end of its ranks",
+        value=lambda attempt: _ENDS[attempt.ended],
+    ),
 )
-_OVERLAP: Final = Column("overlap", "Problem", unit="problem", help="What is wrong")
-_ENDS: Final = {
-    "closed": "closed",
-    "running": "running",
-    "exception": "exception",
-    "signal": "by a signal",
-    "lost": "lost",
-}
+_OVERLAP: Final = Column(
+    "overlap", "Problem", unit="problem", help="What is wrong", value=_overlap
+)
 
 
 def _attempt_table(attempts: Sequence[Attempt]) -> TableRows:
     """Starts of the job, the first one first."""
-    overlaps = [
-        "two jobs wrote into this run at the same time"
-        if attempt.overlaps_previous
-        else ""
-        for attempt in attempts
-    ]
-    return titled(
-        table_of(
-            (*_ATTEMPT, _OVERLAP) if any(overlaps) else _ATTEMPT,
-            {
-                "index": [attempt.index for attempt in attempts],
-                "started_ms": [attempt.started_ms for attempt in attempts],
-                "seconds": [
-                    None
-                    if attempt.ended_ms is None
-                    else (attempt.ended_ms - attempt.started_ms) / 1e3
-                    for attempt in attempts
-                ],
-                "steps": [
-                    ""
-                    if attempt.first_step is None or attempt.last_step is None
-                    else f"{attempt.first_step:,}\N{EN DASH}{attempt.last_step:,}"
-                    for attempt in attempts
-                ],
-                "num_ranks": [attempt.num_ranks for attempt in attempts],
-                "ended": [_ENDS[attempt.ended] for attempt in attempts],
-                "overlap": overlaps,
-            },
-            usual="-index",
-        ),
-        "Attempts",
-    )
+    has_overlap = any(attempt.overlaps_previous for attempt in attempts)
+    columns = (*_ATTEMPT, _OVERLAP) if has_overlap else _ATTEMPT
+    return titled(rows_of(columns, attempts, usual="-index"), "Attempts")
 
 
 def _by_signal(attempt: AttemptFiles) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 ALLOCATED: Final = "allocated_peak_bytes"
 RESERVED: Final = "reserved_peak_bytes"
@@ -35,3 +35,14 @@ PEAKS: Final = (
 )
 LATEST: Final = (*PEAKS, AVAILABLE)
 """Columns of which the last rows count."""
+MEDIANS: Final = (STEP_TIME, CPU)
+"""Columns summed up by their median."""
+
+Aggregate: TypeAlias = Literal["max", "mean"]
+WANTED: Final[dict[str, Aggregate]] = {
+    **dict.fromkeys(
+        (*LATEST, RESERVED_NOW, NUM_WORKERS, PINNED, FULL_COLLECTIONS), "max"
+    ),
+    **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
+}
+"""What facts of a rank are made of."""

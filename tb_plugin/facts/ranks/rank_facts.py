@@ -7,7 +7,7 @@ that wrote something new are read again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,6 +39,7 @@ from memboard.tb_plugin.facts.ranks.columns import (
     RESERVED_NOW,
     RSS,
     STEP_TIME,
+    WANTED,
     WORKERS,
 )
 from memboard.tb_plugin.facts.ranks.error_states import error_states
@@ -58,11 +59,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.formats.recording.rank_file import RankFile
     from memboard.tb_plugin.formats.recording.series import SeriesReader
 
-Aggregate: TypeAlias = Literal["max", "mean"]
-
-
-MEDIANS: Final = (STEP_TIME, CPU)
-"""Columns summed up by their median."""
 _CAPTURES_SECONDS: Final = 2.0
 """Time for reading which steps of a file are the profiler's own."""
 
@@ -72,12 +68,6 @@ _BESIDE_SHARE: Final = 0.25
 """The same beside a device, where a process also grows for other reasons."""
 _FIRST_STEPS: Final = 100
 """Every process grows while it starts: within so many steps its memory must double."""
-_WANTED: Final[dict[str, Aggregate]] = {
-    **dict.fromkeys(
-        (*LATEST, RESERVED_NOW, NUM_WORKERS, PINNED, FULL_COLLECTIONS), "max"
-    ),
-    **dict.fromkeys((*MEDIANS, ALLOCATED_NOW), "mean"),
-}
 
 
 class Reading(NamedTuple):
@@ -238,7 +228,7 @@ class FactsReader:
                     names.append(column)
         column_by_name: dict[str, _Column] = {}
         for (table, _), names in groups.items():
-            wanted = [f"{column}:{_WANTED[column]}" for column in names]
+            wanted = [f"{column}:{WANTED[column]}" for column in names]
             key = SeriesKey(table, names[0], main_phase(file))
             columns, width = self.series.aggregates(
                 file, key, ["step_first", "step_last", *wanted], keep=False
@@ -265,7 +255,7 @@ def _is_empty(values: Floats) -> bool:
 
 
 def _wanted_of(schema: Schema) -> list[tuple[str, bool]]:
-    return [(c.name, c.headline) for c in schema.columns if c.name in _WANTED]
+    return [(c.name, c.headline) for c in schema.columns if c.name in WANTED]
 
 
 def _facts(columns: dict[str, _Column]) -> FileFacts:

@@ -87,9 +87,8 @@ class RankFile:
         self.schemas: dict[int, Schema] = {}
         self.behind = Tail()
         self.listed_captures: dict[int, tuple[list[CaptureEntry], int]] = {}
-        """By a digest's offset, kept by `captures_of`: what it lists, and the one before."""
         self.capture_scans: dict[int, tuple[CaptureLister, int]] = {}
-        """Where digests list nothing, kept likewise: how far the records before were read."""
+        """By a digest's offset: what it lists, and the one before; else how far was read."""
         self._faults = Faults()
         self.is_foreign = False
         self.unfinished = False

@@ -23,7 +23,7 @@ from memboard.collector.running.program import Program
 from memboard.collector.virtual.devices import parse_device
 from memboard.tb_plugin.cli.options import size_in_bytes
 from memboard.tb_plugin.cli.prediction.answer import Answer, to_json, to_text
-from memboard.tb_plugin.cli.prediction.launch import Ran, estimates_of
+from memboard.tb_plugin.cli.prediction.rank_process import Ran, estimates_of
 from memboard.tb_plugin.cli.prediction.ranks import Ranks
 from memboard.tb_plugin.cli.prediction.request import Request
 from memboard.tb_plugin.cli.prediction.sweep import search

@@ -12,7 +12,7 @@ from memboard.collector.core.calls import Call
 from memboard.collector.format.memory import CATEGORIES
 from memboard.collector.format.snapshots.tags import annotation_data
 from memboard.collector.history.kind import History
-from memboard.collector.history.recording import Recording
+from memboard.collector.history.recording import HistoryRecording
 from tests.collector.history.fakes import FakeSink, FakeTorch
 
 torch = pytest.importorskip("torch")
@@ -24,7 +24,7 @@ class Training:
     def __init__(self, **changed) -> None:
         self.fake = FakeTorch()
         allocator = self.fake.allocator(device_type="cpu", **changed)
-        self.recording = Recording(allocator)
+        self.recording = HistoryRecording(allocator)
         settings = HistoryConfig(enabled=True)
         self.history = History(settings, FakeSink(), self.recording)
         self.net = torch.nn.Linear(4, 4)

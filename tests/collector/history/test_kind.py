@@ -15,14 +15,14 @@ from memboard.collector.history import captures as keeping
 from memboard.collector.history import kind
 from memboard.collector.history.captures import keep_last, later_tables
 from memboard.collector.history.kind import History
-from memboard.collector.history.recording import Recording
+from memboard.collector.history.recording import HistoryRecording
 from memboard.tb_plugin.cli.export.contents import pickle_name
 from tests.collector.history.fakes import FakeSink, FakeTorch
 
 
 def made(torch, sink=None, *, allocator=None, **settings):
     sink = sink or FakeSink()
-    recording = Recording(allocator or torch.allocator())
+    recording = HistoryRecording(allocator or torch.allocator())
     return History(HistoryConfig(enabled=True, **settings), sink, recording), sink
 
 

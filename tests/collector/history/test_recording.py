@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from memboard.collector.history.recording import Recording, shared
+from memboard.collector.history.recording import HistoryRecording, shared
 from tests.collector.history.fakes import FakeTorch
 
 OURS = {"max_entries": 100, "stacks": "python"}
@@ -22,13 +22,13 @@ def torch():
 @pytest.fixture
 def ours(torch):
     """A recording that one holder has turned on."""
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     assert recording.hold("a", **OURS)
     return recording
 
 
 def test_it_is_on_while_somebody_holds_it(torch):
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     assert recording.hold("a", **OURS)
     assert recording.hold("b", max_entries=7, stacks="python")  # goes on as it is
     assert torch.calls == [("all", "all", "python", 100)]
@@ -41,7 +41,7 @@ def test_it_is_on_while_somebody_holds_it(torch):
 
 
 def test_the_most_demanding_holder_says_what_stacks_there_are(torch):
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     recording.hold("a", max_entries=100, stacks="python", context="alloc")
     recording.hold("b", max_entries=900, stacks="all")
     recording.hold("c", max_entries=1, stacks="python", context=None)
@@ -61,7 +61,7 @@ def test_the_most_demanding_holder_says_what_stacks_there_are(torch):
 
 def test_torchs_functions_are_put_back(torch):
     before = vars(torch.c).copy()
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     recording.hold("a", **OURS)
     assert vars(torch.c) != before
     recording.let_go("a")
@@ -70,7 +70,7 @@ def test_torchs_functions_are_put_back(torch):
 
 def test_the_programs_recording_is_neither_changed_nor_ended(torch):
     torch.record(max_entries=9)
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     assert recording.hold("a", **OURS)
     assert not recording.is_ours
     recording.let_go("a")
@@ -122,7 +122,7 @@ def test_a_wrapper_over_ours_stays_and_does_no_harm(torch, ours):
 
 def test_a_device_that_is_not_in_use_is_not_started(torch):
     torch.in_use = False
-    recording = Recording(torch.allocator())
+    recording = HistoryRecording(torch.allocator())
     assert not recording.hold("a", **OURS)
     recording.let_go("a")
     assert torch.calls == []
@@ -134,7 +134,7 @@ def test_a_device_that_is_not_in_use_is_not_started(torch):
 def test_where_torch_does_not_say_whether_it_records_the_events_do(torch):
     torch.record(max_entries=9)
     torch.alloc()
-    recording = Recording(torch.allocator(is_recording=None))
+    recording = HistoryRecording(torch.allocator(is_recording=None))
     recording.hold("a", **OURS)
     recording.hold("a", **OURS)
     assert torch.num_snapshots == 1  # asked once, not at every call
