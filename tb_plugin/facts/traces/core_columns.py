@@ -46,7 +46,7 @@ OPERATOR_CORES: Final = (
         "TC self",
         unit="share",
         help="Time of its own kernels that use tensor cores ÷ time of its own kernels of "
-        f"which that is known. {_DECIDED_BY}",
+        f"which that is known; beside it, of how much it is. {_DECIDED_BY}",
         absent=_TOO_LITTLE,
     ),
     Column(
@@ -95,7 +95,7 @@ def _known_note(share: float | None) -> str:
     percent = round(100 * share)
     if percent == 100:
         return ""
-    return f"{percent} % known" if percent else "not known"
+    return f"of {percent} %" if percent else "not known"
 
 
 def kernels_on_cores(kernels: KernelTable) -> str:
@@ -113,8 +113,8 @@ def kernels_on_cores(kernels: KernelTable) -> str:
         unknown = share_text(1 - known_ns / all_ns)
         return f"of {unknown} of the time it is not known whether tensor cores are used"
     text = f"{100 * used_ns / max(known_ns, 1):.1f} % of the time with tensor cores"
-    note = "".join(known_notes([known_ns / all_ns]))
-    return f"{text} ({note})" if note else text
+    percent = round(100 * known_ns / all_ns)
+    return text if percent == 100 else f"{text} ({percent} % known)"
 
 
 def in_vendor_words(rows: TableRows, trace: Trace) -> TableRows:
