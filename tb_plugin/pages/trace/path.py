@@ -109,4 +109,9 @@ def _sentence(subject: str, path: Sequence[Piece], took_ns: int) -> str:
     if sums[Cause.UNKNOWN.value] >= took_ns / 100:
         text += " What is not explained is work that began late after its launch, while"
         text += " nothing else ran that the trace has."
+    if sums[Cause.BEFORE.value] >= took_ns / 100:
+        text += (
+            " Before its first recorded work a device may have run what was launched"
+        )
+        text += " before the recording began."
     return text

@@ -288,11 +288,21 @@ def test_a_step_that_ends_with_its_devices_work_waited_for_it(frame):
 def test_a_start_that_nothing_explains_is_said_to_be_so():
     made = Made(90)
     made.host("aten::mm", 2, 80)
+    made.work("first", 3, 10, 20)
     made.work("held", 5, 900, 100)
     path = made.path()
     assert path[-2:] == [
-        (7, 900, "not explained", "held"),
+        (30, 900, "not explained", "held"),
         (900, 1_000, "kernels", "held"),
+    ]
+
+
+def test_a_devices_first_work_may_wait_for_what_is_not_recorded():
+    made = Made(90)
+    made.work("first", 5, 900, 100)
+    assert made.path()[-2:] == [
+        (7, 900, "before the recorded work", "first"),
+        (900, 1_000, "kernels", "first"),
     ]
 
 

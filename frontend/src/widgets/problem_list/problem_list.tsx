@@ -34,6 +34,7 @@ export function ProblemList(props: {
             <code>{problem.path}</code>
             {problem.where !== "" && `, ${problem.where}`}
             {problem.salvaged !== "" && `; recovered: ${problem.salvaged}`}
+            {problem.slice !== null && " "}
             {problem.slice !== null && onSlice !== undefined && (
               <SliceButton slice={problem.slice} onSlice={onSlice} />
             )}

@@ -12,6 +12,9 @@ its next work starts, in this order:
 - **gap between kernels**: launched before the stream ran dry, and started within `NEAR_NS`;
 - **not explained**: what is left.
 
+What was launched before a profiler started is not recorded, so the first work of a device
+may begin long after its launch. That is **before the recorded work**, and no idle time.
+
 The parts add up to the time. Idle time and the critical path are both made of them.
 """
 
@@ -60,11 +63,12 @@ class Cause(Enum):
     PROGRAM = "host outside operators"
     LAUNCH = "launch delay"
     GAP = "gaps between kernels"
+    BEFORE = "before the recorded work"
     UNKNOWN = "not explained"
 
 
-_RESTS: Final = (Cause.LAUNCH, Cause.GAP, Cause.UNKNOWN)
-_IS_LAUNCH, _IS_GAP, _IS_UNKNOWN = range(3)
+_RESTS: Final = (Cause.LAUNCH, Cause.GAP, Cause.UNKNOWN, Cause.BEFORE)
+_IS_LAUNCH, _IS_GAP, _IS_UNKNOWN, _IS_BEFORE = range(4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,5 +256,6 @@ class WorkStarts:
         rest_ns = start - awaited
         is_launch = (returned > dry) & (awaited == returned)
         rest = np.where(is_launch, _IS_LAUNCH, _IS_GAP)
-        rest[rest_ns > np.where(is_launch, LAUNCH_NS, NEAR_NS)] = _IS_UNKNOWN
+        is_late = rest_ns > np.where(is_launch, LAUNCH_NS, NEAR_NS)
+        rest[is_late] = np.where(dry_ns[is_late] == NEVER, _IS_BEFORE, _IS_UNKNOWN)
         return Splits(dry, called, returned, awaited, start, rest)
