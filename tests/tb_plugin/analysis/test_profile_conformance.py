@@ -247,7 +247,7 @@ EDGES = {
     "nocat": (True, 1000),
     "strtid": (True, 1000),
     "trunc": (True, 1000),
-    "zerodur": (True, 0),
+    "zerodur": (False, 0),  # a step without a length is none
 }
 
 
