@@ -152,8 +152,11 @@ def _cut(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
     What begins in a root lies in it and nowhere else. Of what lies beside each other in
     one, all is walked from where some overlap until all have ended.
     """
+    roots_and_overlaps = _roots(start, end)
+    if roots_and_overlaps is None:
+        return _walk(start, end)
+    is_root, overlaps = roots_and_overlaps
     level = _open_before(start, end)
-    is_root, overlaps = _roots(start, end)
     depth = _open_before(start, end, is_root)
     root = _last_above(depth, is_root)
     beside = level - depth
@@ -178,21 +181,22 @@ def _cut(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
     return depth + above + np.cumsum(higher)[:-1], parent, num_overlapping
 
 
-def _roots(start: Ints, end: Ints) -> tuple[Flags, Flags]:
+def _roots(start: Ints, end: Ints) -> tuple[Flags, Flags] | None:
     """Slices that hold all that begins in them, in slices that hold each other.
 
     Returns:
-        (rows,) flags: whether each is one, and whether each overlaps others.
+        (rows,) flags: whether each is one, and whether each overlaps others. None: so many
+        overlap that a walk takes less time.
     """
     is_outlasted, stop = _outlasted(start, end)
+    rows = np.flatnonzero(is_outlasted)
+    looked_at = int((stop[rows] - rows + _LEAST_LOOKED_AT).sum())
+    if looked_at > _MOST_LOOKED_AT * len(start):
+        return None
     order = np.lexsort((start, -end))
     outlasts = np.zeros(len(start), np.bool_)
     outlasts[order] = _outlasted(-end[order], -start[order])[0]
     overlaps = is_outlasted | outlasts
-    rows = np.flatnonzero(is_outlasted)
-    looked_at = int((stop[rows] - rows + _LEAST_LOOKED_AT).sum())
-    if looked_at > _MOST_LOOKED_AT * len(start):
-        return np.zeros(len(start), np.bool_), overlaps
     within = np.zeros(len(start) + 1, np.int64)
     """How many more slices are outlasted by another that is open, from each row on."""
     for row, last in zip(rows.tolist(), stop[rows].tolist(), strict=True):
