@@ -64,7 +64,7 @@ def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
         tab(page).get_by_role("article").filter(has_text="No kernel uses tensor cores;")
     )
     tensor_cores.get_by_role("button", name="No tensor cores", exact=True).click()
-    tensor_cores.get_by_text("Evidence: 1 number").click()
+    tensor_cores.get_by_text("Evidence: 2 numbers").click()
     see(tensor_cores, "on capability 7.0 and up")
     chooser = tab(page).get_by_label("Trace").first
     chooser.select_option(label="rank 2, cycle 1: host_2.1.pt.trace.json.gz")
