@@ -199,7 +199,9 @@ function RunRow(props: {
 }
 
 function RunFacts({ of }: { readonly of: RunSummary }) {
-  const age = of.live ? [] : [formatAgo(of.lastMs, Date.now())];
+  // A run whose files were all refused has no time.
+  const hasAge = !of.live && of.lastMs > 0;
+  const age = hasAge ? [formatAgo(of.lastMs, Date.now())] : [];
   return (
     <span class="run-facts small quiet">
       {[...runFacts(of), ...age].map((fact, i) => (

@@ -219,10 +219,12 @@ function useInUse(): { readonly current: boolean } {
 
 const FINDING_PX = 64;
 /** Of an out-of-memory error with its holders and advice, whose texts wrap. */
-const OOM_AREA_PX = 372_000;
+const OOM_AREA_PX = 393_000;
+/** Where none of its texts wraps. */
+const OOM_LEAST_PX = 264;
 
 function oomPx(widthPx: number): number {
-  return Math.round(OOM_AREA_PX / Math.max(widthPx, 1));
+  return Math.max(OOM_LEAST_PX, Math.round(OOM_AREA_PX / Math.max(widthPx, 1)));
 }
 
 function WaitingForFindings(
