@@ -92,10 +92,10 @@ def known_notes(known_shares: Iterable[float | None]) -> tuple[str, ...]:
 def _known_note(share: float | None) -> str:
     if share is None or np.isnan(share):
         return ""
+    if share < KNOWN_SHARE:
+        return "not known"
     percent = round(100 * share)
-    if percent == 100:
-        return ""
-    return f"of {percent} %" if percent else "not known"
+    return "" if percent == 100 else f"of {percent} %"
 
 
 def kernels_on_cores(kernels: KernelTable) -> str:
