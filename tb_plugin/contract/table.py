@@ -214,7 +214,8 @@ class Table:
             for column in self.columns:
                 if column.key in self.searched:
                     cells = _texts(table, strings, column, rows)
-                    is_match |= [_holds(cell.lower(), text, column) for cell in cells]
+                    matches = [_holds(cell.lower(), text, column) for cell in cells]
+                    is_match |= np.array(matches, np.bool_)
             rows = rows[is_match]
         word = query.sort or default
         sort_key, ascending = word.removeprefix("-"), word.startswith("-")

@@ -11,12 +11,12 @@ import hashlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from werkzeug.wrappers import Request
-
 from memboard.tb_plugin.contract.errors import HeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from werkzeug.wrappers import Request
 
     from memboard.tb_plugin.contract.parameters import Query
     from memboard.tb_plugin.facts.readers import RunReaders
@@ -90,13 +90,20 @@ class RouteRequest(Generic[Q_co]):
     """One request of a route, and what all requests share."""
 
     def __init__(
-        self, state: State, route_name: str, query: Q_co, request: Request
+        self, state: State, route_name: str, query: Q_co, request: Request | None
     ) -> None:
         self.state: Final = state
         self.query: Final = query
-        self.request: Final = request
         self.etag = ""
         self._name = route_name
+        self._request = request
+
+    @property
+    def request(self) -> Request:
+        """As it came over HTTP; the command line has none."""
+        if self._request is None:
+            raise TypeError(f"{self._name} is answered over HTTP alone")
+        return self._request
 
     def decided_by(self, *keys: object) -> None:
         """Say what decides the answer beside its parameters, before it is made.
@@ -105,7 +112,7 @@ class RouteRequest(Generic[Q_co]):
             HeldError: the client holds this answer already.
         """
         self.etag = etag_of(self.state.store.epoch, self._name, self.query, *keys)
-        if is_held(self.request, self.etag):
+        if self._request is not None and is_held(self._request, self.etag):
             raise HeldError(self.etag)
 
 
@@ -134,10 +141,9 @@ def answer_of(readers: RunReaders, route_name: str, query: Query) -> Any:
     Raises:
         RequestError: as the page is told.
     """
-    request = Request({"REQUEST_METHOD": "GET"})
     state = cast("State", readers)
     _, answer = declared(route_name)
-    return answer(RouteRequest(state, route_name, query, request))
+    return answer(RouteRequest(state, route_name, query, None))
 
 
 def etag_of(*parts: object) -> str:

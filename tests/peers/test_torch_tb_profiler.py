@@ -231,7 +231,14 @@ def test_stacks_of_todays_traces_are_here_alone(beside):
 # Kernels
 
 MAX_NAME = 1000
-MISSED_CORES = (B200, MI300, "hta_amd_rocm62", "hta_simple_add")
+MISSED_CORES = (
+    B200,
+    MI300,
+    "hta_amd_rocm62",
+    "hta_simple_add",
+    "tracelens_inference_vllm_decode_full_graph_execution",
+    "tracelens_torch_compile_triton_trace",
+)
 """It does not know the names of Hopper and later, AMD's, nor cuDNN's `sm80_xmma_fprop`."""
 
 

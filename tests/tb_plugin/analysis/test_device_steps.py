@@ -120,13 +120,12 @@ def test_steps_weighted_are_the_whole(kernels, cuts):
 
 def test_a_step_in_which_nothing_ran_has_no_mean_of_kernels():
     nan = float("nan")
-    trace = traced([(0, 100), (100, 100), (200, 0)], [(10, 20, nan, 50.0, False)])
+    trace = traced([(0, 100), (100, 100)], [(10, 20, nan, 50.0, False)])
     found = by_step(trace)
     assert use_at(found, 1).utilization == 0
     for word in ("sm_efficiency", "occupancy", "tensor_core_share"):
         assert getattr(use_at(found, 1), word) is None
     assert use_at(found, 0).sm_efficiency is None
-    assert use_at(found, 2).utilization is None
 
 
 def test_steps_of_very_many_kernels_are_exact():

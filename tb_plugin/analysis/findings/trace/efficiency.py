@@ -45,11 +45,12 @@ def slow_matmuls(profile: TraceProfile) -> Iterator[Finding]:
     in_matmuls = times.categories == CATEGORIES.index("matmul")
     matmul_ns = int(times.work_ns[in_matmuls].sum())
     known_ns = int(calls.device_ns[rows].sum())
-    if matmul_ns < MATMUL_SHARE * all_ns or known_ns < KNOWN_PART * matmul_ns:
+    is_most = matmul_ns >= MATMUL_SHARE * all_ns
+    if not known_ns or not is_most or known_ns < KNOWN_PART * matmul_ns:
         return
     at_peak = float(calls.at_peak_ns[rows].sum()) / known_ns
     at_bandwidth = float(calls.at_bandwidth_ns[rows].sum()) / known_ns
-    if not known_ns or at_peak >= LOW_PEAK_SHARE:
+    if at_peak >= LOW_PEAK_SHARE:
         return
     by_shape = sums(calls.work[rows], calls.device_ns[rows], len(calls.distinct))
     longest = int(np.argmax(by_shape))

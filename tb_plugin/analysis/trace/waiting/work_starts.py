@@ -166,7 +166,8 @@ class WorkStarts:
     def late(self) -> Ranges:
         """When a device had nothing to do but work that began late for no recorded reason."""
         splits = self.on_device
-        is_late = (splits.rest == _IS_UNKNOWN) & (splits.awaited_ns != NEVER)
+        is_late = (splits.rest == _IS_UNKNOWN) | (splits.rest == _IS_BEFORE)
+        is_late &= splits.awaited_ns != NEVER
         late: Ranges = np.stack((splits.awaited_ns, splits.start_ns), axis=1)[is_late]
         return late
 
