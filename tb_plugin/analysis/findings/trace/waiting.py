@@ -209,7 +209,7 @@ def host_bound(profile: TraceProfile) -> Iterator[Finding]:
     share, most = sum(waits.values()), max(waits, key=lambda role: waits[role])
     if share <= HOST_SHARE:
         return
-    late = float(profile.late_shares.sum())
+    late = float(profile.late_shares[list(HOST_TEXT)].sum())
     yield trace_finding(
         profile,
         "host_bound",
