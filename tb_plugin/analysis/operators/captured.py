@@ -19,6 +19,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.arrays import NOTHING, picked, places_in
 from memboard.tb_plugin.analysis.operators.module_times import module_names
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree
+from memboard.tb_plugin.analysis.trace.categories import ANNOTATION, OPERATORS
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.trace import (
     CAPTURED_ANNOTATION,
@@ -39,10 +40,8 @@ _LAUNCH: Final = re.compile(
 )
 _COPY: Final = re.compile(r"(?:cuda|cu|hip)Mem(?:cpy|set)\w*")
 _REPLAY: Final = re.compile(r"(?:cuda|cu|hip)GraphLaunch\w*")
-_CATEGORY: Final = {
-    "cpu_op": CAPTURED_OPERATOR,
-    "operator": CAPTURED_OPERATOR,
-    "user_annotation": CAPTURED_ANNOTATION,
+_CATEGORY: Final = dict.fromkeys(OPERATORS, CAPTURED_OPERATOR) | {
+    ANNOTATION: CAPTURED_ANNOTATION
 }
 
 

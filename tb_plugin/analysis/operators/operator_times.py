@@ -34,7 +34,11 @@ from memboard.tb_plugin.analysis.kernel_names.matrix_cores import (
 )
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import SliceTree, innermost
-from memboard.tb_plugin.analysis.trace.categories import work_kind
+from memboard.tb_plugin.analysis.trace.categories import (
+    ANNOTATION,
+    OPERATORS,
+    work_kind,
+)
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.trace import (
     CAPTURED_ANNOTATION,
@@ -51,9 +55,9 @@ _NO_OPERATOR: Final = re.compile(
     r"ProfilerStep#|Optimizer\.|(?:Distributed)?DataParallel\.forward$"
 )
 """Marks of `record_function` around operators, which old traces list among them."""
-OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator", CAPTURED_OPERATOR})
+OPERATOR_CATEGORIES: Final = OPERATORS | {CAPTURED_OPERATOR}
 _CAPTURED: Final = frozenset({CAPTURED_OPERATOR, CAPTURED_ANNOTATION, CAPTURED_MODULE})
-_NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation", CAPTURED_ANNOTATION}
+_NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {ANNOTATION, CAPTURED_ANNOTATION}
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,11 @@ from memboard.tb_plugin.analysis.kernel_names.host_calls import (
 )
 from memboard.tb_plugin.analysis.kernel_names.kinds import communicates
 from memboard.tb_plugin.analysis.time.step_marks import is_step_mark
-from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
+from memboard.tb_plugin.analysis.trace.categories import (
+    OPERATORS_AND_ANNOTATIONS,
+    is_runtime,
+    work_kind,
+)
 from memboard.tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
@@ -79,7 +83,6 @@ _OF_WORK: Final[dict[WorkKind, Role]] = {
     "fill": Role.MEMSET,
     "collective": Role.COMMUNICATION,
 }
-_HOST: Final = frozenset({"operator", "cpu_op", "user_annotation"})
 
 _LOADING: Final = re.compile(
     r"enumerate\(Data(?:Loader|Pipe)\)#.*|DataLoader.*__next__"
@@ -110,7 +113,9 @@ def _role_of_category(category: str) -> Role:
         return _OF_WORK[work]
     if is_runtime(category):
         return Role.RUNTIME
-    return Role.CPU_EXEC if category.lower() in _HOST else Role.OTHER
+    return (
+        Role.CPU_EXEC if category.lower() in OPERATORS_AND_ANNOTATIONS else Role.OTHER
+    )
 
 
 def _on_host(slice_name: str, has_devices: bool) -> Role:

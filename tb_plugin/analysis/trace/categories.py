@@ -23,6 +23,11 @@ _WORK: Final[dict[str, WorkKind]] = {
     "collective_comm": "collective",
     "gpu_collective_comm": "collective",
 }
+OPERATORS: Final = frozenset({"operator", "cpu_op"})
+ANNOTATION: Final = "user_annotation"
+OPERATORS_AND_ANNOTATIONS: Final = OPERATORS | {ANNOTATION}
+"""Of the host, in lower case; marks of `record_function` are annotations, in old traces
+operators."""
 _QUEUES: Final = frozenset({"enqueue", "dequeue"})
 """Ascend's: a thread hands operators to another one, which calls the runtime."""
 

@@ -16,6 +16,7 @@ import numpy as np
 from memboard.tb_plugin.analysis.arrays import NOTHING
 from memboard.tb_plugin.analysis.time.slice_roles import Role
 from memboard.tb_plugin.analysis.time.slice_tree import innermost
+from memboard.tb_plugin.analysis.trace.categories import ANNOTATION
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.analysis.trace.waiting.work_starts import Cause
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from memboard.tb_plugin.analysis.arrays import Flags, Ints
     from memboard.tb_plugin.analysis.trace.profile import TraceProfile
 
-_ANNOTATION: Final = "user_annotation"
 WAITS_FOR_THREAD: Final = re.compile(
     r".*(?:threading|queue|queues|selectors|sched|subprocess|connection|popen_\w+"
     r"|concurrent/futures/\w+|multiprocessing/\w+|asyncio/\w+|zmq/\w+(?:/\w+)?|tqdm/_monitor"
@@ -111,7 +111,7 @@ def is_busy(profile: TraceProfile, rows: Ints) -> Flags:
     noted = are(
         trace.strings,
         trace.slices.category[valid_rows],
-        lambda category: category.lower() == _ANNOTATION,
+        lambda category: category.lower() == ANNOTATION,
     )
     role = roles[valid_rows]
     loads = (role == Role.DATALOADER) | (role == Role.COMMUNICATION)

@@ -10,7 +10,11 @@ import numpy as np
 from msgspec import Raw
 
 from memboard.tb_plugin.analysis.efficiency.formulas import needs_values
-from memboard.tb_plugin.analysis.trace.categories import is_runtime, work_kind
+from memboard.tb_plugin.analysis.trace.categories import (
+    OPERATORS_AND_ANNOTATIONS,
+    is_runtime,
+    work_kind,
+)
 from memboard.tb_plugin.analysis.trace.texts import are
 from memboard.tb_plugin.formats.traces.columns import details
 from memboard.tb_plugin.formats.traces.columns.details import (
@@ -54,7 +58,6 @@ _TABLES: Final[Mapping[str, Callable[[Sequence[Args], RawTexts], Columns]]] = {
     "device_work": details.device_work,
     "synchronisations": details.synchronisations,
 }
-_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
 _SYNCHRONISATION: Final = "cuda_sync"
 _MAY_BE_COLLECTIVE: Final = frozenset({"operators", "device_work"})
 MEMORY: Final = "[memory]"
@@ -71,7 +74,7 @@ def table_of(category: str) -> str:
         return "device_work"
     if category.lower() == _SYNCHRONISATION:
         return "synchronisations"
-    return "operators" if category.lower() in _OPERATORS else ""
+    return "operators" if category.lower() in OPERATORS_AND_ANNOTATIONS else ""
 
 
 class Gathering:
